@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# Targets only.  What the module is made of is in Kbuild; library, tool and
+# tests have makefiles of their own, called from here.  Everything built lands
+# in out/, and a target that needs packages installs them itself (see
+# scripts/setup.sh; KVTIER_SETUP=skip turns that off).
+
+FLAVOUR ?= stock
+DESTDIR ?=
+PREFIX ?= /usr/local
+TRACES ?=
+OUT := $(CURDIR)/out
+VERSION := $(shell cat VERSION)
+KREL ?= $(shell uname -r)
+export OUT DESTDIR PREFIX TRACES
+
+.PHONY: all help setup modules lib tools host-test kselftest check check-quick \
+	check-long demo bench shell fuzz install uninstall dkms-install \
+	dkms-uninstall clean
+
+all: modules tools
+
+help:
+	@echo 'make demo            set everything up and run the main job in a VM (TRACES=DIR: real traces)'
+	@echo 'make check           all test suites; check-quick: host and stock kernel only;'
+	@echo '                     check-long: the same suites at full length'
+	@echo 'make bench           measurements, into out/'
+	@echo 'make shell           an interactive VM with everything in it'
+	@echo 'make modules         kernel modules into out/FLAVOUR (FLAVOUR=stock|debug|newest|host;'
+	@echo '                     host: the running kernel, or KDIR=)'
+	@echo 'make lib tools       library and tool'
+	@echo 'make host-test fuzz  core logic in user space under sanitizers; fuzzers'
+	@echo 'make kselftest       build the in-VM test programs'
+	@echo 'make install         module for the running kernel, library, tool, udev rule (DESTDIR=, PREFIX=)'
+	@echo 'make dkms-install    the module by DKMS; then make -C lib install, make -C userspace install'
+	@echo 'make uninstall dkms-uninstall clean'
+
+setup:
+	scripts/setup.sh all
+
+modules:
+	scripts/build-modules.sh $(FLAVOUR)
+
+lib:
+	scripts/setup.sh build
+	$(MAKE) -C lib
+
+tools: lib
+	$(MAKE) -C userspace
+
+host-test:
+	scripts/setup.sh build test
+	$(MAKE) -C selftests/host check
+
+fuzz:
+	scripts/setup.sh build test
+	$(MAKE) -C selftests/host fuzz
+
+kselftest: lib
+	scripts/setup.sh vm
+	$(MAKE) -C selftests/kselftest
+
+check:
+	scripts/check.sh full
+
+check-quick:
+	scripts/check.sh quick
+
+check-long:
+	scripts/check.sh long
+
+demo:
+	scripts/demo.sh
+
+bench:
+	scripts/bench.sh
+
+shell:
+	selftests/vm/shell.sh
+
+# modprobe finds what lies in updates/ before what came with the kernel.
+install: FLAVOUR := host
+install: modules tools
+	install -d $(DESTDIR)/lib/modules/$(KREL)/updates
+	install -m 644 $(OUT)/host/kvtier.ko $(DESTDIR)/lib/modules/$(KREL)/updates/
+	$(if $(DESTDIR),,depmod -a $(KREL))
+	$(MAKE) -C lib install
+	$(MAKE) -C userspace install
+
+uninstall:
+	rm -f $(DESTDIR)/lib/modules/$(KREL)/updates/kvtier.ko
+	$(if $(DESTDIR),,depmod -a $(KREL))
+	$(MAKE) -C lib uninstall
+	$(MAKE) -C userspace uninstall
+
+dkms-install:
+	install -d $(DESTDIR)/usr/src/kvtier-$(VERSION)
+	cp -r dkms.conf Kbuild Makefile VERSION driver uapi $(DESTDIR)/usr/src/kvtier-$(VERSION)/
+	$(if $(DESTDIR),,dkms install -m kvtier -v $(VERSION))
+
+dkms-uninstall:
+	$(if $(DESTDIR),,-dkms remove -m kvtier -v $(VERSION) --all)
+	rm -rf $(DESTDIR)/usr/src/kvtier-$(VERSION)
+
+clean:
+	rm -rf $(OUT)

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Differences between kernels, as functions with one meaning each.
+ *
+ * The driver is written to the newest interfaces; this folder alone knows others.
+ * What a kernel has is found by compiling probes/ (see probe.sh), never by version.
+ */
+#ifndef KVT_COMPAT_H
+#define KVT_COMPAT_H
+
+#include <linux/mm.h>
+
+#include "kvt_config.h"
+
+#ifdef KVT_HAVE_PFN_T
+#include <linux/io.h>
+#include <linux/pfn_t.h>
+#endif
+
+/**
+ * kvt_insert_device_page() - map one ZONE_DEVICE page of type generic
+ * @vma:  VM_MIXEDMAP
+ * @addr: where
+ * @page: what
+ * Return: as a fault handler; VM_FAULT_NOPAGE also when something is there already.
+ *
+ * The entry can be pinned. It holds a reference and a map count on newer kernels
+ * and neither on older ones, where the page must outlive it by other means.
+ */
+static inline vm_fault_t kvt_insert_device_page(struct vm_area_struct *vma,
+						unsigned long addr, struct page *page)
+{
+#ifdef KVT_HAVE_PFN_T
+	return vmf_insert_mixed(vma, addr,
+				phys_to_pfn_t(page_to_phys(page), PFN_DEV | PFN_MAP));
+#else
+	int err = vm_insert_page(vma, addr, page);
+
+	if (err == -ENOMEM)
+		return VM_FAULT_OOM;
+	return err && err != -EBUSY ? VM_FAULT_SIGBUS : VM_FAULT_NOPAGE;
+#endif
+}
+
+/**
+ * kvt_insert_device_pmd() - map 2 MiB of ZONE_DEVICE pages of type generic
+ * @vmf:   huge fault in a VM_MIXEDMAP area
+ * @page:  first page, 2 MiB-aligned and contiguous from there
+ * @write: of a write fault
+ * Return: as a fault handler; VM_FAULT_FALLBACK where the kernel cannot: newer
+ * ones map 2 MiB folios only, and pages that are counted one by one are none.
+ */
+static inline vm_fault_t kvt_insert_device_pmd(struct vm_fault *vmf, struct page *page,
+					       bool write)
+{
+#ifdef KVT_HAVE_PFN_T
+	return vmf_insert_pfn_pmd(vmf, phys_to_pfn_t(page_to_phys(page), PFN_DEV | PFN_MAP),
+				  write);
+#else
+	return VM_FAULT_FALLBACK;
+#endif
+}
+
+#endif /* KVT_COMPAT_H */

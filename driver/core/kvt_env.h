@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Gateway of the pure core: everything driver/core takes from its surroundings.
+ *
+ * The core does no I/O, never sleeps and never allocates; callers hand memory in
+ * and hold the locks that the comments name. This is the kernel's flavour. The
+ * host harness force-includes its own file with the same include guard and the
+ * same names, so that the very same sources run under sanitizers and fuzzers.
+ */
+#ifndef KVT_ENV_H
+#define KVT_ENV_H
+
+#include <linux/types.h>
+#include <linux/array_size.h>
+#include <linux/atomic.h>
+#include <linux/bitmap.h>
+#include <linux/build_bug.h>
+#include <linux/cache.h>
+#include <linux/errno.h>
+#include <linux/limits.h>
+#include <linux/lockdep.h>
+#include <linux/math.h>
+#include <linux/minmax.h>
+#include <linux/overflow.h>
+#include <linux/siphash.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+
+/* Keyed hash of untrusted bytes; @seed is 16 random bytes of the pool. */
+struct kvt_hash_seed {
+	siphash_key_t key;
+};
+
+static inline u64 kvt_env_hash(const void *data, size_t len,
+			       const struct kvt_hash_seed *seed)
+{
+	return siphash(data, len, &seed->key);
+}
+
+#endif /* KVT_ENV_H */

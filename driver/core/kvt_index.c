@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The index's shards; see kvt_index.h for the model.
+ *
+ * Invariant: a block is in its bucket exactly when it is FILLING or READY.
+ */
+#include "kvt_index.h"
+
+/**
+ * kvt_ix_hash() - where a name lives
+ * @ix:       index
+ * @ns_group: kvt_ns_group()
+ * @key:      KVT_KEY_BYTES
+ */
+u32 kvt_ix_hash(const struct kvt_index *ix, u32 ns_group, const u8 *key)
+{
+	struct {
+		u8 key[KVT_KEY_BYTES];
+		u64 ns_group;
+	} name;
+
+	memcpy(name.key, key, KVT_KEY_BYTES);
+	name.ns_group = ns_group;
+	return (u32)kvt_env_hash(&name, sizeof(name), &ix->seed);
+}
+
+/**
+ * kvt_ix_init() - start an index without shards
+ * @ix:    index
+ * @table: block entries
+ * @seed:  hash secret, copied
+ */
+void kvt_ix_init(struct kvt_index *ix, struct kvt_table *table,
+		 const struct kvt_hash_seed *seed)
+{
+	memset(ix, 0, sizeof(*ix));
+	ix->table = table;
+	ix->seed = *seed;
+}
+
+/**
+ * kvt_ix_shard_init() - give a shard its first buckets
+ * @s:       shard
+ * @buckets: zeroed, stays the caller's to free after the shard's last use
+ * @nr:      a power of two
+ */
+void kvt_ix_shard_init(struct kvt_shard *s, u32 *buckets, u32 nr)
+{
+	spin_lock_init(&s->lock);
+	s->buckets = buckets;
+	s->mask = nr - 1;
+	s->count = 0;
+}
+
+/**
+ * kvt_ix_find() - find a block by name
+ * @ix:       index
+ * @s:        shard of @hash, locked
+ * @hash:     kvt_ix_hash()
+ * @ns_group: name
+ * @key:      name
+ * Return: id or KVT_NIL. The id names that block as long as the lock is held.
+ */
+u32 kvt_ix_find(struct kvt_index *ix, struct kvt_shard *s, u32 hash, u32 ns_group,
+		const u8 *key)
+{
+	u32 id;
+
+	lockdep_assert_held(&s->lock);
+	for (id = s->buckets[hash & s->mask]; id != KVT_NIL;) {
+		const struct kvt_hot *h = kvt_hot(ix->table, id);
+
+		if (h->hash == hash && h->ns_group == ns_group &&
+		    kvt_key_equal(h->key, key))
+			return id;
+		id = h->hash_next;
+	}
+	return KVT_NIL;
+}
+
+/**
+ * kvt_ix_insert() - make a block findable
+ * @ix: index
+ * @s:  its shard, locked
+ * @id: block with key, ns_group and hash set, whose name is not there yet
+ */
+void kvt_ix_insert(struct kvt_index *ix, struct kvt_shard *s, u32 id)
+{
+	struct kvt_hot *h = kvt_hot(ix->table, id);
+	u32 *bucket = &s->buckets[h->hash & s->mask];
+
+	lockdep_assert_held(&s->lock);
+	h->hash_next = *bucket;
+	*bucket = id;
+	s->count++;
+}
+
+/**
+ * kvt_ix_remove() - make a block unfindable
+ * @ix: index
+ * @s:  its shard, locked
+ * @id: block
+ * Return: whether it was there.
+ */
+bool kvt_ix_remove(struct kvt_index *ix, struct kvt_shard *s, u32 id)
+{
+	struct kvt_hot *h = kvt_hot(ix->table, id);
+	u32 *link = &s->buckets[h->hash & s->mask];
+
+	lockdep_assert_held(&s->lock);
+	while (*link != KVT_NIL && *link != id)
+		link = &kvt_hot(ix->table, *link)->hash_next;
+	if (*link == KVT_NIL)
+		return false;
+	*link = h->hash_next;
+	h->hash_next = KVT_NIL;
+	s->count--;
+	return true;
+}
+
+/**
+ * kvt_ix_crowded() - does the shard want twice the buckets
+ * @s: shard; the answer may be stale without its lock
+ */
+bool kvt_ix_crowded(const struct kvt_shard *s)
+{
+	return READ_ONCE(s->count) > READ_ONCE(s->mask) && READ_ONCE(s->mask) < (1u << 23);
+}
+
+/**
+ * kvt_ix_resize() - move a shard to another bucket array
+ * @ix:      index
+ * @s:       shard, locked
+ * @buckets: zeroed
+ * @nr:      a power of two
+ * Return: the array to free: the old one, or @buckets if it is no larger.
+ */
+u32 *kvt_ix_resize(struct kvt_index *ix, struct kvt_shard *s, u32 *buckets, u32 nr)
+{
+	u32 *old = s->buckets, old_nr = s->mask + 1, i, id, next;
+
+	lockdep_assert_held(&s->lock);
+	if (nr <= old_nr)
+		return buckets;
+	for (i = 0; i < old_nr; i++) {
+		for (id = old[i]; id != KVT_NIL; id = next) {
+			struct kvt_hot *h = kvt_hot(ix->table, id);
+
+			next = h->hash_next;
+			h->hash_next = buckets[h->hash & (nr - 1)];
+			buckets[h->hash & (nr - 1)] = id;
+		}
+	}
+	WRITE_ONCE(s->buckets, buckets);
+	WRITE_ONCE(s->mask, nr - 1);
+	return old;
+}

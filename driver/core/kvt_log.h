@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Space of one block tier: a log in segments.
+ *
+ * The device is cut in equal *segments*. One is *open* for demotions and one for
+ * blocks that the cleaner carries forward; both are filled from start to end.
+ * A full segment is *sealed*; it is free again when nothing in it is live.
+ * Addresses are in *units* of 4 KiB (or a larger power of two on huge devices)
+ * from the start of the log.
+ *
+ *   FREE -> OPEN -> SEALED -> FREE       CLEANING: sealed, and being emptied
+ *   any  -> BAD (never used again)
+ *
+ * Each segment remembers the ids of the blocks written to it, in order; an
+ * entry is stale when that block's address is not in the segment any more. The
+ * array is handed in when a segment is opened.
+ *
+ * Lock: the pool's meta lock. Media order within a segment is the caller's.
+ */
+#ifndef KVT_LOG_H
+#define KVT_LOG_H
+
+#include "kvt_block.h"
+
+#define KVT_NO_SEG	(~0u)
+#define KVT_NO_UNIT	(~0u)
+
+enum kvt_seg_state {
+	KVT_SEG_FREE = 0,
+	KVT_SEG_OPEN,
+	KVT_SEG_SEALED,
+	KVT_SEG_CLEANING,
+	KVT_SEG_BAD,
+};
+
+enum kvt_log_head {
+	KVT_HEAD_DEMOTE = 0,
+	KVT_HEAD_CARRY = 1,
+	KVT_HEADS = 2,
+};
+
+/**
+ * struct kvt_seg - one segment
+ * @ids:    blocks written, in order; owned by the segment while not FREE
+ * @nr_ids: entries in it
+ * @max_ids: room in it
+ * @fill:   units written
+ * @live:   units of blocks still there
+ * @state:  enum kvt_seg_state
+ * @writes: writes submitted and not complete; not freed before they are
+ */
+struct kvt_seg {
+	u32 *ids;
+	u32 nr_ids;
+	u32 max_ids;
+	u32 fill;
+	u32 live;
+	u32 writes;
+	u8 state;
+};
+
+/**
+ * struct kvt_log - a block tier's space
+ * @segs:       @nr_segs of them
+ * @seg_units:  usable units in a segment
+ * @nr_free:    FREE ones
+ * @live_units: sum over all
+ * @open:       open segment of each head, KVT_NO_SEG: none
+ * @hint:       where to look for a free one
+ */
+struct kvt_log {
+	struct kvt_seg *segs;
+	u32 nr_segs;
+	u32 seg_units;
+	u32 nr_free;
+	u64 live_units;
+	u32 open[KVT_HEADS];
+	u32 hint;
+};
+
+void kvt_log_init(struct kvt_log *l, struct kvt_seg *segs, u32 nr_segs, u32 seg_units);
+bool kvt_log_needs_segment(const struct kvt_log *l, enum kvt_log_head head, u32 units);
+u32 *kvt_log_open(struct kvt_log *l, enum kvt_log_head head, u32 *ids, u32 max_ids);
+u32 kvt_log_alloc(struct kvt_log *l, enum kvt_log_head head, u32 units, u32 id);
+u32 *kvt_log_write_done(struct kvt_log *l, u32 unit);
+u32 *kvt_log_free(struct kvt_log *l, u32 unit, u32 units);
+u32 kvt_log_victim(struct kvt_log *l);
+u32 *kvt_log_clean_end(struct kvt_log *l, u32 seg);
+bool kvt_log_busy(const struct kvt_log *l);
+
+static inline u32 kvt_log_seg_of(const struct kvt_log *l, u32 unit)
+{
+	return unit / l->seg_units;
+}
+
+#endif /* KVT_LOG_H */

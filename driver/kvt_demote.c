@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Downwards: demotion, eviction, emptying regions.
+ *
+ * The policy says which block is worth least, the functions here make it go:
+ * down to the next tier that has room for it, or out of the pool if there is no
+ * lower tier to take it. Only blocks without children go out. What is leased,
+ * pinned or on the move is passed over and offered again later.
+ */
+#include <linux/slab.h>
+
+#include "kvt_internal.h"
+#include "kvt_trace.h"
+
+#define KVT_COLLECT_BUDGET	256u
+
+/**
+ * kvt_tier_over() - is more of a tier used than this
+ * @p:       pool
+ * @t:       tier
+ * @percent: of its capacity
+ *
+ * Two segments of a log are kept for cleaning and do not count as capacity. Racy
+ * without the meta lock.
+ */
+bool kvt_tier_over(struct kvt_pool *p, struct kvt_tier *t, u32 percent)
+{
+	u64 used, all;
+
+	if (t->ops->is_mem) {
+		used = READ_ONCE(t->mem.used_pages);
+		all = (u64)t->nr_pieces * KVT_PIECE_PAGES;
+	} else {
+		used = READ_ONCE(t->log.live_units);
+		all = (u64)(t->nr_segs - min(t->nr_segs / 2, 2u)) * t->seg_units;
+	}
+	return used * 100 > all * percent;
+}
+
+/**
+ * kvt_collect() - claim the least valuable blocks of a tier
+ * @p:        pool
+ * @t:        tier
+ * @leaf:     only blocks that may leave the pool
+ * @ns_group: only this owner's; 0: anybody's
+ * @ids:      out: claimed (MOVING)
+ * @max:      room in @ids
+ * Return: how many.
+ */
+u32 kvt_collect(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group, u32 *ids,
+		u32 max)
+{
+	const struct kvt_policy_ops *ops = p->policy.ops;
+	u32 budget = KVT_COLLECT_BUDGET, nr = 0, id, ctl;
+
+	spin_lock(&p->meta_lock);
+	kvt_touch_drain(p);
+	while (nr < max) {
+		struct kvt_hot *h;
+
+		id = ops->next(&p->policy, t->id, leaf, &budget);
+		if (id == KVT_NIL)
+			break;
+		h = kvt_hot(&p->table, id);
+		if (ns_group && h->ns_group != ns_group)
+			break;
+		ctl = kvt_ctl(h);
+		if (!(leaf && (ctl & KVT_CTL_PINNED)) && kvt_move_try(h))
+			ids[nr++] = id;
+		/* Out of the way of the next question, taken or not. */
+		ops->skip(&p->policy, t->id, id);
+	}
+	spin_unlock(&p->meta_lock);
+	return nr;
+}
+
+/**
+ * kvt_collect_own() - claim one owner's old blocks, wherever they stand in the order
+ * @p:        pool
+ * @t:        tier
+ * @leaf:     only blocks that may leave the pool
+ * @ns_group: owner
+ * @ids:      out: claimed (MOVING)
+ * @max:      room in @ids
+ *
+ * For when what is older cannot go. Looks at a bounded number of blocks.
+ * Return: how many.
+ */
+u32 kvt_collect_own(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group, u32 *ids,
+		    u32 max)
+{
+	u32 budget = KVT_COLLECT_BUDGET * 16, nr = 0, id, prev;
+
+	spin_lock(&p->meta_lock);
+	for (id = p->policy.list[t->id].tail; id != KVT_NIL && nr < max && budget--;
+	     id = prev) {
+		struct kvt_hot *h = kvt_hot(&p->table, id);
+
+		prev = kvt_cold(&p->table, id)->lru_prev;
+		if (h->ns_group != ns_group)
+			continue;
+		if (leaf && (!kvt_ch_leaf(&p->table, id) || (kvt_ctl(h) & KVT_CTL_PINNED)))
+			continue;
+		if (kvt_move_try(h))
+			ids[nr++] = id;
+	}
+	spin_unlock(&p->meta_lock);
+	return nr;
+}
+
+/**
+ * kvt_evict_claimed() - a claimed block leaves the pool, if it may
+ * @p:   pool, meta lock held
+ * @id:  block with MOVING set by the caller; cleared here
+ * @why: KVT_WHY_*
+ * Return: whether it left.
+ */
+bool kvt_evict_claimed(struct kvt_pool *p, u32 id, u32 why)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+	struct kvt_ns *ns = kvt_ns_of(p, h->ns_group);
+	u32 ctl = kvt_ctl(h), tier = kvt_block_tier(h, ctl);
+	bool may = kvt_ctl_state(ctl) == KVT_READY && !kvt_ctl_leases(ctl);
+
+	lockdep_assert_held(&p->meta_lock);
+	if (why == KVT_WHY_ROOM)
+		may = may && kvt_ch_leaf(&p->table, id) && !(ctl & KVT_CTL_PINNED);
+	/* A lease taken after this look keeps a dead block's bytes; it is still a miss. */
+	kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
+	if (!may) {
+		kvt_block_reap(p, id);
+		return false;
+	}
+	trace_kvtier_evict(p->id, ns->id, h->ns_group & 15, h->key, tier, why,
+			   kvt_now_ms() - kvt_cold(&p->table, id)->touch_ms);
+	atomic64_inc(&p->tiers[tier]->count.evictions);
+	kvt_count(p, ns, KVT_CNT_EVICTIONS, 1);
+	kvt_block_kill(p, id);
+	return true;
+}
+
+/* Place a move on the best tier that takes it. Lower ranks first. */
+static bool kvt_demote_place(struct kvt_pool *p, struct kvt_mv *mv, bool any_tier)
+{
+	struct kvt_tier *t[KVT_TIERS], *src = mv->x.src;
+	u32 nr = kvt_tier_snapshot(p, t, false), i;
+
+	for (i = 0; i < nr; i++) {
+		if (t[i]->rank <= src->rank || t[i]->state != KVTIER_TIER_ONLINE)
+			continue;
+		if (!t[i]->ops->is_mem && kvt_mv_place_log(p, mv, t[i], KVT_HEAD_DEMOTE))
+			return true;
+		if (t[i]->ops->is_mem &&
+		    !kvt_tier_over(p, t[i], READ_ONCE(p->watermark_high_percent)) &&
+		    kvt_mv_place_mem(p, mv, t[i]))
+			return true;
+	}
+	for (i = 0; any_tier && i < nr; i++) {
+		if (t[i]->rank < src->rank && t[i]->ops->is_mem &&
+		    kvt_mv_place_mem(p, mv, t[i]))
+			return true;
+	}
+	return false;
+}
+
+bool kvt_tier_has_lower(struct kvt_pool *p, struct kvt_tier *t)
+{
+	bool lower = false;
+	u32 i;
+
+	spin_lock(&p->meta_lock);
+	for (i = 0; i < p->nr_tiers; i++) {
+		struct kvt_tier *o = p->tiers[p->order[i]];
+
+		lower |= o->rank > t->rank && o->state == KVTIER_TIER_ONLINE;
+	}
+	spin_unlock(&p->meta_lock);
+	return lower;
+}
+
+/*
+ * Blocks for which no tier had room: let the lowest tier evict what is worth less
+ * than they are; if that frees nothing they go themselves.
+ */
+static u32 kvt_demote_leftover(struct kvt_pool *p, struct kvt_tier *t, struct kvt_mv *mv,
+			       u32 nr, bool room_below)
+{
+	u32 i, gone = 0;
+
+	spin_lock(&p->meta_lock);
+	for (i = 0; i < nr; i++) {
+		if (mv[i].placed)
+			continue;
+		if (room_below)
+			kvt_mv_cancel(p, &mv[i]);
+		else
+			gone += kvt_evict_claimed(p, mv[i].id, KVT_WHY_ROOM);
+		mv[i].id = KVT_NIL;
+	}
+	spin_unlock(&p->meta_lock);
+	return gone;
+}
+
+/* Make room in the tiers below @t by evicting leaves from the lowest of them. */
+static bool kvt_evict_below(struct kvt_pool *p, struct kvt_tier *t, u32 want)
+{
+	struct kvt_tier *tiers[KVT_TIERS];
+	u32 nr = kvt_tier_snapshot(p, tiers, false), ids[KVT_MOVE_BATCH], n, i;
+	bool any = false;
+
+	while (nr--) {
+		if (tiers[nr]->rank <= t->rank || tiers[nr]->state != KVTIER_TIER_ONLINE)
+			continue;
+		n = kvt_collect(p, tiers[nr], true, 0, ids, min(want, KVT_MOVE_BATCH));
+		spin_lock(&p->meta_lock);
+		for (i = 0; i < n; i++)
+			any |= kvt_evict_claimed(p, ids[i], KVT_WHY_ROOM);
+		spin_unlock(&p->meta_lock);
+		for (i = 0; i < n; i++)
+			kvt_block_wake(p, ids[i]);
+		if (!tiers[nr]->ops->is_mem)
+			any |= kvt_log_clean(tiers[nr]);
+		if (any)
+			break;
+	}
+	kvt_garbage_free(p);
+	return any;
+}
+
+static u32 kvt_demote_finish(struct kvt_pool *p, struct kvt_mv *mv, u32 nr)
+{
+	u32 i, done = 0;
+
+	spin_lock(&p->meta_lock);
+	for (i = 0; i < nr; i++) {
+		if (mv[i].id != KVT_NIL && mv[i].placed)
+			done += kvt_mv_finish(p, &mv[i], false);
+	}
+	spin_unlock(&p->meta_lock);
+	return done;
+}
+
+static u32 kvt_demote_batch(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32 nr,
+			    bool any_tier, struct kvt_mv *mv)
+{
+	u32 i, placed = 0, gone = 0;
+
+	spin_lock(&p->meta_lock);
+	for (i = 0; i < nr; i++)
+		kvt_mv_start(p, &mv[i], ids[i]);
+	spin_unlock(&p->meta_lock);
+	for (i = 0; i < nr; i++)
+		placed += kvt_demote_place(p, &mv[i], any_tier);
+	if (placed < nr)
+		gone = kvt_demote_leftover(p, t, mv, nr, kvt_tier_has_lower(p, t) &&
+					   kvt_evict_below(p, t, nr - placed));
+	/* Those placed, to the front, in order. */
+	for (i = 0, placed = 0; i < nr; i++) {
+		if (mv[i].id != KVT_NIL)
+			mv[placed++] = mv[i];
+	}
+	kvt_mv_run(mv, placed);
+	gone += kvt_demote_finish(p, mv, placed);
+	for (i = 0; i < nr; i++)
+		kvt_block_wake(p, ids[i]);
+	return gone;
+}
+
+/**
+ * kvt_demote() - move claimed blocks down, or out if there is no way down
+ * @p:        pool; srcu held, may sleep
+ * @t:        tier they are on
+ * @ids:      blocks, MOVING set by the caller; cleared when this returns
+ * @nr:       at most KVT_MOVE_BATCH
+ * @any_tier: up will do, too: the tier is being drained
+ * Return: how many are not on @t any more.
+ */
+u32 kvt_demote(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32 nr, bool any_tier)
+{
+	struct kvt_mv *mv, one;
+	u32 gone = 0, i;
+
+	if (!nr)
+		return 0;
+	mv = kvmalloc_array(nr, sizeof(*mv), GFP_KERNEL | __GFP_NOWARN);
+	if (mv) {
+		gone = kvt_demote_batch(p, t, ids, nr, any_tier, mv);
+		kvfree(mv);
+	} else {
+		for (i = 0; i < nr; i++)
+			gone += kvt_demote_batch(p, t, &ids[i], 1, any_tier, &one);
+	}
+	kvt_garbage_free(p);
+	return gone;
+}
+
+/* Claim up to @max blocks whose slots are in region @r. */
+static u32 kvt_region_claim(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 *ids, u32 max,
+			    bool *stuck)
+{
+	struct kvt_region *reg = &t->mem.regions[r];
+	u32 i, nr = 0;
+
+	*stuck = false;
+	for (i = 0; i < reg->nr_slots && nr < max; i++) {
+		u32 id = reg->slot[i];
+		struct kvt_hot *h;
+
+		if (id & KVT_SLOT_FREE)
+			continue;
+		h = kvt_hot(&p->table, id);
+		/* On its way here or away, or not to be moved now. */
+		if (h->mem_tier != t->id || !(kvt_ctl(h) & KVT_CTL_MEM) ||
+		    !kvt_move_try(h))
+			*stuck = true;
+		else
+			ids[nr++] = id;
+	}
+	return nr;
+}
+
+static u32 kvt_evict_all(struct kvt_pool *p, const u32 *ids, u32 nr)
+{
+	u32 i, gone = 0;
+
+	spin_lock(&p->meta_lock);
+	for (i = 0; i < nr; i++)
+		gone += kvt_evict_claimed(p, ids[i], KVT_WHY_DETACH);
+	spin_unlock(&p->meta_lock);
+	for (i = 0; i < nr; i++)
+		kvt_block_wake(p, ids[i]);
+	return gone;
+}
+
+/**
+ * kvt_evacuate_region() - empty a region and take it from its owner
+ * @p:    pool; srcu held, may sleep
+ * @t:    memory tier
+ * @r:    first piece of a region, possibly gone by now
+ * @keep: move its blocks; else drop them
+ *
+ * If something in it cannot move now the region stays as it is, less what could,
+ * unless the tier is being drained.
+ * Return: whether the region is free (or in quarantine) now.
+ */
+bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool keep)
+{
+	struct kvt_region *reg = &t->mem.regions[r];
+	bool draining = t->state != KVTIER_TIER_ONLINE, stuck = false, empty, mine;
+	u32 ids[KVT_MOVE_BATCH], nr;
+
+	spin_lock(&p->meta_lock);
+	mine = t->mem.piece_region[r] == r && !reg->arena &&
+	       (reg->state == KVT_REGION_ACTIVE || reg->state == KVT_REGION_DRAINING);
+	if (mine && reg->state == KVT_REGION_ACTIVE)
+		kvt_mem_region_drain(&t->mem,
+				     &kvt_group_of(p, reg->ns_group)->owner[t->id], r);
+	spin_unlock(&p->meta_lock);
+	if (!mine)
+		return false;
+	do {
+		spin_lock(&p->meta_lock);
+		nr = kvt_region_claim(p, t, r, ids, KVT_MOVE_BATCH, &stuck);
+		spin_unlock(&p->meta_lock);
+		if (!nr)
+			break;
+		nr = keep ? kvt_demote(p, t, ids, nr, draining) : kvt_evict_all(p, ids, nr);
+	} while (nr && !stuck);
+
+	spin_lock(&p->meta_lock);
+	empty = !reg->nr_used && reg->state == KVT_REGION_DRAINING;
+	if (empty)
+		reg->state = KVT_REGION_CLEANING;
+	else if (!draining && reg->state == KVT_REGION_DRAINING)
+		kvt_mem_region_undrain(&t->mem,
+				       &kvt_group_of(p, reg->ns_group)->owner[t->id], r);
+	spin_unlock(&p->meta_lock);
+	if (empty)
+		kvt_region_clean(t, r);
+	return empty;
+}
+
+/**
+ * kvt_arena_room() - free slots of an arena by moving its oldest blocks down
+ * @p: pool; srcu held, may sleep
+ * @t: memory tier
+ * @r: the arena's region
+ * Return: whether a slot is free now.
+ */
+bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r)
+{
+	u32 ids[KVT_MOVE_BATCH], nr = 0, i, now = kvt_now_ms(), best = KVT_NIL, best_age = 0;
+	struct kvt_region *reg = &t->mem.regions[r];
+	bool free;
+
+	spin_lock(&p->meta_lock);
+	kvt_touch_drain(p);
+	for (i = 0; i < reg->nr_slots; i++) {
+		u32 id = reg->slot[i], ctl;
+
+		if (id & KVT_SLOT_FREE)
+			continue;
+		ctl = kvt_ctl(kvt_hot(&p->table, id));
+		if (kvt_ctl_state(ctl) != KVT_READY || kvt_ctl_leases(ctl) ||
+		    (ctl & KVT_CTL_MOVING))
+			continue;
+		if (best == KVT_NIL || now - kvt_cold(&p->table, id)->touch_ms > best_age) {
+			best = id;
+			best_age = now - kvt_cold(&p->table, id)->touch_ms;
+		}
+	}
+	/* All that have been idle for as long go together. */
+	for (i = 0; best != KVT_NIL && i < reg->nr_slots && nr < ARRAY_SIZE(ids); i++) {
+		u32 id = reg->slot[i];
+
+		if (!(id & KVT_SLOT_FREE) &&
+		    now - kvt_cold(&p->table, id)->touch_ms >= best_age / 2 &&
+		    (kvt_ctl(kvt_hot(&p->table, id)) & KVT_CTL_MEM) &&
+		    kvt_move_try(kvt_hot(&p->table, id)))
+			ids[nr++] = id;
+	}
+	spin_unlock(&p->meta_lock);
+	kvt_demote(p, t, ids, nr, false);
+	spin_lock(&p->meta_lock);
+	free = reg->nr_used < reg->nr_slots;
+	spin_unlock(&p->meta_lock);
+	return free;
+}

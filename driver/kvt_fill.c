@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reservations that end without COMMIT: aborted, expired, or lost with their file.
+ *
+ * One party at a time may end a reservation: whoever sets MOVING on the FILLING
+ * block (COMMIT does the same). Then the name goes, so that others can reserve it
+ * anew, then write access, and last the slot. A slot whose pages are still
+ * referenced from elsewhere goes to limbo, where the pool's worker looks at it
+ * from time to time: a pinned page could be written to after the slot has been
+ * given to another block.
+ */
+#include "kvt_internal.h"
+#include "kvt_trace.h"
+
+/**
+ * kvt_filling_claim() - get the right to end a reservation
+ * @p:     pool, meta lock held
+ * @id:    any number
+ * @gen:   generation it must have
+ * @owner: file it must belong to
+ * Return: true with MOVING set on a FILLING block.
+ */
+bool kvt_filling_claim(struct kvt_pool *p, u32 id, u32 gen, u32 owner)
+{
+	struct kvt_hot *h;
+
+	lockdep_assert_held(&p->meta_lock);
+	if (!kvt_table_valid(&p->table, id))
+		return false;
+	h = kvt_hot(&p->table, id);
+	if (h->gen != gen || kvt_cold(&p->table, id)->owner != owner)
+		return false;
+	return kvt_ctl_update(h, KVT_CTL_STATE | KVT_CTL_MOVING, KVT_FILLING, 0,
+			      KVT_CTL_MOVING);
+}
+
+static bool kvt_slot_in_arena(struct kvt_tier *t, u32 page)
+{
+	return t->mem.regions[kvt_mem_region_of(&t->mem, page)].arena != 0;
+}
+
+static void kvt_filling_unname(struct kvt_pool *p, const u32 *ids, u32 nr)
+{
+	u32 i;
+
+	spin_lock(&p->meta_lock);
+	for (i = 0; i < nr; i++) {
+		struct kvt_hot *h = kvt_hot(&p->table, ids[i]);
+
+		kvt_list_del(&p->table, &p->filling, ids[i]);
+		kvt_count(p, kvt_ns_of(p, h->ns_group), KVT_CNT_ABORTS, 1);
+		/* MOVING keeps it from being freed by this. */
+		kvt_block_die(p, ids[i]);
+	}
+	spin_unlock(&p->meta_lock);
+	for (i = 0; i < nr; i++)
+		kvt_block_wake(p, ids[i]);
+}
+
+/* Take write access to one slot; true if its pages are referenced all the same. */
+static bool kvt_filling_revoke(struct kvt_pool *p, u32 id)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+	struct kvt_tier *t = p->tiers[h->mem_tier];
+	u32 nr = kvt_group_of(p, h->ns_group)->slot_pages;
+
+	if (kvt_slot_in_arena(t, h->mem_page))
+		return false;
+	kvt_fill_revoke(p, kvt_cold(&p->table, id)->owner, t, h->mem_page, nr);
+	return kvt_slot_foreign(t, h->mem_page, nr);
+}
+
+/**
+ * kvt_filling_abort() - end reservations
+ * @p:      pool; srcu held or no tier can go; may sleep
+ * @ids:    blocks claimed with kvt_filling_claim()
+ * @nr:     at most KVT_CHUNK_KEYS
+ * @mapped: their owner may have them mapped
+ */
+void kvt_filling_abort(struct kvt_pool *p, const u32 *ids, u32 nr, bool mapped)
+{
+	u64 foreign = 0;
+	u32 i;
+
+	kvt_filling_unname(p, ids, nr);
+	if (mapped) {
+		kvt_map_barrier(p);
+		for (i = 0; i < nr; i++) {
+			if (kvt_filling_revoke(p, ids[i]))
+				foreign |= BIT_ULL(i);
+		}
+	}
+	spin_lock(&p->meta_lock);
+	for (i = 0; i < nr; i++) {
+		struct kvt_hot *h = kvt_hot(&p->table, ids[i]);
+
+		if (foreign & BIT_ULL(i)) {
+			kvt_ctl_update(h, 0, 0, KVT_CTL_STATE | KVT_CTL_MOVING, KVT_LIMBO);
+			kvt_list_add_head(&p->table, &p->limbo, ids[i]);
+			continue;
+		}
+		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
+		kvt_block_reap(p, ids[i]);
+	}
+	spin_unlock(&p->meta_lock);
+	BUILD_BUG_ON(KVT_CHUNK_KEYS > 64);
+}
+
+/**
+ * kvt_filling_expire() - take back reservations that are too old
+ * @p: pool; called by its worker
+ * Return: how many.
+ */
+u32 kvt_filling_expire(struct kvt_pool *p)
+{
+	u32 ids[KVT_CHUNK_KEYS], nr = 0, total = 0, id, now = kvt_now_ms();
+
+	do {
+		nr = 0;
+		spin_lock(&p->meta_lock);
+		for (id = p->filling.tail; id != KVT_NIL && nr < ARRAY_SIZE(ids);
+		     id = kvt_cold(&p->table, id)->lru_prev) {
+			struct kvt_cold *c = kvt_cold(&p->table, id);
+
+			if (now - c->touch_ms < p->reservation_timeout_ms)
+				break;
+			if (kvt_filling_claim(p, id, kvt_hot(&p->table, id)->gen, c->owner))
+				ids[nr++] = id;
+		}
+		spin_unlock(&p->meta_lock);
+		if (nr)
+			kvt_filling_abort(p, ids, nr, true);
+		total += nr;
+	} while (nr == ARRAY_SIZE(ids));
+	return total;
+}
+
+/* The oldest slot in limbo: free it if it can be. -1: there is none. */
+static int kvt_limbo_one(struct kvt_pool *p)
+{
+	struct kvt_hot *h;
+	u32 id, nr;
+	bool foreign;
+
+	spin_lock(&p->meta_lock);
+	id = p->limbo.tail;
+	if (id == KVT_NIL) {
+		spin_unlock(&p->meta_lock);
+		return -1;
+	}
+	h = kvt_hot(&p->table, id);
+	nr = kvt_group_of(p, h->ns_group)->slot_pages;
+	spin_unlock(&p->meta_lock);
+	/* Nobody but this worker takes a block out of limbo. */
+	foreign = kvt_slot_foreign(p->tiers[h->mem_tier], h->mem_page, nr);
+	spin_lock(&p->meta_lock);
+	kvt_list_del(&p->table, &p->limbo, id);
+	if (foreign) {
+		kvt_list_add_head(&p->table, &p->limbo, id);
+	} else {
+		kvt_ctl_update(h, 0, 0, KVT_CTL_STATE, KVT_DEAD);
+		kvt_block_reap(p, id);
+	}
+	spin_unlock(&p->meta_lock);
+	return !foreign;
+}
+
+/**
+ * kvt_limbo_check() - free slots whose foreign references have gone
+ * @p: pool; srcu held; called by its worker only
+ * Return: whether there was any.
+ */
+bool kvt_limbo_check(struct kvt_pool *p)
+{
+	u32 n = READ_ONCE(p->limbo.count);
+	bool any = false;
+	int got;
+
+	n = min(n, 16u);
+	while (n--) {
+		got = kvt_limbo_one(p);
+		if (got < 0)
+			break;
+		any |= got;
+	}
+	return any;
+}
+
+static bool kvt_file_arena_end(const struct kvt_region *reg, u32 *file_id)
+{
+	*file_id = reg->arena;
+	return reg->state != KVT_REGION_FREE && reg->arena;
+}
+
+/**
+ * kvt_fill_lost() - a memory tier is gone: take all write access to it
+ * @p: pool; may sleep, after kvt_map_barrier()
+ * @t: FAILED memory tier
+ */
+void kvt_fill_lost(struct kvt_pool *p, struct kvt_tier *t)
+{
+	u32 ids[KVT_CHUNK_KEYS], nr, id, r, file_id;
+
+	do {
+		nr = 0;
+		spin_lock(&p->meta_lock);
+		for (id = p->filling.tail; id != KVT_NIL && nr < ARRAY_SIZE(ids);
+		     id = kvt_cold(&p->table, id)->lru_prev) {
+			struct kvt_hot *h = kvt_hot(&p->table, id);
+
+			if (h->mem_tier == t->id &&
+			    kvt_filling_claim(p, id, h->gen, kvt_cold(&p->table, id)->owner))
+				ids[nr++] = id;
+		}
+		spin_unlock(&p->meta_lock);
+		if (nr)
+			kvt_filling_abort(p, ids, nr, true);
+	} while (nr);
+	for (r = 0; r < t->nr_pieces; r++) {
+		if (kvt_file_arena_end(&t->mem.regions[r], &file_id))
+			kvt_fill_revoke(p, file_id, t, r * KVT_PIECE_PAGES,
+					t->mem.regions[r].nr_pieces * KVT_PIECE_PAGES);
+	}
+}

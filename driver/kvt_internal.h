@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Objects of the driver and the rules they live by.
+ *
+ * LOCK ORDER, outermost first. A lock may be taken while holding only locks above it.
+ *
+ *  1  kvt_registry_lock   mutex   pools by id; pool->nr_files, pool->dying
+ *  2  pool->tier_lock     mutex   set of tiers; held while a tier is drained
+ *     pool->conf_lock     mutex   set of namespaces, tunables
+ *  3  file->lock          mutex   lease table of one open file
+ *  4  pool->srcu          srcu    tier pointers stay valid
+ *  -- mmap_lock (faults come in here)
+ *  5  pool->map_sem       rwsem   read: a fault installs entries; write: what a fault
+ *                                 may install has just changed, wait for those under way
+ *  6  pool->meta_lock     spin    entries, chains, lists, space, quotas, policy
+ *  7  shard->lock         spin    one shard of the index
+ *  8  ring->lock          spin    one CPU's recorded touches
+ *  9  file->async_lock    spin    completions of one open file
+ *     pool->up_lock       spin    blocks to be promoted
+ *
+ * User memory is copied under none of them but 4. unmap_mapping_range() is called
+ * under 2 and 4 at most. Nothing that allocates with GFP_KERNEL runs under 6-9.
+ *
+ * LIFETIMES
+ *  pool     device refcount; destroyed only with no file open
+ *  tier     pool->tiers[], until detach; readers hold pool->srcu
+ *  ns       ->nr_files, ->nr_blocks, ->nr_regions; freed by the worker when all are 0
+ *  file     struct file; mappings and asynchronous calls hold that
+ *  block    see core/kvt_block.h; freed by kvt_block_reap() alone
+ */
+#ifndef KVT_INTERNAL_H
+#define KVT_INTERNAL_H
+
+#include <linux/cdev.h>
+#include <linux/device.h>
+#include <linux/eventfd.h>
+#include <linux/fs.h>
+#include <linux/idr.h>
+#include <linux/kref.h>
+#include <linux/llist.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/ktime.h>
+#include <linux/jiffies.h>
+#include <linux/rwsem.h>
+#include <linux/spinlock.h>
+#include <linux/srcu.h>
+#include <linux/uidgid.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <linux/kvtier.h>
+
+#include "core/kvt_block.h"
+#include "core/kvt_chain.h"
+#include "core/kvt_index.h"
+#include "core/kvt_log.h"
+#include "core/kvt_mem.h"
+#include "core/kvt_policy.h"
+#include "tier.h"
+
+#define KVT_WINDOW_BITS		44	/* read view: 16 TiB */
+#define KVT_WINDOW_BYTES	(1ULL << KVT_WINDOW_BITS)
+#define KVT_FILE_IDS_MAX	((1u << 18) - 1)
+#define KVT_POOLS_MAX		256
+#define KVT_WAITQS		64
+#define KVT_RING_SIZE		1024
+#define KVT_UP_SIZE		256	/* promotions between memory tiers remembered */
+#define KVT_CHUNK_KEYS		64	/* keys handled per copy and per meta_lock hold */
+#define KVT_LEASES_PER_FILE	(1u << 20)
+#define KVT_ASYNC_PER_FILE	256
+#define KVT_NS_MAX		65536
+
+/* Counters of a namespace and of the pool, as in struct kvtier_stat. */
+enum kvt_count {
+	KVT_CNT_HITS,
+	KVT_CNT_MISSES,
+	KVT_CNT_UNREACHED,
+	KVT_CNT_PUTS,
+	KVT_CNT_DEDUPS,
+	KVT_CNT_DEDUP_WAITS,
+	KVT_CNT_ABORTS,
+	KVT_CNT_EVICTIONS,
+	KVT_CNT_DROPS,
+	KVT_CNT_PROMOTIONS,
+	KVT_CNT_DEMOTIONS,
+	KVT_CNT_LEASES_TAKEN,
+	KVT_CNT_LEASES_GIVEN,
+	KVT_CNT_LOST_TOUCHES,
+	KVT_NR_COUNTS,
+};
+
+struct kvt_counts {
+	u64 v[KVT_NR_COUNTS];
+};
+
+/**
+ * struct kvt_group - a block class of a namespace
+ * @block_bytes: exact size
+ * @slot_pages:  slot size
+ * @owner:       its space on each memory tier. Meta lock
+ */
+struct kvt_group {
+	u64 block_bytes;
+	u32 slot_pages;
+	struct kvt_owner owner[KVT_TIERS];
+};
+
+/**
+ * struct kvt_ns - a namespace
+ * @id:         never used twice in a pool
+ * @idx:        in pool->ns; part of every block's name while the namespace lives
+ * @uid:        who it belongs to
+ * @gid:        same
+ * @mode:       permission bits
+ * @identity:   as given
+ * @secret:     as given; zeroes if none
+ * @quota_bytes: 0: none
+ * @min_bytes:  guaranteed memory
+ * @arena_bytes: of which claimed by arenas. Meta lock, as all below
+ * @used_bytes: slot bytes of its blocks
+ * @nr_blocks:  entries that carry its index, DEAD ones too
+ * @nr_live:    blocks that can be found
+ * @nr_pinned:  ADVISE pins
+ * @nr_regions: regions it owns
+ * @nr_files:   open files bound to it. Pool's conf_lock and meta lock
+ * @counts:     per CPU
+ * @kobj:       sysfs directory namespaces/<id>
+ */
+struct kvt_ns {
+	struct kvt_pool *pool;
+	u64 id;
+	u32 idx;
+	kuid_t uid;
+	kgid_t gid;
+	u32 mode;
+	u32 identity_len;
+	u8 identity[KVTIER_IDENTITY_MAX];
+	u8 secret[KVTIER_SECRET_BYTES];
+	u64 quota_bytes;
+	u64 min_bytes;
+	u64 arena_bytes;
+	u64 used_bytes;
+	u64 nr_blocks;
+	u64 nr_live;
+	u64 nr_pinned;
+	u32 nr_regions;
+	u32 nr_files;
+	struct kvt_counts __percpu *counts;
+	struct kobject kobj;
+	struct completion kobj_gone;
+	u32 nr_groups;
+	struct kvt_group group[];
+};
+
+/* One CPU's touches that the policy has not seen yet. */
+struct kvt_ring {
+	spinlock_t lock;
+	u32 nr;
+	u32 id[KVT_RING_SIZE];
+};
+
+/**
+ * struct kvt_want - somebody who needs a slot; on the stack of the waiter
+ * @link:   pool->wants. Meta lock
+ * @ns:     for whom
+ * @group:  of it
+ * @region: only in this arena region of @tier, or KVT_NO_REGION
+ * @tier:   see @region
+ * @result: 0: not looked at yet, 1: there is room, -ENOSPC: nothing can go now
+ */
+struct kvt_want {
+	struct list_head link;
+	struct kvt_ns *ns;
+	u32 group;
+	u32 region;
+	u32 tier;
+	int result;
+};
+
+/**
+ * struct kvt_pool - one store
+ * @dev:        /sys/class/kvtier/kvtierN; its release frees the pool
+ * @id:         N
+ * @dying:      no more opens. Registry lock
+ * @nr_files:   open files. Registry lock
+ * @inode:      of no filesystem; its address_space is every file's f_mapping
+ * @tiers:      by id. Written under tier_lock and meta lock, read under srcu
+ * @order:      ids by rank, fastest first; @nr_tiers of them. Meta lock
+ * @ns:         namespaces by index; conf_lock for changes
+ * @file_ids:   ids of open files, part of fill view offsets
+ * @filling:    reservations, newest at the head. Meta lock
+ * @limbo:      slots that wait for foreign references. Meta lock
+ * @moved:      waiters for blocks, by id; woken when a block settles
+ * @room:       waiters for room
+ * @wants:      see struct kvt_want
+ * @up:         blocks that were used on a slow memory tier; up_lock (a leaf lock)
+ * @garbage:    memory to be freed outside locks
+ * @work:       reclaim, see kvt_reclaim.c
+ * @tick:       wakes @work for what depends on time
+ * @reclaim_wq: one worker
+ * @promote_wq: moves up
+ * @async_wq:   waits on behalf of asynchronous calls
+ */
+struct kvt_pool {
+	struct device dev;
+	struct cdev cdev;
+	u32 id;
+	bool dying;
+	u32 nr_files;
+	struct inode *inode;
+
+	struct mutex tier_lock;
+	struct mutex conf_lock;
+	struct srcu_struct srcu;
+	struct kvt_tier *tiers[KVT_TIERS];
+	u8 order[KVT_TIERS];
+	u32 nr_tiers;
+	u64 window_bytes;
+	struct kobject *tiers_kobj;
+	struct kobject *ns_kobj;
+
+	struct rw_semaphore map_sem;
+	spinlock_t meta_lock;
+	struct kvt_table table;
+	struct kvt_index index;
+	struct kvt_policy policy;
+	struct kvt_list filling;
+	struct kvt_list limbo;
+	u32 nr_quarantined;
+	u64 guaranteed_bytes;
+	u64 meta_bytes;
+
+	struct xarray ns;
+	u32 nr_ns;
+	u64 next_ns_id;
+	struct ida file_ids;
+	struct kvt_ring __percpu *rings;
+	struct kvt_counts __percpu *counts;
+
+	wait_queue_head_t moved[KVT_WAITQS];
+	wait_queue_head_t room;
+	struct list_head wants;
+	spinlock_t up_lock;
+	u32 nr_up;
+	u32 up[KVT_UP_SIZE];
+	struct llist_head garbage;
+	struct work_struct work;
+	struct delayed_work tick;
+	struct workqueue_struct *reclaim_wq;
+	struct workqueue_struct *promote_wq;
+	struct workqueue_struct *async_wq;
+
+	u32 watermark_low_percent;
+	u32 watermark_high_percent;
+	u32 reservation_timeout_ms;
+};
+
+enum kvt_lease_kind {
+	KVT_HELD_NONE = 0,
+	KVT_HELD_LEASE = 1,
+	KVT_HELD_RESERVATION = 2,
+};
+
+/**
+ * struct kvt_lease - what one handle stands for; 16 bytes
+ * @block: id
+ * @gen:   generation of the block's entry: a reservation taken back and reused is
+ *         told apart by it
+ * @hgen:  generation of the handle
+ * @kind_next: enum kvt_lease_kind in the low 2 bits; free records: next << 2
+ */
+struct kvt_lease {
+	u32 block;
+	u32 gen;
+	u32 hgen;
+	u32 kind_next;
+};
+
+struct kvt_arena {
+	u32 tier;
+	u32 region;	/* KVT_NO_REGION: none */
+};
+
+/**
+ * struct kvt_file - one open file of a data device
+ * @lock:      lease table
+ * @ns:        set once by NS_OPEN; then constant
+ * @id:        in pool->file_ids, from 1
+ * @rdonly:    never writes
+ * @fill_mapped: the fill view was mapped at some time
+ * @leases:    table of @max_leases records, @nr_leases in use
+ * @free:      first free record + 1, 0: none
+ * @arena:     one for each group. Lock
+ * @async_lock: what follows
+ * @done:      completions to be read
+ * @nr_async:  outstanding and unread together
+ */
+struct kvt_file {
+	struct kvt_pool *pool;
+	struct file *file;
+	struct kvt_ns *ns;
+	u32 id;
+	bool rdonly;
+	bool fill_mapped;
+
+	struct mutex lock;
+	struct kvt_lease *leases;
+	u32 max_leases;
+	u32 nr_leases;
+	u32 free;
+	struct kvt_arena arena[KVTIER_GROUPS_MAX];
+
+	spinlock_t async_lock;
+	struct list_head done;
+	u32 nr_async;
+	wait_queue_head_t async_wait;
+};
+
+/* kvt_main.c */
+extern struct mutex kvt_registry_lock;
+extern struct class kvt_class;
+extern dev_t kvt_devt;
+struct inode *kvt_inode_alloc(void);
+
+/* kvt_pool.c */
+int kvt_pool_create(u32 *id);
+int kvt_pool_destroy(u32 id);
+struct kvt_pool *kvt_pool_get(u32 id);
+void kvt_pool_put(struct kvt_pool *p);
+u32 kvt_pool_ids(u32 *ids, u32 max);
+int kvt_pool_grow(struct kvt_pool *p, u32 entries);
+void kvt_pool_meta_add(struct kvt_pool *p, s64 bytes);
+void kvt_defer_free(struct kvt_pool *p, void *mem);
+void kvt_garbage_free(struct kvt_pool *p);
+u32 kvt_now_ms(void);
+u32 kvt_now_s(void);
+void kvt_count(struct kvt_pool *p, struct kvt_ns *ns, enum kvt_count what, u64 n);
+u64 kvt_count_read(struct kvt_counts __percpu *counts, enum kvt_count what);
+
+/* kvt_file.c */
+extern const struct file_operations kvt_data_fops;
+int kvt_lease_prepare(struct kvt_file *f, u32 nr);
+u64 kvt_lease_add(struct kvt_file *f, u32 block, u32 gen, enum kvt_lease_kind kind);
+struct kvt_lease *kvt_lease_find(struct kvt_file *f, u64 handle, enum kvt_lease_kind kind);
+void kvt_lease_del(struct kvt_file *f, struct kvt_lease *l);
+
+/* kvt_ioctl.c */
+extern const struct file_operations kvt_ctl_fops;
+long kvt_data_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+u64 kvt_ops_mask(bool ctl);
+u64 kvt_features(void);
+
+/* kvt_ns.c */
+int kvt_op_ns_open(struct kvt_file *f, void *arg);
+void kvt_ns_close(struct kvt_file *f);
+void kvt_ns_reap(struct kvt_pool *p);
+void kvt_ns_free_all(struct kvt_pool *p);
+static inline struct kvt_ns *kvt_ns_of(struct kvt_pool *p, u32 ns_group)
+{
+	return xa_load(&p->ns, ns_group >> 4);
+}
+
+/* kvt_tier.c */
+int kvt_tier_attach(struct kvt_pool *p, const struct kvtier_tier_attach *a, u32 *id);
+int kvt_tier_detach(struct kvt_pool *p, u32 id, u64 timeout_ns, bool discard);
+int kvt_tier_drain(struct kvt_pool *p, u32 id, u64 timeout_ns);
+void kvt_tier_free_all(struct kvt_pool *p);
+u32 kvt_tier_snapshot(struct kvt_pool *p, struct kvt_tier **t, bool mem_only);
+u64 kvt_tier_used_bytes(struct kvt_tier *t);
+
+/* A tier by id, or NULL; holds as long as srcu is held or a block keeps it in use. */
+static inline struct kvt_tier *kvt_tier_at(struct kvt_pool *p, u32 id)
+{
+	return smp_load_acquire(&p->tiers[id]);
+}
+
+/* kvt_store.c: state changes of blocks. Meta lock held unless said otherwise */
+enum kvt_found {
+	KVT_FOUND_NOT,
+	KVT_FOUND_MEM,		/* in memory */
+	KVT_FOUND_LOG,		/* on a block tier only, nobody moves it */
+	KVT_FOUND_MOVING,	/* between places for a moment */
+	KVT_FOUND_FILLING,
+};
+enum kvt_found kvt_block_find(struct kvt_pool *p, u32 ns_group, const u8 *key, bool lease,
+			      u32 *id, u32 *gen);	/* no lock */
+u32 kvt_block_find_locked(struct kvt_pool *p, u32 ns_group, const u8 *key);
+void kvt_block_publish(struct kvt_pool *p, u32 id);
+void kvt_block_unhash(struct kvt_pool *p, u32 id);
+void kvt_block_reap(struct kvt_pool *p, u32 id);
+void kvt_block_die(struct kvt_pool *p, u32 id);
+void kvt_block_kill(struct kvt_pool *p, u32 id);
+bool kvt_block_expired(struct kvt_pool *p, u32 id);
+void kvt_block_mem_set(struct kvt_pool *p, u32 id, struct kvt_tier *t, u32 page);
+void kvt_block_mem_free(struct kvt_pool *p, u32 tier, u32 page, u32 ns_group);
+void kvt_block_log_free(struct kvt_pool *p, u32 id);
+u32 kvt_block_tier(const struct kvt_hot *h, u32 ctl);
+void kvt_block_wake(struct kvt_pool *p, u32 id);	/* no lock */
+void kvt_lease_drop(struct kvt_pool *p, u32 id);	/* takes the lock if needed */
+void kvt_touch(struct kvt_pool *p, const u32 *ids, u32 nr);	/* no lock */
+void kvt_touch_drain(struct kvt_pool *p);
+static inline struct kvt_group *kvt_group_of(struct kvt_pool *p, u32 ns_group)
+{
+	return &kvt_ns_of(p, ns_group)->group[ns_group & 15];
+}
+static inline wait_queue_head_t *kvt_block_wq(struct kvt_pool *p, u32 id)
+{
+	return &p->moved[id % KVT_WAITQS];
+}
+
+/* kvt_region.c: space of memory tiers. May sleep, no spinlock held */
+int kvt_region_get(struct kvt_tier *t, struct kvt_ns *ns, u32 group);
+int kvt_region_get_arena(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 slots,
+			 u32 file_id, u32 *region);
+void kvt_region_clean(struct kvt_tier *t, u32 r);
+bool kvt_region_unquarantine(struct kvt_pool *p);
+bool kvt_region_release_empty(struct kvt_pool *p, struct kvt_tier *t, u32 pieces);
+void kvt_region_release_all(struct kvt_pool *p, struct kvt_tier *t);
+bool kvt_slot_foreign(struct kvt_tier *t, u32 page, u32 nr);
+void kvt_fill_revoke(struct kvt_pool *p, u32 file_id, struct kvt_tier *t, u32 page, u32 nr);
+void kvt_map_barrier(struct kvt_pool *p);
+int kvt_slot_alloc(struct kvt_pool *p, struct kvt_ns *ns, u32 group, u32 id,
+		   u32 skip, u32 *tier, u32 *page);	/* meta lock held */
+
+/* kvt_fill.c: giving up reservations */
+bool kvt_filling_claim(struct kvt_pool *p, u32 id, u32 gen, u32 owner);	/* meta lock held */
+void kvt_filling_abort(struct kvt_pool *p, const u32 *ids, u32 nr, bool mapped);
+void kvt_fill_lost(struct kvt_pool *p, struct kvt_tier *t);
+u32 kvt_filling_expire(struct kvt_pool *p);
+bool kvt_limbo_check(struct kvt_pool *p);
+
+/* kvt_move.c: moves of claimed (MOVING) blocks between any two tiers */
+#define KVT_MOVE_BATCH	32
+
+/**
+ * struct kvt_mv - one block on its way
+ * @x:      transfer; @x.src and @x.dst are the tiers
+ * @id:     block, MOVING set by the caller
+ * @placed: @x.dst_addr is taken
+ * @leased: out: kvt_mv_finish() took a lease
+ */
+struct kvt_mv {
+	struct kvt_xfer x;
+	u32 id;
+	bool placed;
+	bool leased;
+};
+
+void kvt_mv_start(struct kvt_pool *p, struct kvt_mv *mv, u32 id);
+bool kvt_mv_place_mem(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t);
+bool kvt_mv_place_log(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t,
+		      enum kvt_log_head head);
+void kvt_mv_cancel(struct kvt_pool *p, struct kvt_mv *mv);
+void kvt_mv_run(struct kvt_mv *mv, u32 nr);
+bool kvt_mv_finish(struct kvt_pool *p, struct kvt_mv *mv, bool lease);
+
+/* kvt_reclaim.c */
+void kvt_reclaim_work(struct work_struct *work);
+void kvt_reclaim_tick(struct work_struct *work);
+void kvt_reclaim_kick(struct kvt_pool *p);
+int kvt_room_wait(struct kvt_pool *p, struct kvt_want *w, u64 deadline_ns);
+void kvt_room_wake(struct kvt_pool *p);
+void kvt_promote_later(struct kvt_pool *p, const u32 *ids, u32 nr);
+
+/* kvt_demote.c */
+bool kvt_tier_over(struct kvt_pool *p, struct kvt_tier *t, u32 percent);
+bool kvt_tier_has_lower(struct kvt_pool *p, struct kvt_tier *t);
+u32 kvt_demote(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32 nr, bool any_tier);
+bool kvt_evict_claimed(struct kvt_pool *p, u32 id, u32 why);	/* meta lock held */
+u32 kvt_collect(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group, u32 *ids,
+		u32 max);
+u32 kvt_collect_own(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group, u32 *ids,
+		    u32 max);
+bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool keep);
+bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r);
+
+/* kvt_clean.c: block tiers */
+bool kvt_log_room(struct kvt_tier *t, enum kvt_log_head head, u32 units);
+bool kvt_log_clean(struct kvt_tier *t);
+void kvt_log_evacuate(struct kvt_pool *p, struct kvt_tier *t, bool discard);
+
+/* kvt_promote.c */
+struct kvt_promo;
+struct kvt_promo *kvt_promo_alloc(struct kvt_pool *p, u32 max);
+bool kvt_promo_add(struct kvt_promo *pr, u32 id, u32 gen);
+u32 kvt_promo_nr(const struct kvt_promo *pr);
+void kvt_promo_start(struct kvt_promo *pr);
+int kvt_promo_wait(struct kvt_promo *pr, u64 deadline_ns);
+int kvt_promo_error(const struct kvt_promo *pr, u32 id, u32 gen);
+u32 kvt_promo_failed(const struct kvt_promo *pr);
+void kvt_promo_put(struct kvt_promo *pr);
+int kvt_block_wait(struct kvt_pool *p, u32 id, u32 gen, u64 deadline_ns);
+void kvt_promote_up(struct kvt_pool *p, const u32 *ids, u32 nr);
+
+/* kvt_async.c */
+struct kvt_async;
+struct kvt_async *kvt_async_alloc(struct kvt_file *f, u64 user_data, s32 eventfd, u32 max);
+void kvt_async_add(struct kvt_async *a, u32 id, u32 gen);
+void kvt_async_start(struct kvt_async *a, struct kvt_promo *pr);
+void kvt_async_free(struct kvt_async *a);
+ssize_t kvt_async_read(struct file *file, char __user *buf, size_t len, loff_t *pos);
+__poll_t kvt_async_poll(struct file *file, struct poll_table_struct *pt);
+void kvt_async_release(struct kvt_file *f);
+
+/* ops_*.c: one function for each command; @arg is the kernel's copy of its struct */
+int kvt_op_query(struct kvt_file *f, void *arg);
+int kvt_op_lookup(struct kvt_file *f, void *arg);
+int kvt_op_get(struct kvt_file *f, void *arg);
+int kvt_op_reserve(struct kvt_file *f, void *arg);
+int kvt_op_commit(struct kvt_file *f, void *arg);
+int kvt_op_abort(struct kvt_file *f, void *arg);
+int kvt_op_release(struct kvt_file *f, void *arg);
+int kvt_op_read(struct kvt_file *f, void *arg);
+int kvt_op_write(struct kvt_file *f, void *arg);
+int kvt_op_prefetch(struct kvt_file *f, void *arg);
+int kvt_op_advise(struct kvt_file *f, void *arg);
+int kvt_op_drop(struct kvt_file *f, void *arg);
+int kvt_op_iterate(struct kvt_file *f, void *arg);
+int kvt_op_stat(struct kvt_file *f, void *arg);
+int kvt_op_arena(struct kvt_file *f, void *arg);
+
+u64 kvt_meta_bytes(struct kvt_pool *p);	/* meta lock held */
+
+/* kvt_mmap.c */
+int kvt_mmap(struct file *file, struct vm_area_struct *vma);
+static inline u64 kvt_fill_base(u32 file_id)
+{
+	return (u64)file_id << KVT_WINDOW_BITS;
+}
+static inline u64 kvt_window_offset(const struct kvt_tier *t, u32 page)
+{
+	return t->window_offset + ((u64)page << KVT_PAGE_SHIFT);
+}
+
+/* kvt_sysfs.c */
+extern const struct attribute_group *kvt_pool_groups[];
+int kvt_sysfs_tier_add(struct kvt_tier *t);
+void kvt_sysfs_tier_del(struct kvt_tier *t);
+int kvt_sysfs_ns_add(struct kvt_ns *ns);
+void kvt_sysfs_ns_del(struct kvt_ns *ns);
+
+static inline u32 kvt_slot_bytes(const struct kvt_group *g)
+{
+	return g->slot_pages << KVT_PAGE_SHIFT;
+}
+
+/* Absolute monotonic deadline for a user's timeout; ~0: never. */
+static inline u64 kvt_deadline(u64 timeout_ns)
+{
+	u64 now = ktime_get_ns();
+
+	return timeout_ns > ~0ull - now ? ~0ull : now + timeout_ns;
+}
+
+/* What is left until a deadline, in jiffies, for the wait_event family; 0: over. */
+static inline long kvt_deadline_jiffies(u64 deadline_ns)
+{
+	u64 now = ktime_get_ns(), left;
+
+	if (deadline_ns == ~0ull)
+		return MAX_SCHEDULE_TIMEOUT;
+	if (deadline_ns <= now)
+		return 0;
+	left = min_t(u64, deadline_ns - now, 3600ull * NSEC_PER_SEC * 24);
+	return (long)nsecs_to_jiffies(left) + 1;
+}
+
+#endif /* KVT_INTERNAL_H */

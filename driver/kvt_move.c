@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Moves of blocks, the same for promotion, demotion, draining and cleaning.
+ *
+ * A move has five steps: claim (MOVING, by the caller), place (space at the
+ * destination), run (bytes), finish (change of place, under the meta lock) and
+ * wake. The block stays what it was until finish: readers in memory go on, and
+ * one who takes a lease meanwhile makes the move void. If the bytes did not
+ * arrive, the destination is given back; if they could not be read, the block is
+ * a miss from then on.
+ */
+#include "kvt_internal.h"
+#include "kvt_trace.h"
+
+/**
+ * kvt_mv_start() - describe the move of a block
+ * @p:  pool, meta lock held
+ * @mv: to be filled in
+ * @id: READY block, claimed
+ */
+void kvt_mv_start(struct kvt_pool *p, struct kvt_mv *mv, u32 id)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+	bool mem = kvt_ctl(h) & KVT_CTL_MEM;
+
+	lockdep_assert_held(&p->meta_lock);
+	memset(mv, 0, sizeof(*mv));
+	mv->id = id;
+	mv->x.src = p->tiers[mem ? h->mem_tier : h->log_tier];
+	mv->x.src_addr = mem ? h->mem_page : h->log_unit;
+	mv->x.bytes = kvt_slot_bytes(kvt_group_of(p, h->ns_group));
+	mv->x.csum = kvt_cold(&p->table, id)->csum;
+}
+
+/**
+ * kvt_mv_place_mem() - find a slot for a move on a memory tier
+ * @p:  pool; no spinlock held, may sleep
+ * @mv: move
+ * @t:  destination
+ */
+bool kvt_mv_place_mem(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t)
+{
+	u32 ns_group = kvt_hot(&p->table, mv->id)->ns_group, page;
+	struct kvt_ns *ns = kvt_ns_of(p, ns_group);
+	int tries;
+
+	/* MOVING keeps the entry, and so its namespace, from being freed. */
+	for (tries = 0; tries < 2; tries++) {
+		spin_lock(&p->meta_lock);
+		page = t->state != KVTIER_TIER_ONLINE ? KVT_NO_PAGE :
+		       kvt_mem_slot_alloc(&t->mem, &ns->group[ns_group & 15].owner[t->id],
+					  KVT_NO_REGION, mv->id);
+		spin_unlock(&p->meta_lock);
+		if (page != KVT_NO_PAGE) {
+			mv->x.dst = t;
+			mv->x.dst_addr = page;
+			mv->placed = true;
+			return true;
+		}
+		if (!READ_ONCE(t->mem.nr_free) || kvt_region_get(t, ns, ns_group & 15))
+			break;
+	}
+	return false;
+}
+
+/**
+ * kvt_mv_place_log() - find room for a move on a block tier
+ * @p:    pool; no spinlock held, may sleep
+ * @mv:   move
+ * @t:    destination
+ * @head: which end of the log
+ */
+bool kvt_mv_place_log(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t,
+		      enum kvt_log_head head)
+{
+	u32 units = DIV_ROUND_UP(mv->x.bytes, t->unit_bytes), unit;
+	int tries;
+
+	for (tries = 0; tries < 4; tries++) {
+		spin_lock(&p->meta_lock);
+		unit = t->state != KVTIER_TIER_ONLINE && head != KVT_HEAD_CARRY ?
+		       KVT_NO_UNIT : kvt_log_alloc(&t->log, head, units, mv->id);
+		spin_unlock(&p->meta_lock);
+		if (unit != KVT_NO_UNIT) {
+			mv->x.dst = t;
+			mv->x.dst_addr = unit;
+			mv->placed = true;
+			return true;
+		}
+		if (t->state != KVTIER_TIER_ONLINE || !kvt_log_room(t, head, units))
+			break;
+	}
+	return false;
+}
+
+/* Carry out all placed moves and wait. */
+void kvt_mv_run(struct kvt_mv *mv, u32 nr)
+{
+	struct kvt_xfer *x;
+	u32 i;
+
+	/* The transfer engine takes a plain array. */
+	x = kvmalloc_array(nr, sizeof(*x), GFP_KERNEL);
+	if (!x) {
+		for (i = 0; i < nr; i++)
+			kvt_xfer_run(&mv[i].x, 1);
+		return;
+	}
+	for (i = 0; i < nr; i++)
+		x[i] = mv[i].x;
+	kvt_xfer_run(x, nr);
+	for (i = 0; i < nr; i++)
+		mv[i].x = x[i];
+	kvfree(x);
+}
+
+static void kvt_mv_unplace(struct kvt_pool *p, struct kvt_mv *mv)
+{
+	struct kvt_tier *t = mv->x.dst;
+
+	if (!mv->placed)
+		return;
+	mv->placed = false;
+	if (t->ops->is_mem)
+		kvt_block_mem_free(p, t->id, mv->x.dst_addr,
+				   kvt_hot(&p->table, mv->id)->ns_group);
+	else
+		kvt_defer_free(p, kvt_log_free(&t->log, mv->x.dst_addr,
+					       DIV_ROUND_UP(mv->x.bytes, t->unit_bytes)));
+}
+
+/* The move did not happen: as it was before, or dead. Meta lock held. */
+static void kvt_mv_void(struct kvt_pool *p, struct kvt_mv *mv)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, mv->id);
+
+	kvt_mv_unplace(p, mv);
+	kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
+	kvt_block_reap(p, mv->id);
+}
+
+/**
+ * kvt_mv_cancel() - give a claimed block up before its move was run
+ * @p:  pool, meta lock held
+ * @mv: move
+ */
+void kvt_mv_cancel(struct kvt_pool *p, struct kvt_mv *mv)
+{
+	lockdep_assert_held(&p->meta_lock);
+	if (mv->placed && !mv->x.dst->ops->is_mem)
+		kvt_defer_free(p, kvt_log_write_done(&mv->x.dst->log, mv->x.dst_addr));
+	kvt_mv_void(p, mv);
+}
+
+/* Were the bytes unreadable at the source, so that the block must go. */
+static bool kvt_mv_source_bad(const struct kvt_mv *mv)
+{
+	if (mv->x.err == -EBADMSG || mv->x.err == -EHWPOISON)
+		return true;
+	return mv->x.err == -EIO && !mv->x.src->ops->is_mem;
+}
+
+static void kvt_mv_failed(struct kvt_pool *p, struct kvt_mv *mv)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, mv->id);
+
+	if (kvt_mv_source_bad(mv) && kvt_ctl_state(kvt_ctl(h)) == KVT_READY) {
+		trace_kvtier_evict(p->id, kvt_ns_of(p, h->ns_group)->id, h->ns_group & 15,
+				   h->key, mv->x.src->id, KVT_WHY_IO, 0);
+		/* Not freed by this: MOVING is still set. */
+		kvt_block_kill(p, mv->id);
+	}
+	kvt_mv_void(p, mv);
+}
+
+/* Take the source away, unless somebody relies on it. */
+static bool kvt_mv_leave(struct kvt_pool *p, struct kvt_mv *mv)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, mv->id);
+
+	if (mv->x.src->ops->is_mem) {
+		if (!kvt_ctl_update(h, KVT_CTL_STATE | KVT_CTL_MEM |
+				    (~0u << KVT_CTL_LEASE_SHIFT),
+				    KVT_READY | KVT_CTL_MEM, KVT_CTL_MEM, 0))
+			return false;
+		kvt_block_mem_free(p, mv->x.src->id, mv->x.src_addr, h->ns_group);
+		return true;
+	}
+	if (!kvt_ctl_update(h, KVT_CTL_STATE | KVT_CTL_LOG, KVT_READY | KVT_CTL_LOG,
+			    KVT_CTL_LOG, 0))
+		return false;
+	kvt_block_log_free(p, mv->id);
+	return true;
+}
+
+static void kvt_mv_arrive(struct kvt_pool *p, struct kvt_mv *mv, bool lease)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, mv->id);
+	struct kvt_tier *t = mv->x.dst;
+
+	if (t->ops->is_mem) {
+		kvt_block_mem_set(p, mv->id, t, mv->x.dst_addr);
+		kvt_ctl_update(h, 0, 0, 0, KVT_CTL_MEM);
+		mv->leased = lease && kvt_lease_try(h);
+	} else {
+		h->log_tier = t->id;
+		h->log_unit = mv->x.dst_addr;
+		kvt_cold(&p->table, mv->id)->csum = mv->x.csum;
+		kvt_ctl_update(h, 0, 0, 0, KVT_CTL_LOG);
+	}
+	kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
+}
+
+static void kvt_mv_account(struct kvt_pool *p, struct kvt_mv *mv)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, mv->id);
+	struct kvt_tier *from = mv->x.src, *to = mv->x.dst;
+	struct kvt_ns *ns = kvt_ns_of(p, h->ns_group);
+
+	if (from == to)
+		return;
+	if (to->rank < from->rank) {
+		atomic64_inc(&from->count.promotions_out);
+		atomic64_inc(&to->count.promotions_in);
+		kvt_count(p, ns, KVT_CNT_PROMOTIONS, 1);
+		trace_kvtier_promote(p->id, ns->id, h->ns_group & 15, h->key, from->id,
+				     to->id);
+	} else {
+		atomic64_inc(&from->count.demotions_out);
+		atomic64_inc(&to->count.demotions_in);
+		kvt_count(p, ns, KVT_CNT_DEMOTIONS, 1);
+		trace_kvtier_demote(p->id, ns->id, h->ns_group & 15, h->key, from->id,
+				    to->id);
+	}
+}
+
+/**
+ * kvt_mv_finish() - let a move take effect
+ * @p:     pool, meta lock held
+ * @mv:    move that was run
+ * @lease: take a lease as it arrives in memory (see @leased)
+ * Return: whether the block is at its destination now. The caller wakes waiters
+ * in both cases, after dropping the lock.
+ */
+bool kvt_mv_finish(struct kvt_pool *p, struct kvt_mv *mv, bool lease)
+{
+	struct kvt_tier *from = mv->x.src, *to = mv->x.dst;
+
+	lockdep_assert_held(&p->meta_lock);
+	if (!to->ops->is_mem)
+		kvt_defer_free(p, kvt_log_write_done(&to->log, mv->x.dst_addr));
+	if (mv->x.err) {
+		kvt_mv_failed(p, mv);
+		return false;
+	}
+	if (to->state == KVTIER_TIER_FAILED || !kvt_mv_leave(p, mv)) {
+		kvt_mv_void(p, mv);
+		return false;
+	}
+	p->policy.ops->remove(&p->policy, from->id, mv->id);
+	from->nr_blocks--;
+	kvt_mv_arrive(p, mv, lease);
+	p->policy.ops->insert(&p->policy, to->id, mv->id);
+	to->nr_blocks++;
+	kvt_mv_account(p, mv);
+	return true;
+}

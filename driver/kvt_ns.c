@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Namespaces: who may see which blocks.
+ *
+ * A namespace is found by (owner, secret, identity), the owner being the opener
+ * of the file. It lives as long as it has open files, blocks or regions; the
+ * pool's worker frees it after that. Its index, part of every block's name, is
+ * not given to another before then.
+ *
+ * Locks: conf_lock for finding, creating and freeing; meta lock for its counts.
+ */
+#include <linux/cleanup.h>
+#include <linux/cred.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+#include <crypto/utils.h>
+
+#include "kvt_internal.h"
+
+/* What NS_OPEN asks for, in kernel memory. */
+struct kvt_ns_args {
+	struct kvtier_group group[KVTIER_GROUPS_MAX];
+	u8 identity[KVTIER_IDENTITY_MAX];
+	u8 secret[KVTIER_SECRET_BYTES];
+};
+
+static int kvt_ns_copy_args(const struct kvtier_ns_open *o, struct kvt_ns_args *a)
+{
+	u32 i;
+
+	if (!o->identity_len || o->identity_len > KVTIER_IDENTITY_MAX ||
+	    o->nr_groups > KVTIER_GROUPS_MAX)
+		return -EINVAL;
+	if ((o->flags & KVTIER_NS_CREATE) && !o->nr_groups)
+		return -EINVAL;
+	if ((o->flags & KVTIER_NS_EXCL) && !(o->flags & KVTIER_NS_CREATE))
+		return -EINVAL;
+	if (o->mode & ~0777u)
+		return -EINVAL;
+	if (copy_from_user(a->identity, u64_to_user_ptr(o->identity), o->identity_len))
+		return -EFAULT;
+	if (o->secret && copy_from_user(a->secret, u64_to_user_ptr(o->secret),
+					KVTIER_SECRET_BYTES))
+		return -EFAULT;
+	if (copy_from_user(a->group, u64_to_user_ptr(o->groups),
+			   o->nr_groups * sizeof(a->group[0])))
+		return -EFAULT;
+	for (i = 0; i < o->nr_groups; i++) {
+		if (a->group[i].flags || a->group[i].__reserved)
+			return -EOPNOTSUPP;
+		if (!a->group[i].block_bytes ||
+		    a->group[i].block_bytes > KVTIER_BLOCK_BYTES_MAX)
+			return -EINVAL;
+	}
+	return 0;
+}
+
+static struct kvt_ns *kvt_ns_find(struct kvt_pool *p, kuid_t uid,
+				  const struct kvtier_ns_open *o,
+				  const struct kvt_ns_args *a)
+{
+	struct kvt_ns *ns;
+	unsigned long idx;
+
+	lockdep_assert_held(&p->conf_lock);
+	xa_for_each(&p->ns, idx, ns) {
+		if (!uid_eq(ns->uid, uid) || ns->identity_len != o->identity_len)
+			continue;
+		if (!memcmp(ns->identity, a->identity, o->identity_len) &&
+		    !crypto_memneq(ns->secret, a->secret, KVTIER_SECRET_BYTES))
+			return ns;
+	}
+	return NULL;
+}
+
+static bool kvt_ns_same_groups(const struct kvt_ns *ns, const struct kvtier_ns_open *o,
+			       const struct kvt_ns_args *a)
+{
+	u32 i;
+
+	if (!o->nr_groups)
+		return true;
+	if (o->nr_groups != ns->nr_groups)
+		return false;
+	for (i = 0; i < ns->nr_groups; i++) {
+		if (ns->group[i].block_bytes != a->group[i].block_bytes)
+			return false;
+	}
+	return true;
+}
+
+/* As for a file: owner, group, other; MAY_READ and MAY_WRITE. */
+static bool kvt_ns_may(const struct kvt_ns *ns, const struct cred *cred, u32 want)
+{
+	u32 bits;
+
+	if (uid_eq(cred->fsuid, ns->uid))
+		bits = ns->mode >> 6;
+	else if (gid_eq(cred->fsgid, ns->gid))
+		bits = ns->mode >> 3;
+	else
+		bits = ns->mode;
+	return (bits & want) == want;
+}
+
+static u64 kvt_mem_capacity(struct kvt_pool *p)
+{
+	u64 sum = 0;
+	u32 i;
+
+	for (i = 0; i < KVT_TIERS; i++) {
+		if (p->tiers[i] && p->tiers[i]->ops->is_mem)
+			sum += p->tiers[i]->capacity_bytes;
+	}
+	return sum;
+}
+
+static void kvt_ns_fill(struct kvt_ns *ns, struct kvt_pool *p, const struct cred *cred,
+			const struct kvtier_ns_open *o, const struct kvt_ns_args *a)
+{
+	u32 i, t;
+
+	ns->pool = p;
+	ns->uid = cred->fsuid;
+	ns->gid = cred->fsgid;
+	ns->mode = o->mode;
+	ns->identity_len = o->identity_len;
+	memcpy(ns->identity, a->identity, o->identity_len);
+	memcpy(ns->secret, a->secret, KVTIER_SECRET_BYTES);
+	ns->quota_bytes = o->quota_bytes;
+	ns->min_bytes = o->min_bytes;
+	ns->nr_groups = o->nr_groups;
+	for (i = 0; i < o->nr_groups; i++) {
+		struct kvt_group *g = &ns->group[i];
+
+		g->block_bytes = a->group[i].block_bytes;
+		g->slot_pages = DIV_ROUND_UP(g->block_bytes, KVTIER_SLOT_ALIGN);
+		for (t = 0; t < KVT_TIERS; t++)
+			g->owner[t].partial = KVT_NO_REGION;
+	}
+}
+
+static void kvt_ns_free(struct kvt_ns *ns)
+{
+	free_percpu(ns->counts);
+	kfree_sensitive(ns);
+}
+
+static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
+				    const struct kvtier_ns_open *o,
+				    const struct kvt_ns_args *a)
+{
+	struct kvt_ns *ns;
+	int err;
+
+	if (p->nr_ns >= KVT_NS_MAX)
+		return ERR_PTR(-ENOSPC);
+	if (o->min_bytes > kvt_mem_capacity(p) - min(p->guaranteed_bytes,
+						      kvt_mem_capacity(p)))
+		return ERR_PTR(-ENOSPC);
+	ns = kzalloc(struct_size(ns, group, o->nr_groups), GFP_KERNEL_ACCOUNT);
+	if (!ns)
+		return ERR_PTR(-ENOMEM);
+	kvt_ns_fill(ns, p, cred, o, a);
+	err = -ENOMEM;
+	ns->counts = alloc_percpu_gfp(struct kvt_counts, GFP_KERNEL_ACCOUNT);
+	if (!ns->counts)
+		goto free;
+	ns->id = ++p->next_ns_id;
+	err = xa_alloc(&p->ns, &ns->idx, ns, XA_LIMIT(1, KVT_NS_MAX), GFP_KERNEL);
+	if (err)
+		goto free;
+	err = kvt_sysfs_ns_add(ns);
+	if (err)
+		goto erase;
+	p->nr_ns++;
+	p->guaranteed_bytes += ns->min_bytes;
+	return ns;
+erase:
+	xa_erase(&p->ns, ns->idx);
+free:
+	kvt_ns_free(ns);
+	return ERR_PTR(err);
+}
+
+/* Find or create, and check the opener's rights. conf_lock held. */
+static struct kvt_ns *kvt_ns_get(struct kvt_file *f, const struct kvtier_ns_open *o,
+				 const struct kvt_ns_args *a)
+{
+	const struct cred *cred = f->file->f_cred;
+	struct kvt_pool *p = f->pool;
+	u32 want = MAY_READ;
+	struct kvt_ns *ns = kvt_ns_find(p, cred->fsuid, o, a);
+
+	if (!f->rdonly && !(o->flags & KVTIER_NS_RDONLY))
+		want |= MAY_WRITE;
+	if (!ns) {
+		if (!(o->flags & KVTIER_NS_CREATE))
+			return ERR_PTR(-ENOENT);
+		if (!(want & MAY_WRITE))
+			return ERR_PTR(-EACCES);
+		return kvt_ns_create(p, cred, o, a);
+	}
+	if ((o->flags & KVTIER_NS_EXCL))
+		return ERR_PTR(-EEXIST);
+	if (!kvt_ns_same_groups(ns, o, a))
+		return ERR_PTR(-EINVAL);
+	if (!kvt_ns_may(ns, cred, want))
+		return ERR_PTR(-EACCES);
+	return ns;
+}
+
+static int kvt_ns_bind(struct kvt_file *f, struct kvtier_ns_open *o,
+		       const struct kvt_ns_args *a)
+{
+	struct kvt_pool *p = f->pool;
+	struct kvt_ns *ns;
+
+	guard(mutex)(&p->conf_lock);
+	if (f->ns)
+		return -EBUSY;
+	ns = kvt_ns_get(f, o, a);
+	if (IS_ERR(ns))
+		return PTR_ERR(ns);
+	spin_lock(&p->meta_lock);
+	ns->nr_files++;
+	spin_unlock(&p->meta_lock);
+	if (o->flags & KVTIER_NS_RDONLY)
+		f->rdonly = true;
+	o->nr_groups = ns->nr_groups;
+	o->ns_id = ns->id;
+	o->fill_offset = f->rdonly ? 0 : kvt_fill_base(f->id);
+	o->fill_bytes = f->rdonly ? 0 : KVT_WINDOW_BYTES;
+	smp_store_release(&f->ns, ns);
+	return 0;
+}
+
+/**
+ * kvt_op_ns_open() - NS_OPEN
+ * @f:   file, unbound
+ * @arg: struct kvtier_ns_open
+ */
+int kvt_op_ns_open(struct kvt_file *f, void *arg)
+{
+	struct kvtier_ns_open *o = arg;
+	struct kvt_ns_args *a = kzalloc(sizeof(*a), GFP_KERNEL);
+	int err;
+
+	if (!a)
+		return -ENOMEM;
+	err = kvt_ns_copy_args(o, a) ?: kvt_ns_bind(f, o, a);
+	kfree_sensitive(a);
+	return err;
+}
+
+/**
+ * kvt_ns_close() - a bound file is closing
+ * @f: file, without leases and reservations
+ */
+void kvt_ns_close(struct kvt_file *f)
+{
+	struct kvt_pool *p = f->pool;
+
+	spin_lock(&p->meta_lock);
+	f->ns->nr_files--;
+	spin_unlock(&p->meta_lock);
+}
+
+static void kvt_ns_destroy(struct kvt_pool *p, struct kvt_ns *ns)
+{
+	xa_erase(&p->ns, ns->idx);
+	p->nr_ns--;
+	p->guaranteed_bytes -= ns->min_bytes;
+	kvt_sysfs_ns_del(ns);
+	kvt_ns_free(ns);
+}
+
+/**
+ * kvt_ns_reap() - free namespaces that nothing refers to
+ * @p: pool; may sleep
+ */
+void kvt_ns_reap(struct kvt_pool *p)
+{
+	struct kvt_ns *ns;
+	unsigned long idx;
+
+	/* Not worth waiting for: detach holds it while it waits for the worker. */
+	if (!mutex_trylock(&p->conf_lock))
+		return;
+	xa_for_each(&p->ns, idx, ns) {
+		bool idle;
+
+		spin_lock(&p->meta_lock);
+		idle = !ns->nr_files && !ns->nr_blocks && !ns->nr_regions;
+		spin_unlock(&p->meta_lock);
+		/* Only NS_OPEN could revive it, and that needs conf_lock. */
+		if (idle)
+			kvt_ns_destroy(p, ns);
+	}
+	mutex_unlock(&p->conf_lock);
+}
+
+/**
+ * kvt_ns_free_all() - the pool is ending
+ * @p: pool without files, tiers and running work; conf_lock held
+ */
+void kvt_ns_free_all(struct kvt_pool *p)
+{
+	struct kvt_ns *ns;
+	unsigned long idx;
+
+	xa_for_each(&p->ns, idx, ns)
+		kvt_ns_destroy(p, ns);
+}

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pools: making, finding, growing and ending them.
+ *
+ * A pool exists from POOL_CREATE to POOL_DESTROY and holds a module reference
+ * all that time: a store that vanishes with an unload would surprise its users.
+ * It can be destroyed only when no file is open; mappings and asynchronous calls
+ * hold files, so by then nothing runs but the pool's own worker, which is
+ * stopped first. Nothing after that can fail.
+ */
+#include <linux/cleanup.h>
+#include <linux/module.h>
+#include <linux/random.h>
+#include <linux/timekeeping.h>
+#include <linux/vmalloc.h>
+
+#include "kvt_internal.h"
+
+#define KVT_CHUNKS_MAX		(1u << 15)	/* 64 Mi blocks */
+
+static DEFINE_IDR(kvt_pools);	/* kvt_registry_lock */
+
+/* Pool clock: only differences mean anything. */
+u32 kvt_now_ms(void)
+{
+	return (u32)ktime_to_ms(ktime_get_coarse());
+}
+
+u32 kvt_now_s(void)
+{
+	return (u32)ktime_get_seconds();
+}
+
+/**
+ * kvt_count() - add to a counter of a namespace and of its pool
+ * @p:    pool
+ * @ns:   namespace or NULL
+ * @what: which
+ * @n:    how much
+ */
+void kvt_count(struct kvt_pool *p, struct kvt_ns *ns, enum kvt_count what, u64 n)
+{
+	if (!n)
+		return;
+	this_cpu_add(p->counts->v[what], n);
+	if (ns)
+		this_cpu_add(ns->counts->v[what], n);
+}
+
+u64 kvt_count_read(struct kvt_counts __percpu *counts, enum kvt_count what)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu_ptr(counts, cpu)->v[what]);
+	return sum;
+}
+
+void kvt_pool_meta_add(struct kvt_pool *p, s64 bytes)
+{
+	spin_lock(&p->meta_lock);
+	p->meta_bytes += bytes;
+	spin_unlock(&p->meta_lock);
+}
+
+/**
+ * kvt_defer_free() - free memory later, where one may sleep
+ * @p:   pool
+ * @mem: kvmalloc()ed, at least a pointer long, or NULL; any context
+ */
+void kvt_defer_free(struct kvt_pool *p, void *mem)
+{
+	if (mem)
+		llist_add(mem, &p->garbage);
+}
+
+void kvt_garbage_free(struct kvt_pool *p)
+{
+	struct llist_node *n = llist_del_all(&p->garbage), *next;
+
+	for (; n; n = next) {
+		next = n->next;
+		kvfree(n);
+	}
+}
+
+static int kvt_pool_add_chunk(struct kvt_pool *p)
+{
+	struct kvt_hot *hot = kvcalloc(KVT_CHUNK_BLOCKS, sizeof(*hot), GFP_KERNEL_ACCOUNT);
+	struct kvt_cold *cold = kvcalloc(KVT_CHUNK_BLOCKS, sizeof(*cold), GFP_KERNEL_ACCOUNT);
+	int err = -ENOMEM;
+
+	if (!hot || !cold)
+		goto free;
+	spin_lock(&p->meta_lock);
+	err = kvt_table_add_chunk(&p->table, hot, cold);
+	if (!err)
+		p->meta_bytes += KVT_CHUNK_BLOCKS * (sizeof(*hot) + sizeof(*cold));
+	spin_unlock(&p->meta_lock);
+	if (!err)
+		return 0;
+free:
+	kvfree(hot);
+	kvfree(cold);
+	return err;
+}
+
+static int kvt_shard_grow(struct kvt_pool *p, struct kvt_shard *s)
+{
+	u32 nr = (READ_ONCE(s->mask) + 1) * 2;
+	u32 *buckets = kvcalloc(nr, sizeof(*buckets), GFP_KERNEL_ACCOUNT), *old;
+
+	if (!buckets)
+		return -ENOMEM;
+	spin_lock(&s->lock);
+	old = kvt_ix_resize(&p->index, s, buckets, nr);
+	spin_unlock(&s->lock);
+	if (old != buckets)
+		kvt_pool_meta_add(p, (s64)nr / 2 * sizeof(*buckets));
+	kvfree(old);
+	return 0;
+}
+
+/**
+ * kvt_pool_grow() - make sure that blocks can be added without allocating
+ * @p:       pool
+ * @entries: how many
+ * Return: 0, -ENOMEM, or -ENOSPC when the pool has all the blocks it may.
+ * May sleep; what it makes room for may be taken by somebody else.
+ */
+int kvt_pool_grow(struct kvt_pool *p, u32 entries)
+{
+	u32 i;
+	int err;
+
+	while (READ_ONCE(p->table.nr_free) < entries) {
+		err = kvt_pool_add_chunk(p);
+		if (err)
+			return err;
+	}
+	for (i = 0; i < KVT_SHARDS; i++) {
+		if (!kvt_ix_crowded(&p->index.shards[i]))
+			continue;
+		/* Only speed is at stake. */
+		if (kvt_shard_grow(p, &p->index.shards[i]))
+			break;
+	}
+	return 0;
+}
+
+static void kvt_pool_free_memory(struct kvt_pool *p)
+{
+	u32 i;
+
+	kvt_garbage_free(p);
+	for (i = 0; i < KVT_SHARDS; i++)
+		kvfree(p->index.shards[i].buckets);
+	for (i = 0; i < p->table.nr_chunks; i++) {
+		kvfree(p->table.hot[i]);
+		kvfree(p->table.cold[i]);
+	}
+	kvfree(p->table.hot);
+	kvfree(p->table.cold);
+	free_percpu(p->rings);
+	free_percpu(p->counts);
+}
+
+static void kvt_pool_release(struct device *dev)
+{
+	struct kvt_pool *p = container_of(dev, struct kvt_pool, dev);
+
+	/* A late kick may still be queued; it finds the pool dying and returns. */
+	if (p->async_wq)
+		destroy_workqueue(p->async_wq);
+	if (p->promote_wq)
+		destroy_workqueue(p->promote_wq);
+	if (p->reclaim_wq)
+		destroy_workqueue(p->reclaim_wq);
+	kvt_pool_free_memory(p);
+	if (p->inode)
+		iput(p->inode);
+	cleanup_srcu_struct(&p->srcu);
+	xa_destroy(&p->ns);
+	ida_destroy(&p->file_ids);
+	kfree(p);
+}
+
+static void kvt_pool_init_locks(struct kvt_pool *p)
+{
+	int i;
+
+	mutex_init(&p->tier_lock);
+	mutex_init(&p->conf_lock);
+	spin_lock_init(&p->up_lock);
+	init_rwsem(&p->map_sem);
+	spin_lock_init(&p->meta_lock);
+	xa_init_flags(&p->ns, XA_FLAGS_ALLOC1);
+	ida_init(&p->file_ids);
+	for (i = 0; i < KVT_WAITQS; i++)
+		init_waitqueue_head(&p->moved[i]);
+	init_waitqueue_head(&p->room);
+	INIT_LIST_HEAD(&p->wants);
+	init_llist_head(&p->garbage);
+	INIT_WORK(&p->work, kvt_reclaim_work);
+	INIT_DELAYED_WORK(&p->tick, kvt_reclaim_tick);
+}
+
+static int kvt_pool_init_index(struct kvt_pool *p)
+{
+	struct kvt_hot **hot = kvcalloc(KVT_CHUNKS_MAX, sizeof(*hot), GFP_KERNEL);
+	struct kvt_cold **cold = kvcalloc(KVT_CHUNKS_MAX, sizeof(*cold), GFP_KERNEL);
+	struct kvt_hash_seed seed;
+	int cpu;
+	u32 i;
+
+	kvt_table_init(&p->table, hot, cold, KVT_CHUNKS_MAX);
+	get_random_bytes(&seed, sizeof(seed));
+	kvt_ix_init(&p->index, &p->table, &seed);
+	if (!hot || !cold)
+		return -ENOMEM;
+	for (i = 0; i < KVT_SHARDS; i++) {
+		u32 *buckets = kvcalloc(KVT_SHARD_BUCKETS_MIN, sizeof(u32), GFP_KERNEL);
+
+		if (!buckets)
+			return -ENOMEM;
+		kvt_ix_shard_init(&p->index.shards[i], buckets, KVT_SHARD_BUCKETS_MIN);
+	}
+	p->meta_bytes = KVT_SHARDS * KVT_SHARD_BUCKETS_MIN * sizeof(u32);
+	kvt_policy_init(&p->policy, &kvt_policy_lru, &p->table);
+	p->rings = alloc_percpu(struct kvt_ring);
+	p->counts = alloc_percpu(struct kvt_counts);
+	if (!p->rings || !p->counts)
+		return -ENOMEM;
+	for_each_possible_cpu(cpu)
+		spin_lock_init(&per_cpu_ptr(p->rings, cpu)->lock);
+	return 0;
+}
+
+static int kvt_pool_init_queues(struct kvt_pool *p)
+{
+	p->reclaim_wq = alloc_ordered_workqueue("kvtier%u-reclaim", WQ_MEM_RECLAIM, p->id);
+	p->promote_wq = alloc_workqueue("kvtier%u-promote", WQ_UNBOUND, 0, p->id);
+	p->async_wq = alloc_workqueue("kvtier%u-async", WQ_UNBOUND, 0, p->id);
+	return p->reclaim_wq && p->promote_wq && p->async_wq ? 0 : -ENOMEM;
+}
+
+static struct kvt_pool *kvt_pool_alloc(u32 id)
+{
+	struct kvt_pool *p = kzalloc(sizeof(*p), GFP_KERNEL);
+	struct inode *inode;
+	int err;
+
+	if (!p)
+		return ERR_PTR(-ENOMEM);
+	err = init_srcu_struct(&p->srcu);
+	if (err) {
+		kfree(p);
+		return ERR_PTR(err);
+	}
+	p->id = id;
+	p->watermark_low_percent = 85;
+	p->watermark_high_percent = 92;
+	p->reservation_timeout_ms = 30000;
+	kvt_pool_init_locks(p);
+	device_initialize(&p->dev);
+	p->dev.class = &kvt_class;
+	p->dev.devt = MKDEV(MAJOR(kvt_devt), MINOR(kvt_devt) + id);
+	p->dev.release = kvt_pool_release;
+	/* From here on put_device() undoes everything. */
+	inode = kvt_inode_alloc();
+	if (IS_ERR(inode)) {
+		err = PTR_ERR(inode);
+		goto put;
+	}
+	p->inode = inode;
+	err = kvt_pool_init_index(p) ?: kvt_pool_init_queues(p) ?:
+	      dev_set_name(&p->dev, "kvtier%u", id);
+	if (err)
+		goto put;
+	return p;
+put:
+	put_device(&p->dev);
+	return ERR_PTR(err);
+}
+
+static int kvt_pool_add_device(struct kvt_pool *p)
+{
+	int err;
+
+	cdev_init(&p->cdev, &kvt_data_fops);
+	p->cdev.owner = THIS_MODULE;
+	err = cdev_device_add(&p->cdev, &p->dev);
+	if (err)
+		return err;
+	p->tiers_kobj = kobject_create_and_add("tiers", &p->dev.kobj);
+	p->ns_kobj = kobject_create_and_add("namespaces", &p->dev.kobj);
+	if (p->tiers_kobj && p->ns_kobj)
+		return 0;
+	kobject_put(p->tiers_kobj);
+	kobject_put(p->ns_kobj);
+	cdev_device_del(&p->cdev, &p->dev);
+	return -ENOMEM;
+}
+
+/**
+ * kvt_pool_create() - make an empty pool
+ * @id: in: wanted id or KVTIER_POOL_ANY_ID; out: its id
+ * Return: 0, -EINVAL, -EEXIST, -ENOSPC or -ENOMEM.
+ */
+int kvt_pool_create(u32 *id)
+{
+	u32 from = *id, to = *id + 1;
+	struct kvt_pool *p;
+	int nr, err;
+
+	if (*id == KVTIER_POOL_ANY_ID) {
+		from = 0;
+		to = KVT_POOLS_MAX;
+	} else if (*id >= KVT_POOLS_MAX) {
+		return -EINVAL;
+	}
+	guard(mutex)(&kvt_registry_lock);
+	nr = idr_alloc(&kvt_pools, NULL, from, to, GFP_KERNEL);
+	if (nr < 0)
+		return nr == -ENOSPC && from + 1 == to ? -EEXIST : nr;
+	p = kvt_pool_alloc(nr);
+	err = PTR_ERR_OR_ZERO(p);
+	if (err)
+		goto remove;
+	__module_get(THIS_MODULE);
+	err = kvt_pool_add_device(p);
+	if (err)
+		goto put;
+	queue_delayed_work(p->reclaim_wq, &p->tick, HZ);
+	idr_replace(&kvt_pools, p, nr);
+	*id = nr;
+	return 0;
+put:
+	module_put(THIS_MODULE);
+	put_device(&p->dev);
+remove:
+	idr_remove(&kvt_pools, nr);
+	return err;
+}
+
+static void kvt_pool_stop(struct kvt_pool *p)
+{
+	/* The tick queues the work and the work re-arms the tick only when !dying. */
+	cancel_delayed_work_sync(&p->tick);
+	cancel_work_sync(&p->work);
+	flush_workqueue(p->async_wq);
+	flush_workqueue(p->promote_wq);
+	cancel_delayed_work_sync(&p->tick);
+	cancel_work_sync(&p->work);
+}
+
+/**
+ * kvt_pool_destroy() - end a pool with all that is in it
+ * @id: pool
+ * Return: 0, -ENOENT, or -EBUSY while files are open.
+ */
+int kvt_pool_destroy(u32 id)
+{
+	struct kvt_pool *p;
+
+	mutex_lock(&kvt_registry_lock);
+	p = idr_find(&kvt_pools, id);
+	if (!p || p->dying) {
+		mutex_unlock(&kvt_registry_lock);
+		return -ENOENT;
+	}
+	if (p->nr_files) {
+		mutex_unlock(&kvt_registry_lock);
+		return -EBUSY;
+	}
+	WRITE_ONCE(p->dying, true);
+	mutex_unlock(&kvt_registry_lock);
+
+	kvt_pool_stop(p);
+	mutex_lock(&p->tier_lock);
+	kvt_tier_free_all(p);
+	mutex_unlock(&p->tier_lock);
+	mutex_lock(&p->conf_lock);
+	kvt_ns_free_all(p);
+	mutex_unlock(&p->conf_lock);
+	kobject_put(p->tiers_kobj);
+	kobject_put(p->ns_kobj);
+	cdev_device_del(&p->cdev, &p->dev);
+
+	mutex_lock(&kvt_registry_lock);
+	idr_remove(&kvt_pools, id);
+	mutex_unlock(&kvt_registry_lock);
+	put_device(&p->dev);
+	module_put(THIS_MODULE);
+	return 0;
+}
+
+/**
+ * kvt_pool_get() - find a pool and keep it from being destroyed
+ * @id: pool
+ * Return: pool, given back with kvt_pool_put(), or NULL.
+ */
+struct kvt_pool *kvt_pool_get(u32 id)
+{
+	struct kvt_pool *p;
+
+	guard(mutex)(&kvt_registry_lock);
+	p = id < KVT_POOLS_MAX ? idr_find(&kvt_pools, id) : NULL;
+	if (!p || p->dying)
+		return NULL;
+	p->nr_files++;
+	return p;
+}
+
+void kvt_pool_put(struct kvt_pool *p)
+{
+	guard(mutex)(&kvt_registry_lock);
+	p->nr_files--;
+}
+
+/**
+ * kvt_pool_ids() - list pools
+ * @ids: room for @max ids, or NULL
+ * @max: room
+ * Return: how many there are.
+ */
+u32 kvt_pool_ids(u32 *ids, u32 max)
+{
+	struct kvt_pool *p;
+	u32 nr = 0;
+	int id;
+
+	guard(mutex)(&kvt_registry_lock);
+	idr_for_each_entry(&kvt_pools, p, id) {
+		if (p->dying)
+			continue;
+		if (nr < max && ids)
+			ids[nr] = id;
+		nr++;
+	}
+	return nr;
+}

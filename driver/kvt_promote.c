@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Upwards: bringing blocks into memory, for somebody or ahead of need.
+ *
+ * A promotion is a batch of claimed blocks on a work item of its own, so that who
+ * asked for it can wait killably, with a timeout, or not at all. Blocks that
+ * arrive are leased by the promotion itself until its last reference goes:
+ * nobody can push them out again before the one who waits has looked.
+ *
+ * Blocks are placed in the order given, head of the chain first; when there is no
+ * room for one there is none for the rest.
+ */
+#include <linux/slab.h>
+
+#include "kvt_internal.h"
+
+#define KVT_PROMO_ROOM_NS	(2ull * NSEC_PER_SEC)
+
+struct kvt_promo_block {
+	u32 id;
+	u32 gen;
+	int err;
+	bool leased;
+};
+
+/*
+ * struct kvt_promo - a promotion under way
+ * @refs:   the caller's and the worker's
+ * @nr:     blocks
+ * @done:   @block[].err and .leased are final
+ */
+struct kvt_promo {
+	struct work_struct work;
+	struct kvt_pool *pool;
+	struct kref refs;
+	wait_queue_head_t wait;
+	bool done;
+	u32 nr;
+	u32 max;
+	struct kvt_promo_block block[] __counted_by(max);
+};
+
+static void kvt_promo_work(struct work_struct *work);
+
+/**
+ * kvt_promo_alloc() - start a promotion
+ * @p:   pool
+ * @max: most blocks
+ * Return: promotion, given back with kvt_promo_put(), or NULL.
+ */
+struct kvt_promo *kvt_promo_alloc(struct kvt_pool *p, u32 max)
+{
+	struct kvt_promo *pr = kvzalloc(struct_size(pr, block, max), GFP_KERNEL_ACCOUNT);
+
+	if (!pr)
+		return NULL;
+	INIT_WORK(&pr->work, kvt_promo_work);
+	pr->pool = p;
+	kref_init(&pr->refs);
+	init_waitqueue_head(&pr->wait);
+	pr->max = max;
+	return pr;
+}
+
+u32 kvt_promo_nr(const struct kvt_promo *pr)
+{
+	return pr->nr;
+}
+
+/**
+ * kvt_promo_add() - add a block that is on a block tier only
+ * @pr:  promotion, not started
+ * @id:  block
+ * @gen: its generation
+ * Return: whether it could be claimed; if not, somebody else is moving it or it
+ * has moved.
+ */
+bool kvt_promo_add(struct kvt_promo *pr, u32 id, u32 gen)
+{
+	struct kvt_hot *h = kvt_hot(&pr->pool->table, id);
+	struct kvt_promo_block *b;
+
+	if (pr->nr == pr->max ||
+	    !kvt_ctl_update(h, KVT_CTL_STATE | KVT_CTL_MOVING | KVT_CTL_MEM,
+			    KVT_READY, 0, KVT_CTL_MOVING))
+		return false;
+	if (h->gen != gen) {
+		/* Another block by now; nobody can have relied on the claim. */
+		spin_lock(&pr->pool->meta_lock);
+		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
+		kvt_block_reap(pr->pool, id);
+		spin_unlock(&pr->pool->meta_lock);
+		kvt_block_wake(pr->pool, id);
+		return false;
+	}
+	b = &pr->block[pr->nr++];
+	b->id = id;
+	b->gen = gen;
+	return true;
+}
+
+static void kvt_promo_release(struct kref *refs)
+{
+	struct kvt_promo *pr = container_of(refs, struct kvt_promo, refs);
+	struct kvt_pool *p = pr->pool;
+	u32 i;
+
+	for (i = 0; i < pr->nr; i++) {
+		if (pr->block[i].leased)
+			kvt_lease_drop(p, pr->block[i].id);
+	}
+	kvfree(pr);
+}
+
+/* Give a reference back; the last one drops the promotion's leases. */
+void kvt_promo_put(struct kvt_promo *pr)
+{
+	kref_put(&pr->refs, kvt_promo_release);
+}
+
+/**
+ * kvt_promo_start() - let it run
+ * @pr: promotion with at least one block; the caller keeps his reference
+ */
+void kvt_promo_start(struct kvt_promo *pr)
+{
+	kref_get(&pr->refs);
+	queue_work(pr->pool->promote_wq, &pr->work);
+}
+
+/**
+ * kvt_promo_wait() - wait until it is done
+ * @pr:          started promotion; no srcu held
+ * @deadline_ns: see kvt_deadline()
+ * Return: 0, -ETIMEDOUT, or -EINTR on a fatal signal.
+ */
+int kvt_promo_wait(struct kvt_promo *pr, u64 deadline_ns)
+{
+	long ret = wait_event_killable_timeout(pr->wait, smp_load_acquire(&pr->done),
+					       kvt_deadline_jiffies(deadline_ns));
+
+	return ret > 0 ? 0 : ret < 0 ? -EINTR : -ETIMEDOUT;
+}
+
+/**
+ * kvt_promo_error() - how one block fared
+ * @pr:  done
+ * @id:  block
+ * @gen: its generation
+ * Return: 0 if it arrived or was not part of it, else -ENOSPC, -EIO, -EBADMSG.
+ */
+int kvt_promo_error(const struct kvt_promo *pr, u32 id, u32 gen)
+{
+	u32 i;
+
+	for (i = 0; i < pr->nr; i++) {
+		if (pr->block[i].id == id && pr->block[i].gen == gen)
+			return pr->block[i].err;
+	}
+	return 0;
+}
+
+/* How many blocks of a promotion that is done did not arrive. */
+u32 kvt_promo_failed(const struct kvt_promo *pr)
+{
+	u32 i, n = 0;
+
+	for (i = 0; i < pr->nr; i++)
+		n += pr->block[i].err != 0;
+	return n;
+}
+
+/* Place one block on the fastest memory tier that has, or makes, room. */
+static int kvt_promo_place(struct kvt_pool *p, struct kvt_mv *mv)
+{
+	u32 ns_group = kvt_hot(&p->table, mv->id)->ns_group, nr, i;
+	struct kvt_want want = {
+		.ns = kvt_ns_of(p, ns_group),
+		.group = ns_group & 15,
+		.region = KVT_NO_REGION,
+	};
+	u64 deadline = kvt_deadline(KVT_PROMO_ROOM_NS);
+	struct kvt_tier *t[KVT_TIERS];
+	int err;
+
+	for (;;) {
+		nr = kvt_tier_snapshot(p, t, true);
+		for (i = 0; i < nr; i++) {
+			if (t[i]->state == KVTIER_TIER_ONLINE &&
+			    kvt_mv_place_mem(p, mv, t[i]))
+				return 0;
+		}
+		err = kvt_room_wait(p, &want, deadline);
+		if (err)
+			return -ENOSPC;
+	}
+}
+
+static void kvt_promo_batch(struct kvt_promo *pr, u32 first, u32 nr, struct kvt_mv *mv,
+			    bool *full)
+{
+	struct kvt_pool *p = pr->pool;
+	u32 i, placed = 0;
+
+	spin_lock(&p->meta_lock);
+	for (i = 0; i < nr; i++)
+		kvt_mv_start(p, &mv[i], pr->block[first + i].id);
+	spin_unlock(&p->meta_lock);
+	for (i = 0; i < nr && !*full; i++) {
+		*full = kvt_promo_place(p, &mv[i]) != 0;
+		placed += !*full;
+	}
+	kvt_mv_run(mv, placed);
+	spin_lock(&p->meta_lock);
+	for (i = 0; i < nr; i++) {
+		struct kvt_promo_block *b = &pr->block[first + i];
+
+		if (i >= placed) {
+			b->err = -ENOSPC;
+			kvt_mv_cancel(p, &mv[i]);
+			continue;
+		}
+		if (!kvt_mv_finish(p, &mv[i], true))
+			b->err = mv[i].x.err ?: -ENOENT;
+		b->leased = mv[i].leased;
+	}
+	spin_unlock(&p->meta_lock);
+	for (i = 0; i < nr; i++)
+		kvt_block_wake(p, pr->block[first + i].id);
+}
+
+static void kvt_promo_run(struct kvt_promo *pr)
+{
+	struct kvt_mv *mv = kvmalloc_array(KVT_MOVE_BATCH, sizeof(*mv), GFP_KERNEL), one;
+	u32 step = mv ? KVT_MOVE_BATCH : 1, i;
+	bool full = false;
+
+	for (i = 0; i < pr->nr; i += step)
+		kvt_promo_batch(pr, i, min(step, pr->nr - i), mv ?: &one, &full);
+	kvfree(mv);
+}
+
+static void kvt_promo_work(struct work_struct *work)
+{
+	struct kvt_promo *pr = container_of(work, struct kvt_promo, work);
+	struct kvt_pool *p = pr->pool;
+	int idx = srcu_read_lock(&p->srcu);
+
+	kvt_promo_run(pr);
+	srcu_read_unlock(&p->srcu, idx);
+	kvt_garbage_free(p);
+	smp_store_release(&pr->done, true);
+	wake_up_all(&pr->wait);
+	kvt_promo_put(pr);
+	kvt_reclaim_kick(p);
+}
+
+static bool kvt_block_settled(struct kvt_pool *p, u32 id, u32 gen)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+	u32 ctl = kvt_ctl(h);
+
+	if (READ_ONCE(h->gen) != gen)
+		return true;
+	switch (kvt_ctl_state(ctl)) {
+	case KVT_FILLING:
+		return false;
+	case KVT_READY:
+		return (ctl & KVT_CTL_MEM) || !(ctl & KVT_CTL_MOVING);
+	default:
+		return true;
+	}
+}
+
+/**
+ * kvt_block_wait() - wait until a block is neither being filled nor between places
+ * @p:           pool; no srcu held
+ * @id:          valid id
+ * @gen:         its generation
+ * @deadline_ns: see kvt_deadline()
+ * Return: 0, -ETIMEDOUT, or -EINTR on a fatal signal.
+ */
+int kvt_block_wait(struct kvt_pool *p, u32 id, u32 gen, u64 deadline_ns)
+{
+	long ret = wait_event_killable_timeout(*kvt_block_wq(p, id),
+					       kvt_block_settled(p, id, gen),
+					       kvt_deadline_jiffies(deadline_ns));
+
+	return ret > 0 ? 0 : ret < 0 ? -EINTR : -ETIMEDOUT;
+}
+
+/* Can and should this block go to a faster memory tier. Meta lock held. */
+static bool kvt_up_claim(struct kvt_pool *p, u32 id)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+	u32 ctl = kvt_ctl(h);
+
+	if (!(ctl & KVT_CTL_MEM) || kvt_ctl_state(ctl) != KVT_READY)
+		return false;
+	if (p->tiers[h->mem_tier]->state != KVTIER_TIER_ONLINE ||
+	    p->order[0] == h->mem_tier)
+		return false;
+	return kvt_move_try(h);
+}
+
+static bool kvt_up_place(struct kvt_pool *p, struct kvt_mv *mv)
+{
+	struct kvt_tier *t[KVT_TIERS];
+	u32 nr = kvt_tier_snapshot(p, t, true), i;
+
+	for (i = 0; i < nr && t[i]->rank < mv->x.src->rank; i++) {
+		if (t[i]->state == KVTIER_TIER_ONLINE && kvt_mv_place_mem(p, mv, t[i]))
+			return true;
+	}
+	return false;
+}
+
+/**
+ * kvt_promote_up() - move recently used blocks to faster memory, if there is room
+ * @p:   pool; srcu held, may sleep; called by its worker
+ * @ids: blocks that were used, maybe gone by now
+ * @nr:  at most KVT_MOVE_BATCH
+ *
+ * Takes room up to the last slot, so that the tier passes its high watermark and
+ * what is cold in it goes down: that way the used block trades places with it.
+ */
+void kvt_promote_up(struct kvt_pool *p, const u32 *ids, u32 nr)
+{
+	struct kvt_mv *mv = kvmalloc_array(nr, sizeof(*mv), GFP_KERNEL);
+	u32 i, claimed = 0, placed = 0;
+
+	if (!mv)
+		return;
+	spin_lock(&p->meta_lock);
+	for (i = 0; i < nr; i++) {
+		if (kvt_up_claim(p, ids[i]))
+			kvt_mv_start(p, &mv[claimed++], ids[i]);
+	}
+	spin_unlock(&p->meta_lock);
+	for (i = 0; i < claimed; i++) {
+		if (!kvt_up_place(p, &mv[i]))
+			break;
+		placed++;
+	}
+	kvt_mv_run(mv, placed);
+	spin_lock(&p->meta_lock);
+	for (i = 0; i < claimed; i++) {
+		if (i < placed)
+			kvt_mv_finish(p, &mv[i], false);
+		else
+			kvt_mv_cancel(p, &mv[i]);
+	}
+	spin_unlock(&p->meta_lock);
+	for (i = 0; i < claimed; i++)
+		kvt_block_wake(p, mv[i].id);
+	kvfree(mv);
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The pool's worker: keeps room in the tiers and does what depends on time.
+ *
+ * One ordered work item per pool. It serves those who wait for a slot, demotes
+ * from tiers above their high watermark until they are below the low one (slowest
+ * first, so that there is room below), cleans logs, promotes blocks that were
+ * used on slow memory, expires reservations and looks at quarantines.
+ *
+ * Waiters put a want on the pool's list and sleep, killable. The worker copies
+ * the want, works, and answers it if it is still there; a waiter who left took
+ * his want with him.
+ */
+#include <linux/sched/signal.h>
+
+#include "kvt_internal.h"
+
+#define KVT_RECLAIM_ROUNDS	32
+#define KVT_STEAL_TRIES		8
+#define KVT_LOG_FREE_MIN	3u
+
+/**
+ * kvt_reclaim_kick() - there may be something for the worker to do
+ * @p: pool; any context
+ */
+void kvt_reclaim_kick(struct kvt_pool *p)
+{
+	if (!READ_ONCE(p->dying))
+		queue_work(p->reclaim_wq, &p->work);
+}
+
+void kvt_reclaim_tick(struct work_struct *work)
+{
+	kvt_reclaim_kick(container_of(to_delayed_work(work), struct kvt_pool, tick));
+}
+
+/* Room may have come: let waiters try again. */
+void kvt_room_wake(struct kvt_pool *p)
+{
+	if (wq_has_sleeper(&p->room))
+		wake_up_all(&p->room);
+}
+
+/**
+ * kvt_room_wait() - have the worker make room for one block
+ * @p:           pool; no srcu held by user calls, may sleep
+ * @w:           ns, group, region and tier set
+ * @deadline_ns: see kvt_deadline()
+ * Return: 0: worth trying again; -ENOSPC: nothing can go at the moment;
+ * -ETIMEDOUT; -EINTR on a fatal signal.
+ */
+int kvt_room_wait(struct kvt_pool *p, struct kvt_want *w, u64 deadline_ns)
+{
+	long left = kvt_deadline_jiffies(deadline_ns), ret;
+
+	if (!left)
+		return -ETIMEDOUT;
+	w->result = 0;
+	spin_lock(&p->meta_lock);
+	list_add_tail(&w->link, &p->wants);
+	spin_unlock(&p->meta_lock);
+	kvt_reclaim_kick(p);
+	ret = wait_event_killable_timeout(p->room, READ_ONCE(w->result), left);
+	spin_lock(&p->meta_lock);
+	list_del(&w->link);
+	spin_unlock(&p->meta_lock);
+	if (ret < 0)
+		return -EINTR;
+	if (!ret)
+		return -ETIMEDOUT;
+	return w->result > 0 ? 0 : w->result;
+}
+
+/* A region for the owner out of what others do not use, or use least. */
+static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struct kvt_want *w)
+{
+	u32 ns_group = kvt_ns_group(w->ns->idx, w->group), ids[KVT_MOVE_BATCH], nr, i, r;
+	u32 nr_slots, pieces = kvt_mem_geometry(w->ns->group[w->group].slot_pages,
+						t->nr_pieces, &nr_slots);
+
+	if (!pieces)
+		return false;
+	if (kvt_region_release_empty(p, t, pieces) && !kvt_region_get(t, w->ns, w->group))
+		return true;
+	for (i = 0; i < KVT_STEAL_TRIES; i++) {
+		nr = kvt_collect(p, t, !kvt_tier_has_lower(p, t), 0, ids, 1);
+		if (!nr)
+			return false;
+		if (kvt_hot(&p->table, ids[0])->ns_group == ns_group) {
+			/* The coldest is the owner's own: his slots will do. */
+			nr += kvt_collect(p, t, !kvt_tier_has_lower(p, t), ns_group, ids + 1,
+					  ARRAY_SIZE(ids) - 1);
+			if (kvt_demote(p, t, ids, nr, false))
+				return true;
+			continue;
+		}
+		spin_lock(&p->meta_lock);
+		r = kvt_mem_region_of(&t->mem, kvt_hot(&p->table, ids[0])->mem_page);
+		spin_unlock(&p->meta_lock);
+		kvt_demote(p, t, ids, 1, false);
+		kvt_evacuate_region(p, t, r, true);
+		if (!kvt_region_get(t, w->ns, w->group))
+			return true;
+	}
+	/* Others' blocks are in use: then the owner's own have to make room. */
+	nr = kvt_collect_own(p, t, !kvt_tier_has_lower(p, t), ns_group, ids, ARRAY_SIZE(ids));
+	return kvt_demote(p, t, ids, nr, false) != 0;
+}
+
+static int kvt_serve(struct kvt_pool *p, const struct kvt_want *w)
+{
+	struct kvt_tier *t[KVT_TIERS];
+	u32 nr = kvt_tier_snapshot(p, t, true), i;
+	bool partial;
+
+	for (i = 0; i < nr; i++) {
+		if (t[i]->state != KVTIER_TIER_ONLINE)
+			continue;
+		if (w->region != KVT_NO_REGION) {
+			if (t[i]->id == w->tier && kvt_arena_room(p, t[i], w->region))
+				return 1;
+			continue;
+		}
+		spin_lock(&p->meta_lock);
+		partial = w->ns->group[w->group].owner[t[i]->id].partial != KVT_NO_REGION;
+		spin_unlock(&p->meta_lock);
+		if (partial || !kvt_region_get(t[i], w->ns, w->group) ||
+		    kvt_steal_region(p, t[i], w))
+			return 1;
+	}
+	return -ENOSPC;
+}
+
+/* Serve the first want that has no answer yet. */
+static bool kvt_serve_next(struct kvt_pool *p)
+{
+	struct kvt_want *w, copy, *which = NULL;
+	int result;
+
+	spin_lock(&p->meta_lock);
+	list_for_each_entry(w, &p->wants, link) {
+		if (!w->result) {
+			which = w;
+			copy = *w;
+			break;
+		}
+	}
+	spin_unlock(&p->meta_lock);
+	if (!which)
+		return false;
+	/* The namespace outlives this: only this worker frees namespaces. */
+	result = kvt_serve(p, &copy);
+	spin_lock(&p->meta_lock);
+	list_for_each_entry(w, &p->wants, link) {
+		if (w == which || (w->ns == copy.ns && w->group == copy.group &&
+				   w->region == copy.region && !w->result))
+			WRITE_ONCE(w->result, result);
+	}
+	spin_unlock(&p->meta_lock);
+	wake_up_all(&p->room);
+	return true;
+}
+
+static bool kvt_balance_log(struct kvt_pool *p, struct kvt_tier *t)
+{
+	u32 ids[KVT_MOVE_BATCH], nr, i, gone = 0;
+
+	if (READ_ONCE(t->log.nr_free) < min(KVT_LOG_FREE_MIN, t->nr_segs / 2) &&
+	    kvt_log_clean(t))
+		return true;
+	if (!kvt_tier_over(p, t, READ_ONCE(p->watermark_high_percent)))
+		return false;
+	do {
+		if (kvt_tier_has_lower(p, t)) {
+			nr = kvt_collect(p, t, false, 0, ids, KVT_MOVE_BATCH);
+			gone = kvt_demote(p, t, ids, nr, false);
+			continue;
+		}
+		nr = kvt_collect(p, t, true, 0, ids, KVT_MOVE_BATCH);
+		spin_lock(&p->meta_lock);
+		for (i = 0, gone = 0; i < nr; i++)
+			gone += kvt_evict_claimed(p, ids[i], 0);
+		spin_unlock(&p->meta_lock);
+		for (i = 0; i < nr; i++)
+			kvt_block_wake(p, ids[i]);
+	} while (gone && kvt_tier_over(p, t, READ_ONCE(p->watermark_low_percent)));
+	return gone;
+}
+
+static bool kvt_balance_mem(struct kvt_pool *p, struct kvt_tier *t)
+{
+	bool leaf = !kvt_tier_has_lower(p, t);
+	u32 ids[KVT_MOVE_BATCH], nr, gone;
+
+	if (!kvt_tier_over(p, t, READ_ONCE(p->watermark_high_percent)))
+		return false;
+	do {
+		nr = kvt_collect(p, t, leaf, 0, ids, KVT_MOVE_BATCH);
+		gone = kvt_demote(p, t, ids, nr, false);
+		/* Foreground first. */
+		if (!list_empty_careful(&p->wants))
+			return true;
+	} while (gone && kvt_tier_over(p, t, READ_ONCE(p->watermark_low_percent)));
+	return gone;
+}
+
+/* Slowest tier first. Returns whether anything was achieved. */
+static bool kvt_balance(struct kvt_pool *p)
+{
+	struct kvt_tier *t[KVT_TIERS];
+	u32 nr = kvt_tier_snapshot(p, t, false);
+	bool any = false;
+
+	while (nr--) {
+		if (t[nr]->state != KVTIER_TIER_ONLINE)
+			continue;
+		any |= t[nr]->ops->is_mem ? kvt_balance_mem(p, t[nr]) :
+					    kvt_balance_log(p, t[nr]);
+		if (t[nr]->ops->is_mem)
+			kvt_region_release_empty(p, t[nr], 0);
+	}
+	return any;
+}
+
+/**
+ * kvt_promote_later() - blocks were used on slow memory
+ * @p:   pool; no spinlock held
+ * @ids: which
+ * @nr:  how many; what does not fit is forgotten
+ */
+void kvt_promote_later(struct kvt_pool *p, const u32 *ids, u32 nr)
+{
+	u32 i;
+
+	if (!nr)
+		return;
+	spin_lock(&p->up_lock);
+	for (i = 0; i < nr && p->nr_up < KVT_UP_SIZE; i++)
+		p->up[p->nr_up++] = ids[i];
+	spin_unlock(&p->up_lock);
+	kvt_reclaim_kick(p);
+}
+
+static bool kvt_promote_some(struct kvt_pool *p)
+{
+	u32 ids[KVT_MOVE_BATCH], nr;
+
+	spin_lock(&p->up_lock);
+	nr = min(p->nr_up, KVT_MOVE_BATCH);
+	p->nr_up -= nr;
+	memcpy(ids, &p->up[p->nr_up], nr * sizeof(ids[0]));
+	spin_unlock(&p->up_lock);
+	if (!nr)
+		return false;
+	kvt_promote_up(p, ids, nr);
+	return true;
+}
+
+static bool kvt_housekeeping(struct kvt_pool *p)
+{
+	bool any = kvt_filling_expire(p) != 0;
+
+	any |= kvt_limbo_check(p);
+	any |= kvt_region_unquarantine(p);
+	return any;
+}
+
+/**
+ * kvt_reclaim_work() - the worker
+ * @work: pool->work
+ */
+void kvt_reclaim_work(struct work_struct *work)
+{
+	struct kvt_pool *p = container_of(work, struct kvt_pool, work);
+	unsigned long delay = HZ / 4;
+	int idx, rounds = 0;
+	bool more;
+
+	if (READ_ONCE(p->dying))
+		return;
+	idx = srcu_read_lock(&p->srcu);
+	if (kvt_housekeeping(p))
+		kvt_room_wake(p);
+	do {
+		more = kvt_serve_next(p);
+		more |= kvt_balance(p);
+		if (!more)
+			more = kvt_promote_some(p);
+		cond_resched();
+	} while (more && ++rounds < KVT_RECLAIM_ROUNDS);
+	srcu_read_unlock(&p->srcu, idx);
+	kvt_garbage_free(p);
+	kvt_ns_reap(p);
+	if (more)
+		kvt_reclaim_kick(p);
+	if (READ_ONCE(p->limbo.count) || READ_ONCE(p->nr_quarantined))
+		delay = HZ / 20 + 1;
+	if (!READ_ONCE(p->dying))
+		mod_delayed_work(p->reclaim_wq, &p->tick, delay);
+}

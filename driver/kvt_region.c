@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Regions change hands here.
+ *
+ * A region is taken from its owner in this order and no other:
+ *   1. it has no used slot and hands out none (CLEANING, under the meta lock)
+ *   2. faults that saw it otherwise are over (kvt_map_barrier)
+ *   3. every mapping of it is gone (unmap_mapping_range on the pool's inode)
+ *   4. nobody else holds a reference to any of its pages; else QUARANTINED until
+ *      the worker finds that they are gone
+ *   5. its pieces are free, and remember whose bytes they hold
+ *   6. before another namespace gets them they are scrubbed
+ * From 2 on no new reference can come: there is no mapping to take one through.
+ */
+#include <linux/delay.h>
+#include <linux/vmalloc.h>
+
+#include "kvt_internal.h"
+
+#define KVT_FOREIGN_TRIES	8
+
+/**
+ * kvt_map_barrier() - wait for faults under way
+ * @p: pool; may sleep
+ *
+ * What a fault may map has just been changed under the meta lock. When this
+ * returns every fault has either seen that or has installed its entry, where the
+ * caller's unmap_mapping_range() finds it.
+ */
+void kvt_map_barrier(struct kvt_pool *p)
+{
+	down_write(&p->map_sem);
+	up_write(&p->map_sem);
+}
+
+static bool kvt_pages_foreign(struct kvt_tier *t, u32 page, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		if (t->ops->extra_refs(t, page + i) > 0)
+			return true;
+		if (!(i % 1024))
+			cond_resched();
+	}
+	return false;
+}
+
+/**
+ * kvt_slot_foreign() - does somebody hold references to these pages
+ * @t:    memory tier
+ * @page: first
+ * @nr:   how many
+ *
+ * References that are just being dropped (a munmap or a finished write elsewhere)
+ * look foreign for a moment, so a positive answer is asked for again a few times.
+ * May sleep.
+ */
+bool kvt_slot_foreign(struct kvt_tier *t, u32 page, u32 nr)
+{
+	int i;
+
+	for (i = 0; i < KVT_FOREIGN_TRIES; i++) {
+		if (!kvt_pages_foreign(t, page, nr))
+			return false;
+		usleep_range(100 << i, 200 << i);
+	}
+	return true;
+}
+
+/**
+ * kvt_fill_revoke() - take a slot out of a file's fill view
+ * @p:       pool; may sleep, after kvt_map_barrier()
+ * @file_id: whose
+ * @t:       memory tier
+ * @page:    first page
+ * @nr:      pages
+ */
+void kvt_fill_revoke(struct kvt_pool *p, u32 file_id, struct kvt_tier *t, u32 page, u32 nr)
+{
+	unmap_mapping_range(p->inode->i_mapping,
+			    (loff_t)(kvt_fill_base(file_id) + kvt_window_offset(t, page)),
+			    (loff_t)nr << KVT_PAGE_SHIFT, 1);
+}
+
+static u32 *kvt_region_slots(u32 nr)
+{
+	/* Never shorter than kvt_defer_free() needs. */
+	return kvmalloc_array(max(nr, 2u), sizeof(u32), GFP_KERNEL_ACCOUNT);
+}
+
+static int kvt_region_take(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 nr_pieces,
+			   u32 nr_slots, u32 file_id, u32 *region)
+{
+	struct kvt_group *g = &ns->group[group];
+	struct kvt_owner *o = &g->owner[t->id];
+	u32 *slots = kvt_region_slots(nr_slots), r;
+	struct kvt_pool *p = t->pool;
+	bool dirty;
+
+	if (!slots)
+		return -ENOMEM;
+	spin_lock(&p->meta_lock);
+	r = t->state != KVTIER_TIER_ONLINE ? KVT_NO_REGION :
+	    kvt_mem_region_alloc(&t->mem, o, ns->id, kvt_ns_group(ns->idx, group),
+				 g->slot_pages, nr_pieces, slots, nr_slots, &dirty);
+	if (r != KVT_NO_REGION) {
+		ns->nr_regions++;
+		p->meta_bytes += nr_slots * sizeof(u32);
+		if (file_id)
+			kvt_mem_region_arena(&t->mem, o, r, file_id);
+	}
+	spin_unlock(&p->meta_lock);
+	if (r == KVT_NO_REGION) {
+		kvfree(slots);
+		return -ENOSPC;
+	}
+	if (dirty) {
+		/* Nobody can map it: a CLEANING region is nobody's to fault. */
+		kvt_pages_scrub(t, r * KVT_PIECE_PAGES, nr_pieces * KVT_PIECE_PAGES);
+		spin_lock(&p->meta_lock);
+		kvt_mem_region_open(&t->mem, o, r);
+		spin_unlock(&p->meta_lock);
+	}
+	*region = r;
+	return 0;
+}
+
+/**
+ * kvt_region_get() - give a (namespace, group) one more region on a tier
+ * @t:     memory tier; srcu held, may sleep
+ * @ns:    namespace, kept alive by the caller
+ * @group: of it
+ * Return: 0; -ENOSPC when no run of free pieces is long enough; -ENOMEM.
+ *
+ * In a small tier a region is at most a quarter of it, so that a few owners fit.
+ */
+int kvt_region_get(struct kvt_tier *t, struct kvt_ns *ns, u32 group)
+{
+	u32 slot_pages = ns->group[group].slot_pages, nr_slots, pieces, region;
+	u32 least = DIV_ROUND_UP(slot_pages, KVT_PIECE_PAGES);
+	u32 most = max(least, t->nr_pieces / 4);
+	int err = -ENOSPC;
+
+	while (most >= least) {
+		pieces = kvt_mem_geometry(slot_pages, min(most, t->nr_pieces), &nr_slots);
+		if (!pieces)
+			return -ENOSPC;
+		err = kvt_region_take(t, ns, group, pieces, nr_slots, 0, &region);
+		if (err != -ENOSPC)
+			return err;
+		most = pieces - 1;
+	}
+	return err;
+}
+
+/**
+ * kvt_region_get_arena() - claim one run for an arena
+ * @t:       memory tier; srcu held, may sleep
+ * @ns:      namespace
+ * @group:   of it
+ * @slots:   fewest slots
+ * @file_id: whose arena
+ * @region:  out
+ * Return: 0, -ENOSPC, -ENOMEM.
+ */
+int kvt_region_get_arena(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 slots,
+			 u32 file_id, u32 *region)
+{
+	u32 slot_pages = ns->group[group].slot_pages;
+	u64 pieces = DIV_ROUND_UP_ULL((u64)slots * slot_pages, KVT_PIECE_PAGES);
+
+	if (pieces > t->nr_pieces)
+		return -ENOSPC;
+	return kvt_region_take(t, ns, group, pieces, pieces * KVT_PIECE_PAGES / slot_pages,
+			       file_id, region);
+}
+
+/* The region's pages are nobody's: its pieces go back. Meta lock held. */
+static void kvt_region_return(struct kvt_tier *t, u32 r)
+{
+	struct kvt_region *reg = &t->mem.regions[r];
+	struct kvt_ns *ns = kvt_ns_of(t->pool, reg->ns_group);
+
+	ns->nr_regions--;
+	t->pool->meta_bytes -= reg->nr_slots * sizeof(u32);
+	kvt_defer_free(t->pool, kvt_mem_region_free(&t->mem, r, false));
+}
+
+/**
+ * kvt_region_clean() - steps 2 to 5 of taking a region
+ * @t: memory tier; srcu held, may sleep
+ * @r: region that the caller made CLEANING
+ */
+void kvt_region_clean(struct kvt_tier *t, u32 r)
+{
+	struct kvt_region *reg = &t->mem.regions[r];
+	u32 page = r * KVT_PIECE_PAGES, nr = reg->nr_pieces * KVT_PIECE_PAGES;
+	struct kvt_pool *p = t->pool;
+	bool foreign;
+
+	kvt_map_barrier(p);
+	unmap_mapping_range(p->inode->i_mapping, (loff_t)kvt_window_offset(t, page),
+			    (loff_t)nr << KVT_PAGE_SHIFT, 1);
+	foreign = kvt_slot_foreign(t, page, nr);
+	spin_lock(&p->meta_lock);
+	if (foreign) {
+		reg->state = KVT_REGION_QUARANTINED;
+		p->nr_quarantined++;
+		atomic64_add((u64)nr << KVT_PAGE_SHIFT, &t->count.quarantined_bytes);
+	} else {
+		kvt_region_return(t, r);
+	}
+	spin_unlock(&p->meta_lock);
+}
+
+/* Make an empty region CLEANING. Meta lock held. */
+static bool kvt_region_claim_empty(struct kvt_tier *t, u32 r)
+{
+	struct kvt_region *reg = &t->mem.regions[r];
+
+	if (reg->nr_used || reg->arena)
+		return false;
+	if (reg->state == KVT_REGION_ACTIVE)
+		kvt_mem_region_drain(&t->mem,
+				     &kvt_group_of(t->pool, reg->ns_group)->owner[t->id], r);
+	if (reg->state != KVT_REGION_DRAINING)
+		return false;
+	reg->state = KVT_REGION_CLEANING;
+	return true;
+}
+
+/**
+ * kvt_region_release_empty() - take empty regions from their owners
+ * @p:      pool
+ * @t:      memory tier; srcu held, may sleep
+ * @pieces: stop when so many are free; 0: only those on their way out
+ * Return: whether any was taken.
+ */
+bool kvt_region_release_empty(struct kvt_pool *p, struct kvt_tier *t, u32 pieces)
+{
+	bool any = false, take;
+	u32 r, next;
+
+	for (r = 0; r < t->nr_pieces; r = next) {
+		spin_lock(&p->meta_lock);
+		next = r + 1;
+		take = false;
+		if (t->mem.piece_region[r] == r) {
+			next = r + t->mem.regions[r].nr_pieces;
+			if (t->mem.nr_free < pieces ||
+			    t->mem.regions[r].state == KVT_REGION_DRAINING)
+				take = kvt_region_claim_empty(t, r);
+		}
+		spin_unlock(&p->meta_lock);
+		if (take) {
+			kvt_region_clean(t, r);
+			any = true;
+		}
+		cond_resched();
+	}
+	return any;
+}
+
+/* One tier's quarantined regions: free those whose references have gone. */
+static bool kvt_tier_unquarantine(struct kvt_tier *t)
+{
+	struct kvt_pool *p = t->pool;
+	bool any = false;
+	u32 r;
+
+	for (r = 0; r < t->nr_pieces; r++) {
+		struct kvt_region *reg = &t->mem.regions[r];
+		u32 nr = READ_ONCE(reg->nr_pieces) * KVT_PIECE_PAGES;
+
+		/* Only the worker, which this is, changes a quarantined region. */
+		if (READ_ONCE(reg->state) != KVT_REGION_QUARANTINED ||
+		    kvt_pages_foreign(t, r * KVT_PIECE_PAGES, nr))
+			continue;
+		spin_lock(&p->meta_lock);
+		p->nr_quarantined--;
+		atomic64_sub((u64)nr << KVT_PAGE_SHIFT, &t->count.quarantined_bytes);
+		kvt_region_return(t, r);
+		spin_unlock(&p->meta_lock);
+		any = true;
+	}
+	return any;
+}
+
+/**
+ * kvt_region_unquarantine() - free the regions whose foreign references have gone
+ * @p: pool; srcu held, may sleep; called by the pool's worker only
+ * Return: whether there was any.
+ */
+bool kvt_region_unquarantine(struct kvt_pool *p)
+{
+	struct kvt_tier *t[KVT_TIERS];
+	u32 nr = kvt_tier_snapshot(p, t, true), i;
+	bool any = false;
+
+	if (!READ_ONCE(p->nr_quarantined))
+		return false;
+	for (i = 0; i < nr; i++)
+		any |= kvt_tier_unquarantine(t[i]);
+	return any;
+}
+
+/**
+ * kvt_region_release_all() - forget a tier's regions: the tier is ending
+ * @p: pool
+ * @t: memory tier without blocks, mappings and readers
+ *
+ * Foreign references may remain; the backend keeps such pages from being reused.
+ */
+void kvt_region_release_all(struct kvt_pool *p, struct kvt_tier *t)
+{
+	u32 r;
+
+	spin_lock(&p->meta_lock);
+	for (r = 0; r < t->nr_pieces; r++) {
+		struct kvt_region *reg = &t->mem.regions[r];
+
+		if (t->mem.piece_region[r] != r)
+			continue;
+		if (reg->state == KVT_REGION_ACTIVE)
+			kvt_mem_region_drain(&t->mem,
+					     &kvt_group_of(p, reg->ns_group)->owner[t->id], r);
+		if (reg->state == KVT_REGION_QUARANTINED)
+			p->nr_quarantined--;
+		kvt_region_return(t, r);
+	}
+	spin_unlock(&p->meta_lock);
+	kvt_garbage_free(p);
+}
+
+/**
+ * kvt_slot_alloc() - take a slot for a block in the fastest tier that has one
+ * @p:          pool, meta lock held
+ * @ns:         whose
+ * @group:      of it
+ * @id:         block
+ * @skip:       bit per tier: do not look there
+ * @tier:       out: tier id
+ * @page:       out: first page
+ * Return: 0; -EAGAIN: @tier has free pieces but the owner no free slot there:
+ * kvt_region_get() may help, or setting its bit in @skip; -ENOSPC: no slot.
+ */
+int kvt_slot_alloc(struct kvt_pool *p, struct kvt_ns *ns, u32 group, u32 id, u32 skip,
+		   u32 *tier, u32 *page)
+{
+	u32 i;
+
+	lockdep_assert_held(&p->meta_lock);
+	for (i = 0; i < p->nr_tiers; i++) {
+		struct kvt_tier *t = p->tiers[p->order[i]];
+
+		if (!t->ops->is_mem || t->state != KVTIER_TIER_ONLINE ||
+		    (skip & BIT(t->id)))
+			continue;
+		*tier = t->id;
+		*page = kvt_mem_slot_alloc(&t->mem, &ns->group[group].owner[t->id],
+					   KVT_NO_REGION, id);
+		if (*page != KVT_NO_PAGE)
+			return 0;
+		if (t->mem.nr_free)
+			return -EAGAIN;
+	}
+	return -ENOSPC;
+}

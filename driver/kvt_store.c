@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Blocks: finding them, and the state changes that more than one part needs.
+ *
+ * Who owns what: the index names FILLING and READY blocks; the policy lists READY
+ * ones under the tier of their fastest copy; pool->filling lists FILLING ones.
+ * A block leaves by becoming DEAD (unnamed, unlisted) and is freed by
+ * kvt_block_reap() once nothing refers to its entry: no lease, no move, no child.
+ * A dead block has left its parent, so it stands in nobody's way.
+ *
+ * Touches: GET only notes the ids it leased in this CPU's ring. Whoever gets the
+ * meta lock next, at the end of a batch or before choosing a victim, shows them
+ * to the policy. An id that means another block by then costs that block's
+ * position in the list a little accuracy and nothing else.
+ */
+#include "kvt_internal.h"
+#include "kvt_trace.h"
+
+/**
+ * kvt_block_tier() - tier of a block's fastest copy
+ * @h:   entry
+ * @ctl: its control word
+ * Return: tier id or KVT_NO_TIER.
+ */
+u32 kvt_block_tier(const struct kvt_hot *h, u32 ctl)
+{
+	if (ctl & KVT_CTL_MEM)
+		return h->mem_tier;
+	return ctl & KVT_CTL_LOG ? h->log_tier : KVT_NO_TIER;
+}
+
+/**
+ * kvt_block_expired() - is the block's time to live over
+ * @p:  pool
+ * @id: block that is not FREE
+ */
+bool kvt_block_expired(struct kvt_pool *p, u32 id)
+{
+	u32 at;
+
+	if (!READ_ONCE(kvt_hot(&p->table, id)->spare))
+		return false;
+	at = READ_ONCE(kvt_cold(&p->table, id)->expire_s);
+	return at && (s32)(kvt_now_s() - at) >= 0;
+}
+
+/**
+ * kvt_block_find() - find a block and say where it is
+ * @p:        pool
+ * @ns_group: name
+ * @key:      name
+ * @lease:    take a lease if it is in memory
+ * @id:       out, unless FOUND_NOT
+ * @gen:      out, unless FOUND_NOT
+ *
+ * Takes only the shard's lock.
+ */
+enum kvt_found kvt_block_find(struct kvt_pool *p, u32 ns_group, const u8 *key, bool lease,
+			      u32 *id, u32 *gen)
+{
+	u32 hash = kvt_ix_hash(&p->index, ns_group, key), ctl;
+	struct kvt_shard *s = kvt_ix_shard(&p->index, hash);
+	enum kvt_found found = KVT_FOUND_NOT;
+	struct kvt_hot *h;
+
+	spin_lock(&s->lock);
+	*id = kvt_ix_find(&p->index, s, hash, ns_group, key);
+	if (*id == KVT_NIL)
+		goto out;
+	h = kvt_hot(&p->table, *id);
+	*gen = h->gen;
+	if (h->spare && kvt_block_expired(p, *id))
+		goto out;
+	if (lease && kvt_lease_try(h)) {
+		found = KVT_FOUND_MEM;
+		goto out;
+	}
+	ctl = kvt_ctl(h);
+	if (kvt_ctl_state(ctl) == KVT_FILLING)
+		found = KVT_FOUND_FILLING;
+	else if (ctl & KVT_CTL_MEM)
+		found = lease ? KVT_FOUND_MOVING : KVT_FOUND_MEM;
+	else if (ctl & KVT_CTL_MOVING)
+		found = KVT_FOUND_MOVING;
+	else
+		found = KVT_FOUND_LOG;
+out:
+	spin_unlock(&s->lock);
+	return found;
+}
+
+/**
+ * kvt_block_find_locked() - find a block under the meta lock
+ * @p:        pool
+ * @ns_group: name
+ * @key:      name
+ * Return: id or KVT_NIL; it cannot be freed before the meta lock is dropped.
+ */
+u32 kvt_block_find_locked(struct kvt_pool *p, u32 ns_group, const u8 *key)
+{
+	u32 hash = kvt_ix_hash(&p->index, ns_group, key), id;
+	struct kvt_shard *s = kvt_ix_shard(&p->index, hash);
+
+	lockdep_assert_held(&p->meta_lock);
+	spin_lock(&s->lock);
+	id = kvt_ix_find(&p->index, s, hash, ns_group, key);
+	spin_unlock(&s->lock);
+	return id;
+}
+
+/* Make a block that the caller has filled in findable. */
+void kvt_block_publish(struct kvt_pool *p, u32 id)
+{
+	struct kvt_shard *s = kvt_ix_shard(&p->index, kvt_hot(&p->table, id)->hash);
+
+	lockdep_assert_held(&p->meta_lock);
+	spin_lock(&s->lock);
+	kvt_ix_insert(&p->index, s, id);
+	spin_unlock(&s->lock);
+}
+
+/* Make a block unfindable; it must become DEAD before the meta lock is dropped. */
+void kvt_block_unhash(struct kvt_pool *p, u32 id)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+	struct kvt_shard *s = kvt_ix_shard(&p->index, h->hash);
+	bool was;
+
+	lockdep_assert_held(&p->meta_lock);
+	spin_lock(&s->lock);
+	was = kvt_ix_remove(&p->index, s, id);
+	spin_unlock(&s->lock);
+	if (was)
+		kvt_ns_of(p, h->ns_group)->nr_live--;
+}
+
+/**
+ * kvt_block_mem_set() - a block's bytes are now at this place in memory
+ * @p:    pool, meta lock held
+ * @id:   block without MEM that only the caller can change
+ * @t:    memory tier
+ * @page: first page of its slot
+ *
+ * Sets the place only; the caller sets MEM when the bytes may be read.
+ */
+void kvt_block_mem_set(struct kvt_pool *p, u32 id, struct kvt_tier *t, u32 page)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+
+	lockdep_assert_held(&p->meta_lock);
+	h->mem_tier = t->id;
+	h->mem_page = page;
+}
+
+/**
+ * kvt_block_mem_free() - give a slot back to its region
+ * @p:        pool, meta lock held
+ * @tier:     where it is
+ * @page:     its first page
+ * @ns_group: whose it is
+ */
+void kvt_block_mem_free(struct kvt_pool *p, u32 tier, u32 page, u32 ns_group)
+{
+	struct kvt_tier *t = p->tiers[tier];
+
+	lockdep_assert_held(&p->meta_lock);
+	kvt_mem_slot_free(&t->mem, &kvt_group_of(p, ns_group)->owner[tier], page);
+}
+
+/**
+ * kvt_block_log_free() - a block's copy on a block tier is not wanted any more
+ * @p:  pool, meta lock held
+ * @id: block with a valid log place; the caller clears LOG
+ */
+void kvt_block_log_free(struct kvt_pool *p, u32 id)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+	struct kvt_tier *t = p->tiers[h->log_tier];
+	u32 bytes = kvt_slot_bytes(kvt_group_of(p, h->ns_group));
+
+	lockdep_assert_held(&p->meta_lock);
+	kvt_defer_free(p, kvt_log_free(&t->log, h->log_unit,
+				       DIV_ROUND_UP(bytes, t->unit_bytes)));
+	h->log_tier = KVT_NO_TIER;
+}
+
+/* Free one DEAD block that nothing refers to. */
+static void kvt_block_free(struct kvt_pool *p, u32 id)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+	struct kvt_ns *ns = kvt_ns_of(p, h->ns_group);
+	u32 ctl = kvt_ctl(h);
+
+	if (ctl & KVT_CTL_MEM)
+		kvt_block_mem_free(p, h->mem_tier, h->mem_page, h->ns_group);
+	if (ctl & KVT_CTL_LOG)
+		kvt_block_log_free(p, id);
+	if (ctl & KVT_CTL_PINNED)
+		ns->nr_pinned--;
+	ns->used_bytes -= kvt_slot_bytes(&ns->group[h->ns_group & 15]);
+	ns->nr_blocks--;
+	kvt_table_free(&p->table, id);
+}
+
+/**
+ * kvt_block_reap() - free a block if it is DEAD and nothing refers to it
+ * @p:  pool, meta lock held
+ * @id: any valid id, or KVT_NIL
+ */
+void kvt_block_reap(struct kvt_pool *p, u32 id)
+{
+	u32 ctl;
+
+	lockdep_assert_held(&p->meta_lock);
+	if (id == KVT_NIL)
+		return;
+	ctl = kvt_ctl(kvt_hot(&p->table, id));
+	if (kvt_ctl_state(ctl) == KVT_DEAD && !(ctl & KVT_CTL_MOVING) &&
+	    !kvt_ctl_leases(ctl) && kvt_ch_leaf(&p->table, id))
+		kvt_block_free(p, id);
+}
+
+/**
+ * kvt_block_die() - a block is not there any more
+ * @p:  pool, meta lock held
+ * @id: FILLING or READY block, on no list
+ *
+ * It leaves its parent at once: what is dead keeps nobody from being evicted. Its
+ * own children, if any, keep its entry until they have gone.
+ */
+void kvt_block_die(struct kvt_pool *p, u32 id)
+{
+	u32 parent = kvt_ch_unlink(&p->table, id);
+
+	lockdep_assert_held(&p->meta_lock);
+	kvt_block_unhash(p, id);
+	kvt_ctl_update(kvt_hot(&p->table, id), 0, 0, KVT_CTL_STATE, KVT_DEAD);
+	kvt_block_reap(p, id);
+	kvt_block_reap(p, parent);
+}
+
+/**
+ * kvt_block_kill() - a READY block leaves the pool
+ * @p:  pool, meta lock held
+ * @id: block, READY
+ *
+ * It is a miss from here on. Its memory goes when leases and moves are over.
+ */
+void kvt_block_kill(struct kvt_pool *p, u32 id)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+	u32 tier = kvt_block_tier(h, kvt_ctl(h));
+
+	lockdep_assert_held(&p->meta_lock);
+	p->policy.ops->remove(&p->policy, tier, id);
+	p->tiers[tier]->nr_blocks--;
+	kvt_block_die(p, id);
+}
+
+/**
+ * kvt_block_wake() - a block has settled: wake who waits for it
+ * @p:  pool
+ * @id: block
+ */
+void kvt_block_wake(struct kvt_pool *p, u32 id)
+{
+	wait_queue_head_t *wq = kvt_block_wq(p, id);
+
+	if (wq_has_sleeper(wq))
+		wake_up_all(wq);
+}
+
+/**
+ * kvt_lease_drop() - give one lease of a block back
+ * @p:  pool; no spinlock held
+ * @id: block
+ */
+void kvt_lease_drop(struct kvt_pool *p, u32 id)
+{
+	if (!kvt_lease_put(kvt_hot(&p->table, id)))
+		return;
+	spin_lock(&p->meta_lock);
+	kvt_block_reap(p, id);
+	spin_unlock(&p->meta_lock);
+}
+
+static void kvt_ring_drain(struct kvt_pool *p, struct kvt_ring *ring)
+{
+	u32 i;
+
+	spin_lock(&ring->lock);
+	for (i = 0; i < ring->nr; i++) {
+		u32 id = ring->id[i], ctl = kvt_ctl(kvt_hot(&p->table, id));
+
+		if (kvt_ctl_state(ctl) == KVT_READY)
+			p->policy.ops->touch(&p->policy,
+					     kvt_block_tier(kvt_hot(&p->table, id), ctl), id);
+	}
+	ring->nr = 0;
+	spin_unlock(&ring->lock);
+}
+
+/**
+ * kvt_touch_drain() - show the policy all touches there are
+ * @p: pool, meta lock held
+ */
+void kvt_touch_drain(struct kvt_pool *p)
+{
+	int cpu;
+
+	lockdep_assert_held(&p->meta_lock);
+	p->policy.now_ms = kvt_now_ms();
+	for_each_possible_cpu(cpu) {
+		struct kvt_ring *ring = per_cpu_ptr(p->rings, cpu);
+
+		if (READ_ONCE(ring->nr))
+			kvt_ring_drain(p, ring);
+	}
+}
+
+/**
+ * kvt_touch() - note that blocks were used
+ * @p:   pool; no spinlock held
+ * @ids: blocks of one chain, head first; noted tail first, so that the tail is
+ *       the older
+ * @nr:  how many
+ */
+void kvt_touch(struct kvt_pool *p, const u32 *ids, u32 nr)
+{
+	struct kvt_ring *ring = raw_cpu_ptr(p->rings);
+	u32 room;
+
+	spin_lock(&ring->lock);
+	room = KVT_RING_SIZE - ring->nr;
+	if (nr > room) {
+		this_cpu_add(p->counts->v[KVT_CNT_LOST_TOUCHES], nr - room);
+		nr = room;
+	}
+	while (nr--)
+		ring->id[ring->nr++] = ids[nr];
+	spin_unlock(&ring->lock);
+	if (spin_trylock(&p->meta_lock)) {
+		kvt_touch_drain(p);
+		spin_unlock(&p->meta_lock);
+	}
+}

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * sysfs: /sys/class/kvtier/kvtierN/, its tiers/<name>/ and namespaces/<id>/.
+ *
+ * One value per file. Everything is read-only but the pool's tunables. What
+ * concerns one namespace is for root's eyes only. An object's directory is
+ * removed, and its open files waited for, before the object goes.
+ */
+#include "kvt_internal.h"
+
+struct kvt_tier_attr {
+	struct attribute attr;
+	ssize_t (*show)(struct kvt_tier *t, char *buf);
+};
+
+struct kvt_ns_attr {
+	struct attribute attr;
+	ssize_t (*show)(struct kvt_ns *ns, char *buf);
+};
+
+static struct kvt_pool *to_pool(struct device *dev)
+{
+	return container_of(dev, struct kvt_pool, dev);
+}
+
+static u64 kvt_pool_sum(struct kvt_pool *p, u64 (*of)(struct kvt_tier *t))
+{
+	struct kvt_tier *t[KVT_TIERS];
+	int idx = srcu_read_lock(&p->srcu);
+	u32 nr = kvt_tier_snapshot(p, t, false);
+	u64 sum = 0;
+
+	while (nr--)
+		sum += of(t[nr]);
+	srcu_read_unlock(&p->srcu, idx);
+	return sum;
+}
+
+static u64 kvt_tier_capacity(struct kvt_tier *t)
+{
+	return t->capacity_bytes;
+}
+
+static ssize_t capacity_bytes_show(struct device *dev, struct device_attribute *attr,
+				   char *buf)
+{
+	return sysfs_emit(buf, "%llu\n", kvt_pool_sum(to_pool(dev), kvt_tier_capacity));
+}
+static DEVICE_ATTR_RO(capacity_bytes);
+
+static ssize_t used_bytes_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%llu\n", kvt_pool_sum(to_pool(dev), kvt_tier_used_bytes));
+}
+static DEVICE_ATTR_RO(used_bytes);
+
+static ssize_t blocks_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(to_pool(dev)->table.nr_used));
+}
+static DEVICE_ATTR_RO(blocks);
+
+#define KVT_POOL_COUNT(name, what)							\
+static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *buf)\
+{											\
+	return sysfs_emit(buf, "%llu\n", kvt_count_read(to_pool(dev)->counts, what));	\
+}											\
+static DEVICE_ATTR_RO(name)
+
+KVT_POOL_COUNT(hits, KVT_CNT_HITS);
+KVT_POOL_COUNT(misses, KVT_CNT_MISSES);
+KVT_POOL_COUNT(promotions, KVT_CNT_PROMOTIONS);
+KVT_POOL_COUNT(demotions, KVT_CNT_DEMOTIONS);
+KVT_POOL_COUNT(evictions, KVT_CNT_EVICTIONS);
+
+static ssize_t meta_bytes_per_block_show(struct device *dev, struct device_attribute *attr,
+					 char *buf)
+{
+	struct kvt_pool *p = to_pool(dev);
+	u64 bytes, entries;
+
+	spin_lock(&p->meta_lock);
+	bytes = kvt_meta_bytes(p);
+	entries = (u64)p->table.nr_chunks << KVT_CHUNK_SHIFT;
+	spin_unlock(&p->meta_lock);
+	return sysfs_emit(buf, "%llu\n", entries ? DIV64_U64_ROUND_UP(bytes, entries) : 0);
+}
+static DEVICE_ATTR_RO(meta_bytes_per_block);
+
+static ssize_t policies_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	ssize_t len = 0;
+	u32 i;
+
+	for (i = 0; kvt_policy_at(i); i++)
+		len += sysfs_emit_at(buf, len, "%s%s", i ? " " : "", kvt_policy_at(i)->name);
+	len += sysfs_emit_at(buf, len, "\n");
+	return len;
+}
+static DEVICE_ATTR_RO(policies);
+
+static ssize_t policy_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%s\n", READ_ONCE(to_pool(dev)->policy.ops)->name);
+}
+
+static ssize_t policy_store(struct device *dev, struct device_attribute *attr,
+			    const char *buf, size_t len)
+{
+	struct kvt_pool *p = to_pool(dev);
+	size_t n = len && buf[len - 1] == '\n' ? len - 1 : len;
+	const struct kvt_policy_ops *ops = kvt_policy_find(buf, n);
+
+	if (!ops)
+		return -EINVAL;
+	spin_lock(&p->meta_lock);
+	WRITE_ONCE(p->policy.ops, ops);
+	spin_unlock(&p->meta_lock);
+	return len;
+}
+static DEVICE_ATTR_RW(policy);
+
+/* Percentages; low stays below high. */
+static ssize_t kvt_watermark_store(struct kvt_pool *p, u32 *mark, const char *buf, size_t len)
+{
+	u32 val, low, high;
+	int err = kstrtou32(buf, 0, &val);
+
+	if (err)
+		return err;
+	mutex_lock(&p->conf_lock);
+	low = mark == &p->watermark_low_percent ? val : p->watermark_low_percent;
+	high = mark == &p->watermark_high_percent ? val : p->watermark_high_percent;
+	if (low < 1 || high > 100 || low >= high)
+		err = -EINVAL;
+	else
+		WRITE_ONCE(*mark, val);
+	mutex_unlock(&p->conf_lock);
+	if (err)
+		return err;
+	kvt_reclaim_kick(p);
+	return len;
+}
+
+#define KVT_WATERMARK(name)								\
+static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *buf)\
+{											\
+	return sysfs_emit(buf, "%u\n", READ_ONCE(to_pool(dev)->name));			\
+}											\
+static ssize_t name##_store(struct device *dev, struct device_attribute *attr,		\
+			    const char *buf, size_t len)				\
+{											\
+	return kvt_watermark_store(to_pool(dev), &to_pool(dev)->name, buf, len);	\
+}											\
+static DEVICE_ATTR_RW(name)
+
+KVT_WATERMARK(watermark_low_percent);
+KVT_WATERMARK(watermark_high_percent);
+
+static ssize_t reservation_timeout_ms_show(struct device *dev, struct device_attribute *attr,
+					   char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(to_pool(dev)->reservation_timeout_ms));
+}
+
+static ssize_t reservation_timeout_ms_store(struct device *dev, struct device_attribute *attr,
+					    const char *buf, size_t len)
+{
+	u32 val;
+	int err = kstrtou32(buf, 0, &val);
+
+	if (err)
+		return err;
+	if (val < 10 || val > 3600000)
+		return -EINVAL;
+	WRITE_ONCE(to_pool(dev)->reservation_timeout_ms, val);
+	kvt_reclaim_kick(to_pool(dev));
+	return len;
+}
+static DEVICE_ATTR_RW(reservation_timeout_ms);
+
+static struct attribute *kvt_pool_attrs[] = {
+	&dev_attr_capacity_bytes.attr,
+	&dev_attr_used_bytes.attr,
+	&dev_attr_blocks.attr,
+	&dev_attr_hits.attr,
+	&dev_attr_misses.attr,
+	&dev_attr_promotions.attr,
+	&dev_attr_demotions.attr,
+	&dev_attr_evictions.attr,
+	&dev_attr_meta_bytes_per_block.attr,
+	&dev_attr_policies.attr,
+	&dev_attr_policy.attr,
+	&dev_attr_watermark_low_percent.attr,
+	&dev_attr_watermark_high_percent.attr,
+	&dev_attr_reservation_timeout_ms.attr,
+	NULL
+};
+
+static const struct attribute_group kvt_pool_group = { .attrs = kvt_pool_attrs };
+
+const struct attribute_group *kvt_pool_groups[] = { &kvt_pool_group, NULL };
+
+static const char *kvt_tier_state_name(u32 state)
+{
+	static const char *const names[] = {
+		[KVTIER_TIER_ATTACHING] = "attaching",
+		[KVTIER_TIER_ONLINE] = "online",
+		[KVTIER_TIER_DRAINING] = "draining",
+		[KVTIER_TIER_FAILED] = "failed",
+	};
+
+	return state < ARRAY_SIZE(names) && names[state] ? names[state] : "unknown";
+}
+
+static ssize_t tier_device_show(struct kvt_tier *t, char *buf)
+{
+	if (t->args.type == KVTIER_TIER_NODE)
+		return sysfs_emit(buf, "node%d\n", t->args.node);
+	return sysfs_emit(buf, "%s\n", t->args.path[0] ? t->args.path : "-");
+}
+
+#define __KVT_ATTR(_name, _mode, _show) { .attr = { .name = #_name, .mode = _mode }, .show = _show }
+#define KVT_TIER_ATTR(name, fmt, expr)					\
+static ssize_t tier_##name##_show(struct kvt_tier *t, char *buf)	\
+{									\
+	return sysfs_emit(buf, fmt "\n", expr);				\
+}									\
+static struct kvt_tier_attr tier_attr_##name =				\
+	__KVT_ATTR(name, 0444, tier_##name##_show)
+#define KVT_TIER_COUNT(name) KVT_TIER_ATTR(name, "%lld", atomic64_read(&t->count.name))
+
+KVT_TIER_ATTR(id, "%u", t->id);
+KVT_TIER_ATTR(type, "%s", t->ops->name);
+KVT_TIER_ATTR(rank, "%u", t->rank);
+KVT_TIER_ATTR(state, "%s", kvt_tier_state_name(READ_ONCE(t->state)));
+KVT_TIER_ATTR(capacity_bytes, "%llu", t->capacity_bytes);
+KVT_TIER_ATTR(used_bytes, "%llu", kvt_tier_used_bytes(t));
+KVT_TIER_ATTR(blocks, "%u", READ_ONCE(t->nr_blocks));
+KVT_TIER_COUNT(hits);
+KVT_TIER_COUNT(promotions_in);
+KVT_TIER_COUNT(promotions_out);
+KVT_TIER_COUNT(demotions_in);
+KVT_TIER_COUNT(demotions_out);
+KVT_TIER_COUNT(evictions);
+KVT_TIER_COUNT(read_bytes);
+KVT_TIER_COUNT(write_bytes);
+KVT_TIER_COUNT(dma_bytes);
+KVT_TIER_COUNT(io_errors);
+KVT_TIER_COUNT(quarantined_bytes);
+static struct kvt_tier_attr tier_attr_device = __KVT_ATTR(device, 0444, tier_device_show);
+
+static struct attribute *kvt_tier_attrs[] = {
+	&tier_attr_id.attr, &tier_attr_type.attr, &tier_attr_rank.attr,
+	&tier_attr_state.attr, &tier_attr_device.attr, &tier_attr_capacity_bytes.attr,
+	&tier_attr_used_bytes.attr, &tier_attr_blocks.attr, &tier_attr_hits.attr,
+	&tier_attr_promotions_in.attr, &tier_attr_promotions_out.attr,
+	&tier_attr_demotions_in.attr, &tier_attr_demotions_out.attr,
+	&tier_attr_evictions.attr, &tier_attr_read_bytes.attr, &tier_attr_write_bytes.attr,
+	&tier_attr_dma_bytes.attr, &tier_attr_io_errors.attr,
+	&tier_attr_quarantined_bytes.attr, NULL
+};
+ATTRIBUTE_GROUPS(kvt_tier);
+
+#define KVT_NS_ATTR(name, fmt, expr)					\
+static ssize_t ns_##name##_show(struct kvt_ns *ns, char *buf)		\
+{									\
+	return sysfs_emit(buf, fmt "\n", expr);				\
+}									\
+static struct kvt_ns_attr ns_attr_##name = __KVT_ATTR(name, 0400, ns_##name##_show)
+#define KVT_NS_COUNT(name, what) KVT_NS_ATTR(name, "%llu", kvt_count_read(ns->counts, what))
+
+KVT_NS_ATTR(owner_uid, "%u", from_kuid_munged(&init_user_ns, ns->uid));
+KVT_NS_ATTR(mode, "%04o", ns->mode);
+KVT_NS_ATTR(quota_bytes, "%llu", ns->quota_bytes);
+KVT_NS_ATTR(min_bytes, "%llu", ns->min_bytes);
+KVT_NS_ATTR(used_bytes, "%llu", READ_ONCE(ns->used_bytes));
+KVT_NS_ATTR(blocks, "%llu", READ_ONCE(ns->nr_live));
+KVT_NS_COUNT(hits, KVT_CNT_HITS);
+KVT_NS_COUNT(misses, KVT_CNT_MISSES);
+KVT_NS_COUNT(puts, KVT_CNT_PUTS);
+KVT_NS_COUNT(evictions, KVT_CNT_EVICTIONS);
+KVT_NS_COUNT(promotions, KVT_CNT_PROMOTIONS);
+KVT_NS_COUNT(demotions, KVT_CNT_DEMOTIONS);
+
+static ssize_t ns_groups_show(struct kvt_ns *ns, char *buf)
+{
+	ssize_t len = 0;
+	u32 i;
+
+	for (i = 0; i < ns->nr_groups; i++)
+		len += sysfs_emit_at(buf, len, "%s%llu", i ? " " : "",
+				     ns->group[i].block_bytes);
+	len += sysfs_emit_at(buf, len, "\n");
+	return len;
+}
+static struct kvt_ns_attr ns_attr_groups = __KVT_ATTR(groups, 0400, ns_groups_show);
+
+static struct attribute *kvt_ns_sysfs_attrs[] = {
+	&ns_attr_owner_uid.attr, &ns_attr_mode.attr, &ns_attr_quota_bytes.attr,
+	&ns_attr_min_bytes.attr, &ns_attr_used_bytes.attr, &ns_attr_blocks.attr,
+	&ns_attr_groups.attr, &ns_attr_hits.attr, &ns_attr_misses.attr,
+	&ns_attr_puts.attr, &ns_attr_evictions.attr, &ns_attr_promotions.attr,
+	&ns_attr_demotions.attr, NULL
+};
+ATTRIBUTE_GROUPS(kvt_ns_sysfs);
+
+static ssize_t kvt_tier_sysfs_show(struct kobject *kobj, struct attribute *attr, char *buf)
+{
+	struct kvt_tier_attr *a = container_of(attr, struct kvt_tier_attr, attr);
+
+	return a->show(container_of(kobj, struct kvt_tier, kobj), buf);
+}
+
+static ssize_t kvt_ns_sysfs_show(struct kobject *kobj, struct attribute *attr, char *buf)
+{
+	struct kvt_ns_attr *a = container_of(attr, struct kvt_ns_attr, attr);
+
+	return a->show(container_of(kobj, struct kvt_ns, kobj), buf);
+}
+
+static void kvt_tier_kobj_release(struct kobject *kobj)
+{
+	complete(&container_of(kobj, struct kvt_tier, kobj)->kobj_gone);
+}
+
+static void kvt_ns_kobj_release(struct kobject *kobj)
+{
+	complete(&container_of(kobj, struct kvt_ns, kobj)->kobj_gone);
+}
+
+static const struct sysfs_ops kvt_tier_sysfs_ops = { .show = kvt_tier_sysfs_show };
+static const struct sysfs_ops kvt_ns_sysfs_ops = { .show = kvt_ns_sysfs_show };
+
+static const struct kobj_type kvt_tier_ktype = {
+	.release = kvt_tier_kobj_release,
+	.sysfs_ops = &kvt_tier_sysfs_ops,
+	.default_groups = kvt_tier_groups,
+};
+
+static const struct kobj_type kvt_ns_ktype = {
+	.release = kvt_ns_kobj_release,
+	.sysfs_ops = &kvt_ns_sysfs_ops,
+	.default_groups = kvt_ns_sysfs_groups,
+};
+
+/* The directory is the object's: wait until nobody looks at it any more. */
+static void kvt_kobj_del(struct kobject *kobj, struct completion *gone)
+{
+	kobject_del(kobj);
+	kobject_put(kobj);
+	wait_for_completion(gone);
+}
+
+int kvt_sysfs_tier_add(struct kvt_tier *t)
+{
+	int err;
+
+	init_completion(&t->kobj_gone);
+	err = kobject_init_and_add(&t->kobj, &kvt_tier_ktype, t->pool->tiers_kobj, "%s",
+				   t->args.name);
+	if (err)
+		kvt_kobj_del(&t->kobj, &t->kobj_gone);
+	return err;
+}
+
+void kvt_sysfs_tier_del(struct kvt_tier *t)
+{
+	kvt_kobj_del(&t->kobj, &t->kobj_gone);
+}
+
+int kvt_sysfs_ns_add(struct kvt_ns *ns)
+{
+	int err;
+
+	init_completion(&ns->kobj_gone);
+	err = kobject_init_and_add(&ns->kobj, &kvt_ns_ktype, ns->pool->ns_kobj, "%llu", ns->id);
+	if (err)
+		kvt_kobj_del(&ns->kobj, &ns->kobj_gone);
+	return err;
+}
+
+void kvt_sysfs_ns_del(struct kvt_ns *ns)
+{
+	kvt_kobj_del(&ns->kobj, &ns->kobj_gone);
+}

@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tiers of a pool: attach, drain, detach, loss.
+ *
+ *   ATTACHING -> ONLINE            attach
+ *   ONLINE <-> DRAINING            drain; back when a detach could not finish
+ *   any -> FAILED                  kvt_tier_lost()
+ *   DRAINING, FAILED -> gone       detach, once nothing is in it
+ *
+ * A tier is published last, and withdrawn first: after detach took it out of
+ * pool->tiers[] it waits for all readers (SRCU) before it lets the backend go.
+ *
+ * Locks: tier_lock for the set of tiers; the meta lock for state and order too.
+ */
+#include <linux/cleanup.h>
+#include <linux/ctype.h>
+#include <linux/delay.h>
+#include <linux/sched/signal.h>
+#include <linux/vmalloc.h>
+
+#include "kvt_internal.h"
+#include "kvt_trace.h"
+
+#define KVT_WINDOW_ALIGN	(1ULL << 30)
+
+/* The set of tiers, held for as long as a drain takes: so waiting is killable. */
+struct kvt_tier_locked {
+	struct kvt_pool *p;
+	int err;
+};
+
+DEFINE_CLASS(kvt_tier_lock, struct kvt_tier_locked,
+	     if (!_T.err) mutex_unlock(&_T.p->tier_lock),
+	     ((struct kvt_tier_locked){ p, mutex_lock_killable(&p->tier_lock) }),
+	     struct kvt_pool *p)
+
+static const struct kvt_tier_ops *kvt_tier_type(u32 type)
+{
+	switch (type) {
+	case KVTIER_TIER_DRAM:
+		return &kvt_tier_dram_ops;
+	case KVTIER_TIER_NODE:
+		return &kvt_tier_node_ops;
+	case KVTIER_TIER_DAX:
+		return &kvt_tier_dax_ops;
+	case KVTIER_TIER_BDEV:
+		return &kvt_tier_bdev_ops;
+	}
+	return NULL;
+}
+
+/**
+ * kvt_tier_snapshot() - the pool's tiers, fastest first
+ * @p:        pool, srcu held
+ * @t:        room for KVT_TIERS
+ * @mem_only: only memory tiers
+ * Return: how many; the pointers hold as long as srcu is held.
+ */
+u32 kvt_tier_snapshot(struct kvt_pool *p, struct kvt_tier **t, bool mem_only)
+{
+	u32 nr = 0, i;
+
+	spin_lock(&p->meta_lock);
+	for (i = 0; i < p->nr_tiers; i++) {
+		struct kvt_tier *tier = p->tiers[p->order[i]];
+
+		if (!mem_only || tier->ops->is_mem)
+			t[nr++] = tier;
+	}
+	spin_unlock(&p->meta_lock);
+	return nr;
+}
+
+/* Slot bytes in use. Racy without the meta lock. */
+u64 kvt_tier_used_bytes(struct kvt_tier *t)
+{
+	if (t->ops->is_mem)
+		return READ_ONCE(t->mem.used_pages) << KVT_PAGE_SHIFT;
+	return READ_ONCE(t->log.live_units) * t->unit_bytes;
+}
+
+static int kvt_tier_check(struct kvt_pool *p, const struct kvtier_tier_attach *a)
+{
+	const struct kvt_tier_ops *ops = kvt_tier_type(a->type);
+	const char *c;
+	u32 i;
+
+	if (!ops || a->rank > 255 || !a->name[0] ||
+	    strnlen(a->name, sizeof(a->name)) == sizeof(a->name) ||
+	    strnlen(a->path, sizeof(a->path)) == sizeof(a->path))
+		return -EINVAL;
+	for (c = a->name; *c; c++) {
+		if (!islower(*c) && !isdigit(*c) && *c != '_' && *c != '-')
+			return -EINVAL;
+	}
+	for (i = 0; i < KVT_TIERS; i++) {
+		struct kvt_tier *t = p->tiers[i];
+
+		if (!t)
+			continue;
+		if (t->rank == a->rank || !strcmp(t->args.name, a->name))
+			return -EEXIST;
+		if (t->ops->is_mem != ops->is_mem && ops->is_mem != (a->rank < t->rank))
+			return -EINVAL;
+	}
+	return 0;
+}
+
+static int kvt_tier_alloc_space(struct kvt_tier *t)
+{
+	struct kvt_region *regions;
+	u32 *piece_region;
+	u64 *last_owner;
+	struct kvt_seg *segs;
+
+	if (!t->ops->is_mem) {
+		segs = kvcalloc(t->nr_segs, sizeof(*segs), GFP_KERNEL);
+		if (!segs)
+			return -ENOMEM;
+		kvt_log_init(&t->log, segs, t->nr_segs, t->seg_units);
+		return 0;
+	}
+	regions = kvcalloc(t->nr_pieces, sizeof(*regions), GFP_KERNEL);
+	piece_region = kvcalloc(t->nr_pieces, sizeof(*piece_region), GFP_KERNEL);
+	last_owner = kvcalloc(t->nr_pieces, sizeof(*last_owner), GFP_KERNEL);
+	if (!regions || !piece_region || !last_owner) {
+		kvfree(regions);
+		kvfree(piece_region);
+		kvfree(last_owner);
+		return -ENOMEM;
+	}
+	kvt_mem_init(&t->mem, regions, piece_region, last_owner, t->nr_pieces, t->content);
+	return 0;
+}
+
+static void kvt_tier_free_space(struct kvt_tier *t)
+{
+	u32 i;
+
+	if (!t->ops->is_mem) {
+		for (i = 0; i < t->nr_segs; i++)
+			kvfree(t->log.segs[i].ids);
+		kvfree(t->log.segs);
+		return;
+	}
+	kvfree(t->mem.regions);
+	kvfree(t->mem.piece_region);
+	kvfree(t->mem.last_owner);
+}
+
+/* The lowest free stretch of the read view. tier_lock held. */
+static int kvt_tier_place_window(struct kvt_pool *p, struct kvt_tier *t)
+{
+	u64 at = 0, bytes = (u64)t->nr_pieces << KVT_PIECE_SHIFT;
+	u32 i;
+
+	if (!t->ops->is_mem)
+		return 0;
+	for (i = 0; i < KVT_TIERS; i++) {
+		struct kvt_tier *o = p->tiers[i];
+		u64 end;
+
+		if (!o || !o->ops->is_mem)
+			continue;
+		end = o->window_offset + ((u64)o->nr_pieces << KVT_PIECE_SHIFT);
+		if (at < end && o->window_offset < at + bytes) {
+			at = round_up(end, KVT_WINDOW_ALIGN);
+			i = -1;		/* look at all of them again */
+		}
+	}
+	if (at + bytes > KVT_WINDOW_BYTES)
+		return -ENOSPC;
+	t->window_offset = at;
+	return 0;
+}
+
+static void kvt_tier_publish(struct kvt_pool *p, struct kvt_tier *t)
+{
+	u32 i;
+
+	spin_lock(&p->meta_lock);
+	/* The device may have gone already. */
+	if (t->state == KVTIER_TIER_ATTACHING)
+		t->state = KVTIER_TIER_ONLINE;
+	smp_store_release(&p->tiers[t->id], t);
+	for (i = p->nr_tiers; i > 0 && p->tiers[p->order[i - 1]]->rank > t->rank; i--)
+		p->order[i] = p->order[i - 1];
+	p->order[i] = t->id;
+	p->nr_tiers++;
+	if (t->ops->is_mem)
+		p->window_bytes = max(p->window_bytes,
+				      round_up(t->window_offset +
+					       ((u64)t->nr_pieces << KVT_PIECE_SHIFT),
+					       KVT_WINDOW_ALIGN));
+	spin_unlock(&p->meta_lock);
+}
+
+static void kvt_tier_withdraw(struct kvt_pool *p, struct kvt_tier *t)
+{
+	u32 i;
+
+	spin_lock(&p->meta_lock);
+	for (i = 0; p->order[i] != t->id; i++)
+		;
+	for (; i + 1 < p->nr_tiers; i++)
+		p->order[i] = p->order[i + 1];
+	p->nr_tiers--;
+	spin_unlock(&p->meta_lock);
+}
+
+static int kvt_tier_free_id(struct kvt_pool *p)
+{
+	u32 i;
+
+	for (i = 0; i < KVT_TIERS; i++) {
+		if (!p->tiers[i])
+			return i;
+	}
+	return -ENOSPC;
+}
+
+static int kvt_tier_bring_up(struct kvt_pool *p, struct kvt_tier *t)
+{
+	int err;
+
+	err = t->ops->attach(t);
+	if (err)
+		return err;
+	err = kvt_tier_alloc_space(t);
+	if (err)
+		goto detach;
+	err = kvt_tier_place_window(p, t);
+	if (err)
+		goto free_space;
+	err = kvt_sysfs_tier_add(t);
+	if (err)
+		goto free_space;
+	return 0;
+free_space:
+	kvt_tier_free_space(t);
+detach:
+	t->ops->detach(t);
+	return err;
+}
+
+/**
+ * kvt_tier_attach() - add a tier to a pool
+ * @p:  pool
+ * @a:  what and how
+ * @id: out
+ * Return: 0 or a negative errno of the interface, with nothing changed.
+ */
+int kvt_tier_attach(struct kvt_pool *p, const struct kvtier_tier_attach *a, u32 *id)
+{
+	struct kvt_tier *t;
+	int err, nr;
+
+	CLASS(kvt_tier_lock, lock)(p);
+	if (lock.err)
+		return lock.err;
+	err = kvt_tier_check(p, a);
+	if (err)
+		return err;
+	nr = kvt_tier_free_id(p);
+	if (nr < 0)
+		return nr;
+	t = kzalloc(sizeof(*t), GFP_KERNEL);
+	if (!t)
+		return -ENOMEM;
+	t->pool = p;
+	t->args = *a;
+	t->ops = kvt_tier_type(a->type);
+	t->id = nr;
+	t->rank = a->rank;
+	t->state = KVTIER_TIER_ATTACHING;
+	err = kvt_tier_bring_up(p, t);
+	if (err) {
+		kfree(t);
+		return err;
+	}
+	kvt_tier_publish(p, t);
+	*id = nr;
+	return 0;
+}
+
+/* Nothing can reach the tier any more: let it go. tier_lock held. */
+static void kvt_tier_release(struct kvt_pool *p, struct kvt_tier *t)
+{
+	kvt_sysfs_tier_del(t);
+	kvt_tier_withdraw(p, t);
+	smp_store_release(&p->tiers[t->id], NULL);
+	synchronize_srcu(&p->srcu);
+	t->ops->detach(t);
+	kvt_tier_free_space(t);
+	kfree(t);
+}
+
+/* Is there nothing of anybody in it. */
+static bool kvt_tier_empty(struct kvt_pool *p, struct kvt_tier *t)
+{
+	bool empty;
+
+	spin_lock(&p->meta_lock);
+	empty = t->ops->is_mem ? t->mem.nr_free == t->nr_pieces :
+		t->log.live_units == 0 && !kvt_log_busy(&t->log);
+	spin_unlock(&p->meta_lock);
+	return empty;
+}
+
+static void kvt_tier_set_state(struct kvt_pool *p, struct kvt_tier *t, u32 state)
+{
+	spin_lock(&p->meta_lock);
+	if (t->state != KVTIER_TIER_FAILED)
+		t->state = state;
+	spin_unlock(&p->meta_lock);
+}
+
+/* One pass over a draining memory tier: empty its regions, then take them. */
+static void kvt_tier_empty_mem(struct kvt_pool *p, struct kvt_tier *t, bool discard)
+{
+	u32 r;
+
+	for (r = 0; r < t->nr_pieces; r++) {
+		if (READ_ONCE(t->mem.piece_region[r]) == r)
+			kvt_evacuate_region(p, t, r, !discard);
+		cond_resched();
+	}
+	kvt_region_release_empty(p, t, t->nr_pieces);
+}
+
+static int kvt_tier_empty_out(struct kvt_pool *p, struct kvt_tier *t, u64 timeout_ns,
+			      bool discard)
+{
+	u64 deadline = kvt_deadline(timeout_ns);
+	int idx;
+
+	kvt_tier_set_state(p, t, KVTIER_TIER_DRAINING);
+	for (;;) {
+		idx = srcu_read_lock(&p->srcu);
+		if (t->ops->is_mem)
+			kvt_tier_empty_mem(p, t, discard);
+		else
+			kvt_log_evacuate(p, t, discard);
+		srcu_read_unlock(&p->srcu, idx);
+		kvt_garbage_free(p);
+		if (kvt_tier_empty(p, t))
+			return 0;
+		kvt_reclaim_kick(p);
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (!kvt_deadline_jiffies(deadline))
+			return -EBUSY;
+		schedule_timeout_killable(HZ / 100 + 1);
+	}
+}
+
+static struct kvt_tier *kvt_tier_find(struct kvt_pool *p, u32 id)
+{
+	return id < KVT_TIERS ? p->tiers[id] : NULL;
+}
+
+/**
+ * kvt_tier_detach() - take a tier out of a pool
+ * @p:          pool
+ * @id:         tier
+ * @timeout_ns: longest wait
+ * @discard:    drop its blocks instead of moving them
+ * Return: 0; -ENOENT; -EBUSY (ONLINE again) or -EINTR.
+ */
+int kvt_tier_detach(struct kvt_pool *p, u32 id, u64 timeout_ns, bool discard)
+{
+	struct kvt_tier *t;
+	u32 before;
+	int err;
+
+	CLASS(kvt_tier_lock, lock)(p);
+	if (lock.err)
+		return lock.err;
+	t = kvt_tier_find(p, id);
+	if (!t)
+		return -ENOENT;
+	before = t->state;
+	err = kvt_tier_empty_out(p, t, timeout_ns, discard);
+	if (err) {
+		kvt_tier_set_state(p, t, before);
+		return err;
+	}
+	kvt_tier_release(p, t);
+	return 0;
+}
+
+/**
+ * kvt_tier_drain() - move everything out of a tier and place nothing new there
+ * @p:          pool
+ * @id:         tier
+ * @timeout_ns: longest wait
+ * Return: 0; -ENOENT; -EBUSY or -EINTR, and it goes on being DRAINING.
+ */
+int kvt_tier_drain(struct kvt_pool *p, u32 id, u64 timeout_ns)
+{
+	struct kvt_tier *t;
+
+	CLASS(kvt_tier_lock, lock)(p);
+	if (lock.err)
+		return lock.err;
+	t = kvt_tier_find(p, id);
+	if (!t)
+		return -ENOENT;
+	return kvt_tier_empty_out(p, t, timeout_ns, false);
+}
+
+/* Every block of the pool goes, whoever has it. Nothing else runs. */
+static void kvt_tier_kill_blocks(struct kvt_pool *p)
+{
+	u32 id, end;
+
+	spin_lock(&p->meta_lock);
+	end = p->table.nr_chunks << KVT_CHUNK_SHIFT;
+	for (id = 1; id < end; id++) {
+		if (kvt_ctl_state(kvt_ctl(kvt_hot(&p->table, id))) == KVT_READY)
+			kvt_block_kill(p, id);
+		if (!(id % 4096)) {
+			spin_unlock(&p->meta_lock);
+			cond_resched();
+			spin_lock(&p->meta_lock);
+		}
+	}
+	/* Slots in limbo: their pages' fate is the backend's. */
+	while (p->limbo.tail != KVT_NIL) {
+		id = p->limbo.tail;
+		kvt_list_del(&p->table, &p->limbo, id);
+		kvt_ctl_update(kvt_hot(&p->table, id), 0, 0, KVT_CTL_STATE, KVT_DEAD);
+		kvt_block_reap(p, id);
+	}
+	spin_unlock(&p->meta_lock);
+}
+
+/**
+ * kvt_tier_free_all() - the pool is ending
+ * @p: pool without files and running work; tier_lock held
+ */
+void kvt_tier_free_all(struct kvt_pool *p)
+{
+	u32 i;
+
+	kvt_tier_kill_blocks(p);
+	for (i = 0; i < KVT_TIERS; i++) {
+		struct kvt_tier *t = p->tiers[i];
+
+		if (!t)
+			continue;
+		if (t->ops->is_mem)
+			kvt_region_release_all(p, t);
+		kvt_tier_release(p, t);
+	}
+}
+
+/* Every READY block whose fastest copy is on the tier becomes a miss. */
+static void kvt_tier_lose_blocks(struct kvt_pool *p, struct kvt_tier *t)
+{
+	struct kvt_list *l = &p->policy.list[t->id];
+	u32 n = 0;
+
+	spin_lock(&p->meta_lock);
+	while (l->tail != KVT_NIL) {
+		kvt_block_kill(p, l->tail);
+		if (!(++n % 1024)) {
+			spin_unlock(&p->meta_lock);
+			cond_resched();
+			spin_lock(&p->meta_lock);
+		}
+	}
+	spin_unlock(&p->meta_lock);
+	kvt_garbage_free(p);
+}
+
+/**
+ * kvt_tier_lost() - a tier's device is gone
+ * @t: tier; may sleep. See tier.h
+ */
+void kvt_tier_lost(struct kvt_tier *t)
+{
+	struct kvt_pool *p = t->pool;
+
+	spin_lock(&p->meta_lock);
+	t->state = KVTIER_TIER_FAILED;
+	spin_unlock(&p->meta_lock);
+	if (t->ops->is_mem && t->mem.regions) {
+		kvt_map_barrier(p);
+		unmap_mapping_range(p->inode->i_mapping, (loff_t)t->window_offset,
+				    (loff_t)t->nr_pieces << KVT_PIECE_SHIFT, 1);
+		kvt_fill_lost(p, t);
+	}
+	kvt_tier_lose_blocks(p, t);
+	kvt_reclaim_kick(p);
+}
+
+/**
+ * kvt_tier_poison() - the hardware cannot keep what is in these pages
+ * @t:    memory tier; may sleep. See tier.h
+ * @page: first page
+ * @nr:   how many
+ *
+ * The blocks on them become misses, and their slots are retired: nothing frees a
+ * slot whose block keeps an extra lease that nobody holds.
+ */
+void kvt_tier_poison(struct kvt_tier *t, u32 page, u32 nr)
+{
+	struct kvt_pool *p = t->pool;
+	u32 i, id, slot;
+
+	atomic64_inc(&t->count.io_errors);
+	if (!t->mem.regions)
+		return;
+	spin_lock(&p->meta_lock);
+	for (i = 0; i < nr; i++) {
+		struct kvt_hot *h;
+
+		id = kvt_mem_block_at(&t->mem, page + i, &slot);
+		if (id == KVT_NIL)
+			continue;
+		h = kvt_hot(&p->table, id);
+		if (h->mem_tier != t->id || h->mem_page != slot || !kvt_lease_try(h))
+			continue;
+		trace_kvtier_evict(p->id, kvt_ns_of(p, h->ns_group)->id, h->ns_group & 15,
+				   h->key, t->id, KVT_WHY_IO, 0);
+		kvt_block_kill(p, id);
+	}
+	spin_unlock(&p->meta_lock);
+	kvt_map_barrier(p);
+	unmap_mapping_range(p->inode->i_mapping, (loff_t)kvt_window_offset(t, page),
+			    (loff_t)nr << KVT_PAGE_SHIFT, 1);
+}

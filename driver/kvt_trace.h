@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Tracepoints: one for each thing that happens to a block.
+ *
+ * A block is shown as (pool, namespace id, group, first 8 bytes of its key).
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM kvtier
+
+#if !defined(KVT_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define KVT_TRACE_H
+
+#include <linux/tracepoint.h>
+#include <linux/unaligned.h>
+
+#ifndef KVT_TRACE_TYPES
+#define KVT_TRACE_TYPES
+/* Why a block left or moved. */
+#define KVT_WHY_ROOM	0	/* to make room */
+#define KVT_WHY_DROP	1	/* DROP */
+#define KVT_WHY_EXPIRE	2	/* its time to live was over */
+#define KVT_WHY_IO	3	/* its bytes could not be read or verified */
+#define KVT_WHY_LOST	4	/* its tier is gone */
+#define KVT_WHY_DETACH	5	/* its tier is being detached */
+#endif
+
+DECLARE_EVENT_CLASS(kvtier_block,
+	TP_PROTO(u32 pool, u64 ns, u32 group, const u8 *key, u32 tier),
+	TP_ARGS(pool, ns, group, key, tier),
+	TP_STRUCT__entry(
+		__field(u32, pool)
+		__field(u32, group)
+		__field(u64, ns)
+		__field(u64, key)
+		__field(u32, tier)
+	),
+	TP_fast_assign(
+		__entry->pool = pool;
+		__entry->group = group;
+		__entry->ns = ns;
+		__entry->key = get_unaligned_be64(key);
+		__entry->tier = tier;
+	),
+	TP_printk("pool=%u ns=%llu group=%u key=%016llx tier=%u", __entry->pool,
+		  __entry->ns, __entry->group, __entry->key, __entry->tier)
+);
+
+/* A block was committed to @tier. */
+DEFINE_EVENT(kvtier_block, kvtier_put,
+	TP_PROTO(u32 pool, u64 ns, u32 group, const u8 *key, u32 tier),
+	TP_ARGS(pool, ns, group, key, tier));
+
+/* A block was leased in @tier. */
+DEFINE_EVENT(kvtier_block, kvtier_get,
+	TP_PROTO(u32 pool, u64 ns, u32 group, const u8 *key, u32 tier),
+	TP_ARGS(pool, ns, group, key, tier));
+
+DECLARE_EVENT_CLASS(kvtier_move,
+	TP_PROTO(u32 pool, u64 ns, u32 group, const u8 *key, u32 from, u32 to),
+	TP_ARGS(pool, ns, group, key, from, to),
+	TP_STRUCT__entry(
+		__field(u32, pool)
+		__field(u32, group)
+		__field(u64, ns)
+		__field(u64, key)
+		__field(u32, from)
+		__field(u32, to)
+	),
+	TP_fast_assign(
+		__entry->pool = pool;
+		__entry->group = group;
+		__entry->ns = ns;
+		__entry->key = get_unaligned_be64(key);
+		__entry->from = from;
+		__entry->to = to;
+	),
+	TP_printk("pool=%u ns=%llu group=%u key=%016llx from=%u to=%u", __entry->pool,
+		  __entry->ns, __entry->group, __entry->key, __entry->from, __entry->to)
+);
+
+/* A block moved up from tier @from to tier @to. */
+DEFINE_EVENT(kvtier_move, kvtier_promote,
+	TP_PROTO(u32 pool, u64 ns, u32 group, const u8 *key, u32 from, u32 to),
+	TP_ARGS(pool, ns, group, key, from, to));
+
+/* A block moved down from tier @from to tier @to. */
+DEFINE_EVENT(kvtier_move, kvtier_demote,
+	TP_PROTO(u32 pool, u64 ns, u32 group, const u8 *key, u32 from, u32 to),
+	TP_ARGS(pool, ns, group, key, from, to));
+
+/* A block left the pool from @tier; @why is KVT_WHY_*; @idle_ms since its last use. */
+TRACE_EVENT(kvtier_evict,
+	TP_PROTO(u32 pool, u64 ns, u32 group, const u8 *key, u32 tier, u32 why, u32 idle_ms),
+	TP_ARGS(pool, ns, group, key, tier, why, idle_ms),
+	TP_STRUCT__entry(
+		__field(u32, pool)
+		__field(u32, group)
+		__field(u64, ns)
+		__field(u64, key)
+		__field(u32, tier)
+		__field(u32, why)
+		__field(u32, idle_ms)
+	),
+	TP_fast_assign(
+		__entry->pool = pool;
+		__entry->group = group;
+		__entry->ns = ns;
+		__entry->key = get_unaligned_be64(key);
+		__entry->tier = tier;
+		__entry->why = why;
+		__entry->idle_ms = idle_ms;
+	),
+	TP_printk("pool=%u ns=%llu group=%u key=%016llx tier=%u why=%u idle_ms=%u",
+		  __entry->pool, __entry->ns, __entry->group, __entry->key,
+		  __entry->tier, __entry->why, __entry->idle_ms)
+);
+
+#endif /* KVT_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE kvt_trace
+#include <trace/define_trace.h>

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Moves of blocks between tiers.
+ *
+ *   memory -> block   checksum first, then bios on the pages
+ *   block  -> memory  bios on the pages, then the checksum must be right
+ *   memory -> memory  DMA engine, else the processor, in a way that survives poison
+ *   block  -> block   through a stage of ordinary pages, a round at a time
+ *
+ * Block transfers are all started before any is waited for; what is done by the
+ * caller's own processor is done while they run.
+ *
+ * Checksums are CRC-32C with the usual initial value and final inversion.
+ */
+#include <linux/blkdev.h>
+#include <linux/crc32c.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/mm.h>
+#include <linux/page-flags.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "tier.h"
+
+#define KVT_STAGE_PAGES		2048u	/* at most, for one round block to block */
+#define KVT_CPU_PAGES		16u	/* between chances to reschedule */
+#define KVT_ESTIMATE_SHIFT	3	/* a new sample counts for 1/8 */
+
+static atomic64_t kvt_moves_dma;
+static atomic64_t kvt_moves_cpu;
+
+static u32 kvt_xfer_pages(const struct kvt_xfer *x)
+{
+	return x->bytes >> PAGE_SHIFT;
+}
+
+static void *kvt_page_addr(struct kvt_tier *t, u32 page)
+{
+	return page_address(t->ops->page(t, page));
+}
+
+static bool kvt_pages_poisoned(struct kvt_tier *t, u32 page, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		if (PageHWPoison(t->ops->page(t, page + i)))
+			return true;
+	}
+	return false;
+}
+
+static u32 kvt_pages_crc(struct kvt_tier *t, u32 page, u32 nr)
+{
+	u32 crc = ~0u, run;
+
+	for (; nr; nr -= run, page += run) {
+		run = min(kvt_page_run(page, nr), KVT_CPU_PAGES);
+		crc = crc32c(crc, kvt_page_addr(t, page), run << PAGE_SHIFT);
+		cond_resched();
+	}
+	return ~crc;
+}
+
+/* See tier.h. */
+void kvt_pages_scrub(struct kvt_tier *t, u32 page, u32 nr)
+{
+	for (; nr; nr--, page++) {
+		struct page *p = t->ops->page(t, page);
+
+		if (!PageHWPoison(p))
+			clear_page(page_address(p));
+		if (!(nr % KVT_CPU_PAGES))
+			cond_resched();
+	}
+}
+
+static void kvt_xfer_failed(struct kvt_xfer *x, struct kvt_tier *culprit, int err)
+{
+	x->err = err;
+	atomic64_inc(&culprit->count.io_errors);
+}
+
+static void kvt_xfer_count(struct kvt_xfer *x)
+{
+	if (x->err)
+		return;
+	atomic64_add(x->bytes, &x->src->count.read_bytes);
+	atomic64_add(x->bytes, &x->dst->count.write_bytes);
+	if (x->dma) {
+		atomic64_add(x->bytes, &x->src->count.dma_bytes);
+		atomic64_add(x->bytes, &x->dst->count.dma_bytes);
+	}
+}
+
+/* Any context. */
+static void kvt_xfer_io_done(struct kvt_bio_xfer *bio, int err)
+{
+	struct kvt_xfer *x = container_of(bio, struct kvt_xfer, bio);
+
+	x->err = err ? -EIO : 0;
+	x->end_ns = ktime_get_ns();
+	complete(&x->done);
+}
+
+static void kvt_xfer_submit(struct kvt_xfer *x, struct kvt_tier *block)
+{
+	x->bio.done = kvt_xfer_io_done;
+	init_completion(&x->done);
+	x->start_ns = ktime_get_ns();
+	block->ops->submit(block, &x->bio);
+}
+
+static void kvt_xfer_wait_io(struct kvt_xfer *x)
+{
+	wait_for_completion_io(&x->done);
+}
+
+/*
+ * Start a transfer between a block tier and memory. Memory known to be poisoned is
+ * not offered to a device; what is found only now takes the machine check's course.
+ */
+static void kvt_xfer_start(struct kvt_xfer *x)
+{
+	bool write = x->src->ops->is_mem;
+	struct kvt_tier *mem = write ? x->src : x->dst;
+	u32 page = write ? x->src_addr : x->dst_addr;
+
+	if (kvt_pages_poisoned(mem, page, kvt_xfer_pages(x))) {
+		kvt_xfer_failed(x, mem, -EHWPOISON);
+		return;
+	}
+	if (write)
+		x->csum = kvt_pages_crc(mem, page, kvt_xfer_pages(x));
+	x->dma = true;
+	x->bio = (struct kvt_bio_xfer) {
+		.mem = mem,
+		.page = page,
+		.nr_pages = kvt_xfer_pages(x),
+		.unit = write ? x->dst_addr : x->src_addr,
+		.write = write,
+	};
+	kvt_xfer_submit(x, write ? x->dst : x->src);
+}
+
+/* Racing updates lose a sample, no more. */
+static void kvt_xfer_estimate(struct kvt_xfer *x)
+{
+	u64 old = READ_ONCE(x->src->read_ns_per_mib);
+	u64 new = div_u64((x->end_ns - x->start_ns) << 20, x->bytes);
+
+	if (old)
+		new = old - (old >> KVT_ESTIMATE_SHIFT) + (new >> KVT_ESTIMATE_SHIFT);
+	WRITE_ONCE(x->src->read_ns_per_mib, max(new, 1ull));
+}
+
+static void kvt_xfer_finish(struct kvt_xfer *x)
+{
+	bool read = x->dst->ops->is_mem;
+
+	if (x->err == -EHWPOISON)
+		return;
+	kvt_xfer_wait_io(x);
+	if (x->err) {
+		kvt_xfer_failed(x, read ? x->src : x->dst, x->err);
+		return;
+	}
+	if (!read)
+		return;
+	kvt_xfer_estimate(x);
+	if (kvt_pages_crc(x->dst, x->dst_addr, kvt_xfer_pages(x)) != x->csum)
+		kvt_xfer_failed(x, x->src, -EBADMSG);
+}
+
+/* By the processor. Poison in the source is an error here, not the end. */
+static int kvt_copy_cpu(const struct kvt_xfer *x)
+{
+	u32 nr = kvt_xfer_pages(x), at, run;
+
+	for (at = 0; at < nr; at += run) {
+		u32 from = x->src_addr + at, to = x->dst_addr + at;
+
+		run = min(kvt_page_run(from, nr - at), kvt_page_run(to, nr - at));
+		run = min(run, KVT_CPU_PAGES);
+		if (copy_mc_to_kernel(kvt_page_addr(x->dst, to), kvt_page_addr(x->src, from),
+				      run << PAGE_SHIFT))
+			return -EHWPOISON;
+		cond_resched();
+	}
+	return 0;
+}
+
+static void kvt_xfer_mem(struct kvt_xfer *x)
+{
+	u32 nr = kvt_xfer_pages(x);
+	int err;
+
+	if (kvt_pages_poisoned(x->src, x->src_addr, nr)) {
+		kvt_xfer_failed(x, x->src, -EHWPOISON);
+		return;
+	}
+	err = kvt_dma_copy(x->src, x->src_addr, x->dst, x->dst_addr, nr);
+	if (!err) {
+		x->dma = true;
+		atomic64_inc(&kvt_moves_dma);
+		return;
+	}
+	if (err != -ETIMEDOUT) {
+		err = kvt_copy_cpu(x);
+		atomic64_inc(&kvt_moves_cpu);
+	}
+	if (err)
+		kvt_xfer_failed(x, x->src, err);
+}
+
+/* As many pages as there are to be had, up to @nr. */
+static u32 kvt_stage_alloc(struct page **pages, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		pages[i] = alloc_page(GFP_NOIO | __GFP_NOWARN | (i ? __GFP_NORETRY : 0));
+		if (!pages[i])
+			break;
+	}
+	return i;
+}
+
+static int kvt_stage_io(struct kvt_xfer *x, struct page **pages, u32 nr, u32 at, bool write)
+{
+	struct kvt_tier *t = write ? x->dst : x->src;
+
+	x->bio = (struct kvt_bio_xfer) {
+		.pages = pages,
+		.nr_pages = nr,
+		.unit = (write ? x->dst_addr : x->src_addr) +
+			(at << PAGE_SHIFT) / t->unit_bytes,
+		.write = write,
+	};
+	kvt_xfer_submit(x, t);
+	kvt_xfer_wait_io(x);
+	if (x->err)
+		kvt_xfer_failed(x, t, x->err);
+	return x->err;
+}
+
+/*
+ * Bytes that turn out wrong at the end have been written by then; nobody is told
+ * where.
+ */
+static void kvt_stage_copy(struct kvt_xfer *x, struct page **pages, u32 most)
+{
+	u32 nr = kvt_xfer_pages(x), at, n, i, crc = ~0u;
+
+	for (at = 0; at < nr; at += n) {
+		n = min(most, nr - at);
+		if (kvt_stage_io(x, pages, n, at, false))
+			return;
+		for (i = 0; i < n; i++)
+			crc = crc32c(crc, page_address(pages[i]), PAGE_SIZE);
+		if (kvt_stage_io(x, pages, n, at, true))
+			return;
+	}
+	if (~crc != x->csum)
+		kvt_xfer_failed(x, x->src, -EBADMSG);
+}
+
+static void kvt_xfer_block(struct kvt_xfer *x)
+{
+	u32 unit_pages = max(x->src->unit_bytes, x->dst->unit_bytes) >> PAGE_SHIFT;
+	u32 nr = min(kvt_xfer_pages(x), KVT_STAGE_PAGES), got, i;
+	struct page **pages;
+
+	pages = kvmalloc_array(nr, sizeof(*pages), GFP_NOIO);
+	if (!pages) {
+		x->err = -ENOMEM;
+		return;
+	}
+	got = kvt_stage_alloc(pages, nr);
+	/* A round must end where a unit does, unless it is the last. */
+	if (got == kvt_xfer_pages(x) || got >= unit_pages)
+		kvt_stage_copy(x, pages, got == kvt_xfer_pages(x) ? got :
+			       round_down(got, unit_pages));
+	else
+		x->err = -ENOMEM;
+	for (i = 0; i < got; i++)
+		__free_page(pages[i]);
+	kvfree(pages);
+}
+
+static bool kvt_xfer_mixed(const struct kvt_xfer *x)
+{
+	return x->src->ops->is_mem != x->dst->ops->is_mem;
+}
+
+/* See tier.h. */
+void kvt_xfer_run(struct kvt_xfer *x, u32 nr)
+{
+	struct blk_plug plug;
+	u32 i;
+
+	blk_start_plug(&plug);
+	for (i = 0; i < nr; i++) {
+		x[i].err = 0;
+		x[i].dma = false;
+		if (kvt_xfer_mixed(&x[i]))
+			kvt_xfer_start(&x[i]);
+	}
+	blk_finish_plug(&plug);
+	for (i = 0; i < nr; i++) {
+		if (kvt_xfer_mixed(&x[i]))
+			continue;
+		if (x[i].src->ops->is_mem)
+			kvt_xfer_mem(&x[i]);
+		else
+			kvt_xfer_block(&x[i]);
+		kvt_xfer_count(&x[i]);
+	}
+	for (i = 0; i < nr; i++) {
+		if (!kvt_xfer_mixed(&x[i]))
+			continue;
+		kvt_xfer_finish(&x[i]);
+		kvt_xfer_count(&x[i]);
+	}
+}
+
+bool kvt_xfer_has_dmaengine(void)
+{
+	return kvt_dma_available();
+}
+
+u64 kvt_xfer_moves_dmaengine(void)
+{
+	return atomic64_read(&kvt_moves_dma);
+}
+
+u64 kvt_xfer_moves_cpu(void)
+{
+	return atomic64_read(&kvt_moves_cpu);
+}
+
+int kvt_xfer_init(void)
+{
+	return kvt_dma_init();
+}
+
+void kvt_xfer_exit(void)
+{
+	kvt_dma_exit();
+}

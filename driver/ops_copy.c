@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * READ and WRITE: the copying forms, for callers that cannot map.
+ *
+ * Both are made of the other operations: READ leases a stretch of the chain,
+ * copies, and gives the leases back; WRITE reserves a block that no open file may
+ * write to, fills it and commits it. User memory is copied with leases held but
+ * no locks.
+ */
+#include <linux/highmem.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "kvt_trace.h"
+#include "ops.h"
+
+#define KVT_COPY_WINDOW	16u	/* blocks leased at a time by READ */
+
+/* Copy between a slot and a user buffer. Only the block's exact bytes. */
+static int kvt_copy_slot(struct kvt_pool *p, u32 id, u64 bytes, u64 uptr, bool to_user)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+	struct kvt_tier *t = p->tiers[h->mem_tier];
+	u32 page = h->mem_page;
+	u64 done = 0;
+
+	while (done < bytes) {
+		size_t n = min_t(u64, bytes - done, PAGE_SIZE);
+		void *at = kmap_local_page(t->ops->page(t, page++));
+		unsigned long left;
+
+		left = to_user ? copy_to_user(u64_to_user_ptr(uptr + done), at, n) :
+				 copy_from_user(at, u64_to_user_ptr(uptr + done), n);
+		kunmap_local(at);
+		if (left)
+			return -EFAULT;
+		done += n;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return 0;
+}
+
+static int kvt_copy_bufs(struct kvtier_copy *a, struct kvt_batch *b, bool exact,
+			 struct kvtier_buf **bufs)
+{
+	u32 i;
+
+	*bufs = kvmalloc_array(a->nr, sizeof(**bufs), GFP_KERNEL_ACCOUNT);
+	if (!*bufs)
+		return -ENOMEM;
+	if (copy_from_user(*bufs, u64_to_user_ptr(a->bufs), a->nr * sizeof(**bufs)))
+		return -EFAULT;
+	for (i = 0; i < a->nr; i++) {
+		u64 n = (*bufs)[i].bytes;
+
+		if (exact ? n != b->group->block_bytes : n < b->group->block_bytes)
+			return -EINVAL;
+	}
+	return 0;
+}
+
+/* Copy the leased blocks [first, end) out and give the leases back. */
+static int kvt_read_window(struct kvt_batch *b, const struct kvtier_buf *bufs, u32 first,
+			   u32 end, u32 *done)
+{
+	struct kvt_pool *p = b->f->pool;
+	int err = 0;
+	u32 i;
+
+	for (i = first; i < end; i++) {
+		if (!err) {
+			err = kvt_copy_slot(p, b->id[i], b->group->block_bytes,
+					    bufs[i].addr, true);
+			if (err == -EFAULT)
+				b->res[i].status = KVTIER_ST_FAULT;
+			else if (!err)
+				(*done)++;
+		} else {
+			b->res[i].status = KVTIER_ST_SKIPPED;
+		}
+		kvt_lease_drop(p, b->id[i]);
+	}
+	return err;
+}
+
+static int kvt_read_all(struct kvt_batch *b, const struct kvtier_buf *bufs,
+			struct kvtier_copy *a)
+{
+	struct kvt_getter g = { .b = b, .flags = KVTIER_GET_WAIT,
+				.deadline_ns = kvt_deadline(a->timeout_ns) };
+	struct kvt_pool *p = b->f->pool;
+	u32 first;
+	int err, err2, idx;
+
+	do {
+		first = g.at;
+		g.end = min(b->nr, first + KVT_COPY_WINDOW);
+		err = kvt_get_prefix(&g);
+		if (g.promo)
+			kvt_promo_put(g.promo);
+		g.promo = NULL;
+		idx = srcu_read_lock(&p->srcu);
+		kvt_get_account(b, first, g.at - first);
+		srcu_read_unlock(&p->srcu, idx);
+		err2 = kvt_read_window(b, bufs, first, g.at, &a->nr_done);
+	} while (!err && !err2 && g.at == g.end && g.end < b->nr);
+	for (first = g.end; first < b->nr; first++)
+		b->res[first].status = KVTIER_ST_SKIPPED;
+	if (g.at < b->nr && !err2) {
+		kvt_count(p, b->f->ns, KVT_CNT_MISSES, 1);
+		kvt_count(p, b->f->ns, KVT_CNT_UNREACHED, b->nr - g.at - 1);
+	}
+	return err ?: err2 == -EINTR ? -EINTR : 0;
+}
+
+static int kvt_copy_results(struct kvtier_copy *a, struct kvt_batch *b)
+{
+	s32 *st = (s32 *)b->keys;	/* not needed any more, and large enough */
+	u32 i;
+
+	for (i = 0; i < b->nr; i++)
+		st[i] = b->res[i].status;
+	return copy_to_user(u64_to_user_ptr(a->results), st, b->nr * sizeof(*st)) ? -EFAULT : 0;
+}
+
+/**
+ * kvt_op_read() - READ
+ * @f:   caller
+ * @arg: struct kvtier_copy
+ */
+int kvt_op_read(struct kvt_file *f, void *arg)
+{
+	struct kvtier_copy *a = arg;
+	struct kvtier_buf *bufs = NULL;
+	struct kvt_batch b;
+	int err;
+
+	if (a->parent)
+		return -EINVAL;
+	err = kvt_batch_init(&b, f, a->group, a->nr, a->keys);
+	if (err)
+		return err;
+	a->nr_done = 0;
+	err = kvt_copy_bufs(a, &b, false, &bufs) ?: kvt_read_all(&b, bufs, a) ?:
+	      kvt_copy_results(a, &b);
+	kvfree(bufs);
+	kvt_batch_free(&b);
+	return err;
+}
+
+/* Fill and commit one block reserved for no file. */
+static int kvt_write_fill(struct kvt_batch *b, u32 i, const struct kvtier_buf *buf)
+{
+	struct kvt_pool *p = b->f->pool;
+	u32 id = b->id[i];
+	bool mine;
+	int err;
+
+	/* Claimed for the whole copy: an expiry cannot take the slot meanwhile. */
+	spin_lock(&p->meta_lock);
+	mine = kvt_filling_claim(p, id, b->gen[i], 0);
+	spin_unlock(&p->meta_lock);
+	if (!mine) {
+		b->res[i].status = KVTIER_ST_NOSPACE;
+		return 0;
+	}
+	err = kvt_copy_slot(p, id, b->group->block_bytes, buf->addr, false);
+	if (!err) {
+		spin_lock(&p->meta_lock);
+		b->res[i].status = kvt_commit_locked(p, b->f->ns, id, false);
+		spin_unlock(&p->meta_lock);
+		kvt_block_wake(p, id);
+		if (b->res[i].status == KVTIER_ST_DONE)
+			return 0;
+		spin_lock(&p->meta_lock);
+		mine = kvt_filling_claim(p, id, b->gen[i], 0);
+		spin_unlock(&p->meta_lock);
+	} else {
+		b->res[i].status = KVTIER_ST_FAULT;
+	}
+	if (mine)
+		kvt_filling_abort(p, &id, 1, false);
+	return err == -EINTR ? err : 0;
+}
+
+static int kvt_write_all(struct kvt_putter *w, struct kvtier_copy *a,
+			 const struct kvtier_buf *bufs)
+{
+	struct kvt_batch *b = w->b;
+	struct kvt_pool *p = b->f->pool;
+	int err = 0;
+	u32 i;
+
+	w->idx = srcu_read_lock(&p->srcu);
+	for (i = 0; i < b->nr && !err; i++) {
+		w->nr_reserved = 0;
+		err = kvt_reserve_one(w, i);
+		if (err || b->res[i].status != KVTIER_ST_RESERVED)
+			continue;
+		err = kvt_write_fill(b, i, &bufs[i]);
+		a->nr_done += b->res[i].status == KVTIER_ST_DONE;
+	}
+	srcu_read_unlock(&p->srcu, w->idx);
+	kvt_reclaim_kick(p);
+	return err;
+}
+
+/**
+ * kvt_op_write() - WRITE
+ * @f:   caller
+ * @arg: struct kvtier_copy
+ */
+int kvt_op_write(struct kvt_file *f, void *arg)
+{
+	struct kvtier_copy *a = arg;
+	struct kvt_putter w = { .flags = KVTIER_RESERVE_WAIT, .region = KVT_NO_REGION };
+	struct kvtier_buf *bufs = NULL;
+	struct kvt_batch b;
+	int err;
+
+	if (f->rdonly)
+		return -EACCES;
+	err = kvt_batch_init(&b, f, a->group, a->nr, a->keys);
+	if (err)
+		return err;
+	w.b = &b;
+	w.deadline_ns = kvt_deadline(a->timeout_ns);
+	a->nr_done = 0;
+	err = kvt_copy_bufs(a, &b, true, &bufs) ?: kvt_parents_copy(&w, a->parent) ?:
+	      kvt_pool_grow(f->pool, 1);
+	if (!err || err == -ENOSPC)
+		err = kvt_write_all(&w, a, bufs) ?: kvt_copy_results(a, &b);
+	kvfree(w.parents);
+	kvfree(bufs);
+	kvt_batch_free(&b);
+	return err;
+}

@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * QUERY, ADVISE, DROP, ITERATE, STAT, ARENA.
+ */
+#include <linux/capability.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "kvt_trace.h"
+#include "ops.h"
+
+#define KVT_PINNED_PERCENT	50	/* of memory that one namespace may pin */
+#define KVT_ITERATE_SCAN	(1u << 16)	/* entries looked at in one call */
+
+static void kvt_query_tier(struct kvt_tier *t, struct kvtier_tier_info *i)
+{
+	memset(i, 0, sizeof(*i));
+	i->id = t->id;
+	i->type = t->args.type;
+	i->rank = t->rank;
+	i->state = t->state;
+	i->capacity_bytes = t->capacity_bytes;
+	i->used_bytes = kvt_tier_used_bytes(t);
+	i->nr_blocks = READ_ONCE(t->nr_blocks);
+	if (t->ops->is_mem) {
+		i->window_offset = t->window_offset;
+		i->window_bytes = (u64)t->nr_pieces << KVT_PIECE_SHIFT;
+	}
+	strscpy(i->name, t->args.name, sizeof(i->name));
+}
+
+/**
+ * kvt_op_query() - QUERY
+ * @f:   caller, maybe unbound
+ * @arg: struct kvtier_query
+ */
+int kvt_op_query(struct kvt_file *f, void *arg)
+{
+	struct kvtier_query *q = arg;
+	struct kvt_pool *p = f->pool;
+	struct kvt_tier *t[KVT_TIERS];
+	struct kvtier_tier_info info;
+	u32 room = q->nr_tiers, nr, i;
+	int idx, err = 0;
+
+	q->abi_revision = KVTIER_ABI_REVISION;
+	q->pool_id = p->id;
+	q->features = kvt_features();
+	q->ops = kvt_ops_mask(false);
+	q->batch_max = KVTIER_BATCH_MAX;
+	q->leases_max = KVT_LEASES_PER_FILE;
+	q->block_bytes_max = KVTIER_BLOCK_BYTES_MAX;
+	q->window_bytes = READ_ONCE(p->window_bytes);
+	idx = srcu_read_lock(&p->srcu);
+	nr = kvt_tier_snapshot(p, t, false);
+	for (i = 0; q->tiers && i < min(nr, room) && !err; i++) {
+		kvt_query_tier(t[i], &info);
+		if (copy_to_user(u64_to_user_ptr(q->tiers) + i * sizeof(info), &info,
+				 sizeof(info)))
+			err = -EFAULT;
+	}
+	srcu_read_unlock(&p->srcu, idx);
+	q->nr_tiers = nr;
+	return err ?: q->tiers && nr > room ? -EMSGSIZE : 0;
+}
+
+static u64 kvt_pin_limit(struct kvt_pool *p)
+{
+	u64 sum = 0;
+	u32 i;
+
+	for (i = 0; i < p->nr_tiers; i++) {
+		struct kvt_tier *t = p->tiers[p->order[i]];
+
+		sum += t->ops->is_mem ? t->capacity_bytes : 0;
+	}
+	return sum * KVT_PINNED_PERCENT / 100;
+}
+
+static s32 kvt_pin_locked(struct kvt_pool *p, struct kvt_ns *ns, struct kvt_hot *h, u32 bytes)
+{
+	if (kvt_ctl(h) & KVT_CTL_PINNED)
+		return KVTIER_ST_DONE;
+	if ((ns->nr_pinned + 1) * bytes > kvt_pin_limit(p))
+		return KVTIER_ST_LIMIT;
+	kvt_ctl_update(h, 0, 0, 0, KVT_CTL_PINNED);
+	ns->nr_pinned++;
+	return KVTIER_ST_DONE;
+}
+
+static s32 kvt_advise_locked(struct kvt_batch *b, u32 i, u32 advice, u32 expire_s)
+{
+	struct kvt_pool *p = b->f->pool;
+	u32 id = kvt_block_find_locked(p, b->ns_group, b->keys[i]), tier;
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+
+	if (id == KVT_NIL || kvt_ctl_state(kvt_ctl(h)) != KVT_READY)
+		return KVTIER_ST_MISS;
+	tier = kvt_block_tier(h, kvt_ctl(h));
+	switch (advice) {
+	case KVTIER_ADV_COLD:
+		p->policy.ops->cool(&p->policy, tier, id);
+		break;
+	case KVTIER_ADV_HOT:
+		p->policy.ops->touch(&p->policy, tier, id);
+		break;
+	case KVTIER_ADV_PIN:
+		return kvt_pin_locked(p, b->f->ns, h, kvt_slot_bytes(b->group));
+	case KVTIER_ADV_UNPIN:
+		if (kvt_ctl_update(h, KVT_CTL_PINNED, KVT_CTL_PINNED, KVT_CTL_PINNED, 0))
+			b->f->ns->nr_pinned--;
+		break;
+	case KVTIER_ADV_TTL:
+		kvt_cold(&p->table, id)->expire_s = expire_s;
+		WRITE_ONCE(h->spare, expire_s != 0);
+		break;
+	}
+	return KVTIER_ST_DONE;
+}
+
+/**
+ * kvt_op_advise() - ADVISE
+ * @f:   caller
+ * @arg: struct kvtier_advise
+ */
+int kvt_op_advise(struct kvt_file *f, void *arg)
+{
+	struct kvtier_advise *a = arg;
+	struct kvt_pool *p = f->pool;
+	u32 expire_s = 0, i;
+	struct kvt_batch b;
+	s32 *st;
+	int err;
+
+	if (f->rdonly)
+		return -EACCES;
+	if (a->advice < KVTIER_ADV_COLD || a->advice > KVTIER_ADV_TTL ||
+	    (a->value && a->advice != KVTIER_ADV_TTL))
+		return -EINVAL;
+	err = kvt_batch_init(&b, f, a->group, a->nr, a->keys);
+	if (err)
+		return err;
+	if (a->value)
+		expire_s = kvt_now_s() + min_t(u64, DIV_ROUND_UP_ULL(a->value, NSEC_PER_SEC),
+					       S32_MAX);
+	/* 0 means none */
+	if (a->value && !expire_s)
+		expire_s = 1;
+	st = (s32 *)b.res;
+	a->nr_done = 0;
+	/* Tail first, so that cooling a chain leaves its tail the coldest. */
+	for (i = a->nr; i-- > 0;) {
+		spin_lock(&p->meta_lock);
+		p->policy.now_ms = kvt_now_ms();
+		st[i] = kvt_advise_locked(&b, a->advice == KVTIER_ADV_COLD ? a->nr - 1 - i : i,
+					  a->advice, expire_s);
+		spin_unlock(&p->meta_lock);
+		a->nr_done += st[i] == KVTIER_ST_DONE;
+	}
+	err = kvt_put_statuses(a->results, st, a->nr);
+	kvt_batch_free(&b);
+	return err;
+}
+
+static s32 kvt_drop_locked(struct kvt_batch *b, u32 i)
+{
+	struct kvt_pool *p = b->f->pool;
+	u32 id = kvt_block_find_locked(p, b->ns_group, b->keys[i]);
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+
+	if (id == KVT_NIL)
+		return KVTIER_ST_MISS;
+	if (kvt_ctl_state(kvt_ctl(h)) == KVT_FILLING)
+		return KVTIER_ST_BUSY;
+	if (!kvt_ch_leaf(&p->table, id))
+		return KVTIER_ST_CHILDREN;
+	trace_kvtier_evict(p->id, b->f->ns->id, b->ns_group & 15, h->key,
+			   kvt_block_tier(h, kvt_ctl(h)), KVT_WHY_DROP,
+			   kvt_now_ms() - kvt_cold(&p->table, id)->touch_ms);
+	kvt_block_kill(p, id);
+	kvt_count(p, b->f->ns, KVT_CNT_DROPS, 1);
+	return KVTIER_ST_DONE;
+}
+
+/**
+ * kvt_op_drop() - DROP
+ * @f:   caller
+ * @arg: struct kvtier_drop
+ */
+int kvt_op_drop(struct kvt_file *f, void *arg)
+{
+	struct kvtier_drop *a = arg;
+	struct kvt_pool *p = f->pool;
+	struct kvt_batch b;
+	s32 *st;
+	int err;
+	u32 i;
+
+	if (f->rdonly)
+		return -EACCES;
+	err = kvt_batch_init(&b, f, a->group, a->nr, a->keys);
+	if (err)
+		return err;
+	st = (s32 *)b.res;
+	a->nr_done = 0;
+	for (i = a->nr; i-- > 0;) {
+		spin_lock(&p->meta_lock);
+		st[i] = kvt_drop_locked(&b, i);
+		spin_unlock(&p->meta_lock);
+		a->nr_done += st[i] == KVTIER_ST_DONE;
+	}
+	kvt_garbage_free(p);
+	kvt_room_wake(p);
+	err = kvt_put_statuses(a->results, st, a->nr);
+	kvt_batch_free(&b);
+	return err;
+}
+
+static bool kvt_iterate_entry(struct kvt_pool *p, struct kvt_ns *ns, u32 id,
+			      struct kvtier_entry *e)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+	struct kvt_cold *c = kvt_cold(&p->table, id);
+	u32 ctl = kvt_ctl(h), state = kvt_ctl_state(ctl);
+
+	if ((state != KVT_READY && state != KVT_FILLING) || h->ns_group >> 4 != ns->idx)
+		return false;
+	memset(e, 0, sizeof(*e));
+	memcpy(e->key, h->key, KVT_KEY_BYTES);
+	if (c->parent != KVT_NIL)
+		memcpy(e->parent, kvt_hot(&p->table, c->parent)->key, KVT_KEY_BYTES);
+	e->status = state == KVT_READY ? KVTIER_ST_HIT : KVTIER_ST_FILLING;
+	e->tier = kvt_block_tier(h, ctl);
+	e->group = h->ns_group & 15;
+	e->leases = kvt_ctl_leases(ctl);
+	e->idle_ns = (u64)(kvt_now_ms() - c->touch_ms) * NSEC_PER_MSEC;
+	return true;
+}
+
+/* Fill @e with up to @max entries from *@id on, looking at up to *@scan of them. */
+static u32 kvt_iterate_some(struct kvt_file *f, u32 *id, u32 end, u32 *scan,
+			    struct kvtier_entry *e, u32 max)
+{
+	struct kvt_pool *p = f->pool;
+	u32 n = 0, held = 0;
+
+	spin_lock(&p->meta_lock);
+	while (*id < end && *scan && n < max && held++ < 1024) {
+		n += kvt_iterate_entry(p, f->ns, *id, &e[n]);
+		(*id)++;
+		(*scan)--;
+	}
+	spin_unlock(&p->meta_lock);
+	return n;
+}
+
+/**
+ * kvt_op_iterate() - ITERATE
+ * @f:   caller
+ * @arg: struct kvtier_iterate
+ */
+int kvt_op_iterate(struct kvt_file *f, void *arg)
+{
+	struct kvtier_iterate *a = arg;
+	struct kvt_pool *p = f->pool;
+	u32 end = smp_load_acquire(&p->table.nr_chunks) << KVT_CHUNK_SHIFT;
+	u32 scan = KVT_ITERATE_SCAN, done = 0, n, id;
+	struct kvtier_entry *e;
+	int err = kvt_check_nr(a->nr);
+
+	if (err)
+		return err;
+	id = a->cursor ? min_t(u64, a->cursor, end) : 1;
+	e = kmalloc_array(KVT_CHUNK_KEYS, sizeof(*e), GFP_KERNEL_ACCOUNT);
+	if (!e)
+		return -ENOMEM;
+	while (!err && done < a->nr && scan && id < end) {
+		n = kvt_iterate_some(f, &id, end, &scan, e, min(a->nr - done, KVT_CHUNK_KEYS));
+		if (n && copy_to_user(u64_to_user_ptr(a->entries) + done * sizeof(*e), e,
+				      n * sizeof(*e)))
+			err = -EFAULT;
+		done += n;
+		cond_resched();
+	}
+	kfree(e);
+	a->nr = done;
+	a->cursor = id < end ? id : 0;
+	return err;
+}
+
+static void kvt_stat_counts(struct kvtier_stat *s, struct kvt_counts __percpu *c)
+{
+	s->hits = kvt_count_read(c, KVT_CNT_HITS);
+	s->misses = kvt_count_read(c, KVT_CNT_MISSES);
+	s->unreached = kvt_count_read(c, KVT_CNT_UNREACHED);
+	s->puts = kvt_count_read(c, KVT_CNT_PUTS);
+	s->dedups = kvt_count_read(c, KVT_CNT_DEDUPS);
+	s->dedup_waits = kvt_count_read(c, KVT_CNT_DEDUP_WAITS);
+	s->aborts = kvt_count_read(c, KVT_CNT_ABORTS);
+	s->evictions = kvt_count_read(c, KVT_CNT_EVICTIONS);
+	s->drops = kvt_count_read(c, KVT_CNT_DROPS);
+	s->promotions = kvt_count_read(c, KVT_CNT_PROMOTIONS);
+	s->demotions = kvt_count_read(c, KVT_CNT_DEMOTIONS);
+	s->leases = kvt_count_read(c, KVT_CNT_LEASES_TAKEN) -
+		    kvt_count_read(c, KVT_CNT_LEASES_GIVEN);
+}
+
+/* Index, chains, lists, slot maps and segments' id arrays. Meta lock held. */
+u64 kvt_meta_bytes(struct kvt_pool *p)
+{
+	u64 sum = p->meta_bytes;
+	u32 i, s;
+
+	lockdep_assert_held(&p->meta_lock);
+	for (i = 0; i < p->nr_tiers; i++) {
+		struct kvt_tier *t = p->tiers[p->order[i]];
+
+		for (s = 0; !t->ops->is_mem && s < t->nr_segs; s++)
+			sum += t->log.segs[s].max_ids * sizeof(u32);
+	}
+	return sum;
+}
+
+static void kvt_stat_pool(struct kvt_pool *p, struct kvtier_stat *s)
+{
+	u64 entries;
+	u32 i;
+
+	kvt_stat_counts(s, p->counts);
+	s->lost_touches = kvt_count_read(p->counts, KVT_CNT_LOST_TOUCHES);
+	s->moves_dmaengine = kvt_xfer_moves_dmaengine();
+	s->moves_cpu = kvt_xfer_moves_cpu();
+	spin_lock(&p->meta_lock);
+	s->nr_blocks = p->table.nr_used;
+	for (i = 0; i < p->nr_tiers; i++)
+		s->used_bytes += kvt_tier_used_bytes(p->tiers[p->order[i]]);
+	s->meta_bytes = kvt_meta_bytes(p);
+	entries = (u64)p->table.nr_chunks << KVT_CHUNK_SHIFT;
+	s->meta_bytes_per_block = entries ? DIV64_U64_ROUND_UP(s->meta_bytes, entries) : 0;
+	s->regions_quarantined = p->nr_quarantined;
+	spin_unlock(&p->meta_lock);
+}
+
+static void kvt_stat_tier(struct kvt_tier *t, struct kvtier_tier_stat *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->id = t->id;
+	s->rank = t->rank;
+	s->hits = atomic64_read(&t->count.hits);
+	s->promotions_in = atomic64_read(&t->count.promotions_in);
+	s->promotions_out = atomic64_read(&t->count.promotions_out);
+	s->demotions_in = atomic64_read(&t->count.demotions_in);
+	s->demotions_out = atomic64_read(&t->count.demotions_out);
+	s->evictions = atomic64_read(&t->count.evictions);
+	s->read_bytes = atomic64_read(&t->count.read_bytes);
+	s->write_bytes = atomic64_read(&t->count.write_bytes);
+	s->dma_bytes = atomic64_read(&t->count.dma_bytes);
+	s->io_errors = atomic64_read(&t->count.io_errors);
+	s->quarantined_bytes = atomic64_read(&t->count.quarantined_bytes);
+	s->nr_blocks = READ_ONCE(t->nr_blocks);
+	s->used_bytes = kvt_tier_used_bytes(t);
+	s->capacity_bytes = t->capacity_bytes;
+}
+
+static int kvt_stat_tiers(struct kvt_pool *p, struct kvtier_stat *s)
+{
+	struct kvt_tier *t[KVT_TIERS];
+	struct kvtier_tier_stat ts;
+	u32 room = s->nr_tiers, nr, i;
+	int idx, err = 0;
+
+	idx = srcu_read_lock(&p->srcu);
+	nr = kvt_tier_snapshot(p, t, false);
+	for (i = 0; s->tiers && i < min(nr, room) && !err; i++) {
+		kvt_stat_tier(t[i], &ts);
+		if (copy_to_user(u64_to_user_ptr(s->tiers) + i * sizeof(ts), &ts, sizeof(ts)))
+			err = -EFAULT;
+	}
+	srcu_read_unlock(&p->srcu, idx);
+	s->nr_tiers = nr;
+	return err ?: s->tiers && nr > room ? -EMSGSIZE : 0;
+}
+
+/**
+ * kvt_op_stat() - STAT
+ * @f:   caller
+ * @arg: struct kvtier_stat
+ */
+int kvt_op_stat(struct kvt_file *f, void *arg)
+{
+	struct kvtier_stat *s = arg, out = { 0 };
+	struct kvt_pool *p = f->pool;
+	int err = 0;
+
+	if ((s->flags & KVTIER_STAT_POOL) && !capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	out.size = s->size;
+	out.flags = s->flags;
+	out.tiers = s->tiers;
+	out.nr_tiers = s->nr_tiers;
+	if (s->flags & KVTIER_STAT_POOL) {
+		kvt_stat_pool(p, &out);
+		err = kvt_stat_tiers(p, &out);
+	} else {
+		if (s->tiers || s->nr_tiers)
+			return -EINVAL;
+		kvt_stat_counts(&out, f->ns->counts);
+		spin_lock(&p->meta_lock);
+		out.nr_blocks = f->ns->nr_live;
+		out.used_bytes = f->ns->used_bytes;
+		spin_unlock(&p->meta_lock);
+	}
+	*s = out;
+	return err;
+}
+
+/* Charge an arena to its namespace's guarantee. */
+static int kvt_arena_charge(struct kvt_pool *p, struct kvt_ns *ns, s64 bytes)
+{
+	int err = 0;
+
+	spin_lock(&p->meta_lock);
+	if (bytes > 0 && ns->arena_bytes + bytes > ns->min_bytes)
+		err = -ENOSPC;
+	else
+		ns->arena_bytes += bytes;
+	spin_unlock(&p->meta_lock);
+	return err;
+}
+
+static int kvt_arena_find(struct kvt_file *f, u32 group, u32 slots, struct kvt_arena *ar)
+{
+	struct kvt_pool *p = f->pool;
+	struct kvt_tier *t[KVT_TIERS];
+	u32 nr = kvt_tier_snapshot(p, t, true), i;
+	int err = -ENOSPC;
+
+	for (i = 0; i < 2 * nr; i++) {
+		struct kvt_tier *tier = t[i % nr];
+
+		/* Second time round: with what nobody uses taken back. */
+		if (i >= nr)
+			kvt_region_release_empty(p, tier, tier->nr_pieces);
+		err = kvt_region_get_arena(tier, f->ns, group, slots, f->id, &ar->region);
+		ar->tier = tier->id;
+		if (err != -ENOSPC)
+			return err;
+	}
+	return err;
+}
+
+static int kvt_arena_claim(struct kvt_file *f, struct kvtier_arena *a, u64 bytes)
+{
+	struct kvt_group *g = &f->ns->group[a->group];
+	struct kvt_arena ar = { .region = KVT_NO_REGION };
+	struct kvt_pool *p = f->pool;
+	struct kvt_tier *t;
+	int err;
+
+	if (f->arena[a->group].region != KVT_NO_REGION)
+		return -EBUSY;
+	err = kvt_arena_charge(p, f->ns, bytes);
+	if (err)
+		return err;
+	err = kvt_arena_find(f, a->group, a->nr_slots, &ar);
+	if (err) {
+		kvt_arena_charge(p, f->ns, -(s64)bytes);
+		return err;
+	}
+	f->arena[a->group] = ar;
+	t = p->tiers[ar.tier];
+	a->nr_slots = t->mem.regions[ar.region].nr_slots;
+	a->offset = kvt_fill_base(f->id) + kvt_window_offset(t, ar.region * KVT_PIECE_PAGES);
+	a->bytes = bytes;
+	a->slot_bytes = kvt_slot_bytes(g);
+	return 0;
+}
+
+/**
+ * kvt_op_arena() - ARENA
+ * @f:   caller
+ * @arg: struct kvtier_arena
+ */
+int kvt_op_arena(struct kvt_file *f, void *arg)
+{
+	struct kvtier_arena *a = arg;
+	int err = kvt_check_group(f, a->group), idx;
+	u64 bytes;
+
+	if (err)
+		return err;
+	if (f->rdonly)
+		return -EACCES;
+	if (!a->nr_slots || a->nr_slots > (1u << 20))
+		return -EINVAL;
+	bytes = round_up((u64)a->nr_slots * kvt_slot_bytes(&f->ns->group[a->group]),
+			 KVT_PIECE_BYTES);
+	if (bytes > KVT_WINDOW_BYTES)
+		return -ENOSPC;
+	idx = srcu_read_lock(&f->pool->srcu);
+	mutex_lock(&f->lock);
+	err = kvt_arena_claim(f, a, bytes);
+	mutex_unlock(&f->lock);
+	srcu_read_unlock(&f->pool->srcu, idx);
+	return err;
+}

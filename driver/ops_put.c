@@ -1,0 +1,721 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * RESERVE, COMMIT, ABORT: the filling side.
+ *
+ * RESERVE names a block before its bytes exist: from then on others who want to
+ * store it find it FILLING and wait or go on. Its parent must be there (being
+ * filled will do). COMMIT takes write access away first, makes sure that nobody
+ * else can still write to the pages, and only then lets the block be read.
+ *
+ * A call that waits for another's reservation holds none of its own that it made
+ * in that call: two callers with the same keys in different order would wait for
+ * each other.
+ */
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "kvt_trace.h"
+#include "ops.h"
+
+/* Internal results of kvt_reserve_locked() */
+#define KVT_RSV_REGION	1	/* *tier has pieces: get a region, try again */
+#define KVT_RSV_ROOM	2	/* no slot: wait for room */
+#define KVT_RSV_ENTRY	3	/* no free entry */
+#define KVT_RSV_QUOTA	4	/* over quota: make the namespace's own go */
+
+bool kvt_key_zero(const u8 *key)
+{
+	return !memchr_inv(key, 0, KVT_KEY_BYTES);
+}
+
+/**
+ * kvt_parents_copy() - copy the parents of a batch in and check its keys
+ * @w:    batch and flags set; @parents is to be freed with kvfree()
+ * @uptr: user pointer or 0
+ * Return: 0, -EINVAL for an all-zero key, -EFAULT, -ENOMEM.
+ */
+int kvt_parents_copy(struct kvt_putter *w, u64 uptr)
+{
+	u32 nr = w->flags & KVTIER_RESERVE_PARENTS ? w->b->nr : 1, i;
+
+	for (i = 0; i < w->b->nr; i++) {
+		if (kvt_key_zero(w->b->keys[i]))
+			return -EINVAL;
+	}
+	w->parents = NULL;
+	if (!uptr)
+		return w->flags & KVTIER_RESERVE_PARENTS ? -EFAULT : 0;
+	w->parents = kvmalloc_array(nr, sizeof(*w->parents), GFP_KERNEL_ACCOUNT);
+	if (!w->parents)
+		return -ENOMEM;
+	if (!copy_from_user(w->parents, u64_to_user_ptr(uptr), nr * sizeof(*w->parents)))
+		return 0;
+	kvfree(w->parents);
+	w->parents = NULL;
+	return -EFAULT;
+}
+
+/* The parent of key @i: its block, KVT_NIL for a root. False: it is not there. */
+static bool kvt_reserve_parent(struct kvt_putter *w, u32 i, u32 *parent)
+{
+	struct kvt_batch *b = w->b;
+	const u8 *key = NULL;
+
+	*parent = KVT_NIL;
+	if (w->flags & KVTIER_RESERVE_PARENTS)
+		key = w->parents[i];
+	else if (i > 0)
+		key = b->keys[i - 1];
+	else if (w->parents)
+		key = w->parents[0];
+	if (!key || kvt_key_zero(key))
+		return true;
+	*parent = kvt_block_find_locked(b->f->pool, b->ns_group, key);
+	return *parent != KVT_NIL;
+}
+
+/* Fill in a new entry and let it be found. */
+static void kvt_reserve_enter(struct kvt_putter *w, u32 i, u32 id, u32 parent, u32 tier,
+			      u32 page)
+{
+	struct kvt_batch *b = w->b;
+	struct kvt_pool *p = b->f->pool;
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+	struct kvt_cold *c = kvt_cold(&p->table, id);
+	struct kvt_ns *ns = b->f->ns;
+
+	memcpy(h->key, b->keys[i], KVT_KEY_BYTES);
+	h->ns_group = b->ns_group;
+	h->hash = kvt_ix_hash(&p->index, b->ns_group, h->key);
+	h->spare = 0;
+	c->owner = w->owner;
+	c->touch_ms = kvt_now_ms();
+	kvt_block_mem_set(p, id, p->tiers[tier], page);
+	if (parent != KVT_NIL)
+		kvt_ch_link(&p->table, id, parent);
+	kvt_list_add_head(&p->table, &p->filling, id);
+	atomic_set_release(&h->ctl, KVT_FILLING | KVT_CTL_MEM);
+	kvt_block_publish(p, id);
+	ns->nr_blocks++;
+	ns->nr_live++;
+	ns->used_bytes += kvt_slot_bytes(b->group);
+	b->id[i] = id;
+	b->gen[i] = h->gen;
+	b->res[i].status = KVTIER_ST_RESERVED;
+	b->res[i].tier = tier;
+	b->res[i].offset = kvt_fill_base(w->owner) +
+			   kvt_window_offset(p->tiers[tier], page);
+}
+
+/* The key names a block already. */
+static int kvt_reserve_found(struct kvt_putter *w, u32 i, u32 id)
+{
+	struct kvt_batch *b = w->b;
+	struct kvt_pool *p = b->f->pool;
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+
+	b->id[i] = id;
+	b->gen[i] = h->gen;
+	if (kvt_ctl_state(kvt_ctl(h)) == KVT_FILLING) {
+		b->res[i].status = KVTIER_ST_FILLING;
+		return 0;
+	}
+	b->res[i].status = KVTIER_ST_EXISTS;
+	b->res[i].tier = kvt_block_tier(h, kvt_ctl(h));
+	if ((w->flags & KVTIER_RESERVE_LEASE) && kvt_lease_try(h)) {
+		b->res[i].tier = h->mem_tier;
+		b->res[i].offset = kvt_window_offset(p->tiers[h->mem_tier], h->mem_page);
+		b->res[i].handle = 1;	/* leased; the real one comes later */
+	}
+	return 0;
+}
+
+static int kvt_reserve_slot(struct kvt_putter *w, u32 id, u32 skip, u32 *tier, u32 *page)
+{
+	struct kvt_batch *b = w->b;
+	struct kvt_pool *p = b->f->pool;
+	u32 group = b->ns_group & 15;
+
+	if (w->region == KVT_NO_REGION)
+		return kvt_slot_alloc(p, b->f->ns, group, id, skip, tier, page);
+	*tier = w->tier;
+	*page = kvt_mem_slot_alloc(&p->tiers[w->tier]->mem, &b->group->owner[w->tier],
+				   w->region, id);
+	return *page == KVT_NO_PAGE ? -ENOSPC : 0;
+}
+
+/*
+ * Reserve key @i, or say what has become of it in its result. Meta lock held.
+ * Return: 0: its result is final; KVT_RSV_*: what has to be done first.
+ */
+static int kvt_reserve_locked(struct kvt_putter *w, u32 i, u32 skip, u32 *tier)
+{
+	struct kvt_batch *b = w->b;
+	struct kvt_pool *p = b->f->pool;
+	struct kvt_ns *ns = b->f->ns;
+	u32 id = kvt_block_find_locked(p, b->ns_group, b->keys[i]), parent, page;
+	int err;
+
+	if (id != KVT_NIL && kvt_block_expired(p, id) &&
+	    kvt_ctl_state(kvt_ctl(kvt_hot(&p->table, id))) == KVT_READY) {
+		kvt_block_kill(p, id);
+		id = KVT_NIL;
+	}
+	if (id != KVT_NIL)
+		return kvt_reserve_found(w, i, id);
+	if (!kvt_reserve_parent(w, i, &parent)) {
+		b->res[i].status = KVTIER_ST_NOPARENT;
+		return 0;
+	}
+	if (ns->quota_bytes && ns->used_bytes + kvt_slot_bytes(b->group) > ns->quota_bytes)
+		return KVT_RSV_QUOTA;
+	id = kvt_table_alloc(&p->table);
+	if (id == KVT_NIL)
+		return KVT_RSV_ENTRY;
+	err = kvt_reserve_slot(w, id, skip, tier, &page);
+	if (err) {
+		kvt_table_free(&p->table, id);
+		return err == -EAGAIN ? KVT_RSV_REGION : KVT_RSV_ROOM;
+	}
+	kvt_reserve_enter(w, i, id, parent, *tier, page);
+	w->nr_reserved++;
+	return 0;
+}
+
+/* Wait with srcu dropped, so that a tier can go meanwhile. */
+static int kvt_reserve_room(struct kvt_putter *w)
+{
+	struct kvt_pool *p = w->b->f->pool;
+	struct kvt_want want = {
+		.ns = w->b->f->ns,
+		.group = w->b->ns_group & 15,
+		.region = w->region,
+		.tier = w->tier,
+	};
+	int err;
+
+	if (!(w->flags & KVTIER_RESERVE_WAIT)) {
+		kvt_reclaim_kick(p);
+		return -ENOSPC;
+	}
+	srcu_read_unlock(&p->srcu, w->idx);
+	err = kvt_room_wait(p, &want, w->deadline_ns);
+	if (err == -ENOSPC && kvt_deadline_jiffies(w->deadline_ns)) {
+		/* All of it is in use; a release may come. */
+		err = schedule_timeout_killable(HZ / 100 + 1) && fatal_signal_pending(current) ?
+		      -EINTR : 0;
+	}
+	w->idx = srcu_read_lock(&p->srcu);
+	return err;
+}
+
+/* The namespace is at its quota: its own oldest leaves go. */
+static bool kvt_reserve_quota(struct kvt_putter *w)
+{
+	struct kvt_batch *b = w->b;
+	struct kvt_pool *p = b->f->pool;
+	struct kvt_tier *t[KVT_TIERS];
+	u32 nr = kvt_tier_snapshot(p, t, false), ids[KVT_MOVE_BATCH], n, i, gone = 0;
+
+	while (nr-- && !gone) {
+		n = kvt_collect_own(p, t[nr], true, b->ns_group, ids, 4);
+		spin_lock(&p->meta_lock);
+		for (i = 0; i < n; i++)
+			gone += kvt_evict_claimed(p, ids[i], KVT_WHY_ROOM);
+		spin_unlock(&p->meta_lock);
+		for (i = 0; i < n; i++)
+			kvt_block_wake(p, ids[i]);
+	}
+	return gone;
+}
+
+static int kvt_reserve_filler(struct kvt_putter *w, u32 i)
+{
+	struct kvt_batch *b = w->b;
+	struct kvt_pool *p = b->f->pool;
+	int err;
+
+	srcu_read_unlock(&p->srcu, w->idx);
+	err = kvt_block_wait(p, b->id[i], b->gen[i], w->deadline_ns);
+	w->idx = srcu_read_lock(&p->srcu);
+	return err;
+}
+
+static int kvt_reserve_obstacle(struct kvt_putter *w, u32 i, int what, u32 *skip, u32 tier)
+{
+	struct kvt_batch *b = w->b;
+	struct kvt_pool *p = b->f->pool;
+	int err = 0;
+
+	switch (what) {
+	case KVT_RSV_REGION:
+		if (kvt_region_get(p->tiers[tier], b->f->ns, b->ns_group & 15))
+			*skip |= BIT(tier);
+		return 0;
+	case KVT_RSV_ROOM:
+		*skip = 0;
+		err = kvt_reserve_room(w);
+		b->res[i].status = KVTIER_ST_NOSPACE;
+		return err;
+	case KVT_RSV_ENTRY:
+		err = kvt_pool_grow(p, 1);
+		b->res[i].status = KVTIER_ST_NOSPACE;
+		return err;
+	case KVT_RSV_QUOTA:
+		b->res[i].status = KVTIER_ST_QUOTA;
+		return kvt_reserve_quota(w) ? 0 : -ENOSPC;
+	}
+	return 0;
+}
+
+/**
+ * kvt_reserve_one() - reserve one key of a batch
+ * @w: how; srcu held through @w->idx
+ * @i: which
+ *
+ * Its result says what became of it. Without WAIT, or with reservations made in
+ * this call already, FILLING is final.
+ * Return: 0, or -EINTR.
+ */
+int kvt_reserve_one(struct kvt_putter *w, u32 i)
+{
+	struct kvt_batch *b = w->b;
+	struct kvt_pool *p = b->f->pool;
+	u32 skip = 0, tier = 0;
+	bool waited = false;
+	int what, err;
+
+	for (;;) {
+		spin_lock(&p->meta_lock);
+		what = kvt_reserve_locked(w, i, skip, &tier);
+		spin_unlock(&p->meta_lock);
+		if (what) {
+			err = kvt_reserve_obstacle(w, i, what, &skip, tier);
+			if (err)
+				return err == -EINTR ? err : 0;
+			continue;
+		}
+		if (b->res[i].status == KVTIER_ST_EXISTS) {
+			kvt_count(p, b->f->ns, KVT_CNT_DEDUPS, 1);
+			kvt_count(p, b->f->ns, KVT_CNT_DEDUP_WAITS, waited);
+		}
+		if (b->res[i].status != KVTIER_ST_FILLING ||
+		    !(w->flags & KVTIER_RESERVE_WAIT) || w->nr_reserved)
+			return 0;
+		waited = true;
+		err = kvt_reserve_filler(w, i);
+		if (err)
+			return err == -EINTR ? err : 0;
+	}
+}
+
+/* Undo what a call did whose caller cannot be told of it. */
+static void kvt_reserve_undo(struct kvt_batch *b, u32 owner)
+{
+	struct kvt_pool *p = b->f->pool;
+	u32 ids[KVT_CHUNK_KEYS], n = 0, i;
+
+	for (i = 0; i < b->nr; i++) {
+		if (b->res[i].status == KVTIER_ST_EXISTS && b->res[i].handle)
+			kvt_lease_drop(p, b->id[i]);
+		if (b->res[i].status != KVTIER_ST_RESERVED)
+			continue;
+		spin_lock(&p->meta_lock);
+		n += kvt_filling_claim(p, b->id[i], b->gen[i], owner);
+		spin_unlock(&p->meta_lock);
+		if (n) {
+			ids[0] = b->id[i];
+			kvt_filling_abort(p, ids, 1, b->f->fill_mapped);
+			n = 0;
+		}
+	}
+}
+
+static int kvt_reserve_handles(struct kvt_batch *b)
+{
+	struct kvt_file *f = b->f;
+	u32 i, n = 0, leases = 0;
+	int err;
+
+	for (i = 0; i < b->nr; i++)
+		n += b->res[i].status == KVTIER_ST_RESERVED || b->res[i].handle;
+	mutex_lock(&f->lock);
+	err = kvt_lease_prepare(f, n);
+	for (i = 0; i < b->nr && !err; i++) {
+		if (b->res[i].status == KVTIER_ST_RESERVED) {
+			b->res[i].handle = kvt_lease_add(f, b->id[i], b->gen[i],
+							 KVT_HELD_RESERVATION);
+		} else if (b->res[i].handle) {
+			b->res[i].handle = kvt_lease_add(f, b->id[i], b->gen[i],
+							 KVT_HELD_LEASE);
+			leases++;
+		}
+	}
+	mutex_unlock(&f->lock);
+	if (err)
+		kvt_reserve_undo(b, f->id);
+	kvt_count(f->pool, f->ns, KVT_CNT_LEASES_TAKEN, leases);
+	return err;
+}
+
+static int kvt_reserve_check(struct kvt_file *f, const struct kvtier_reserve *a)
+{
+	if (f->rdonly)
+		return -EACCES;
+	if ((a->flags & KVTIER_RESERVE_WAIT) && (a->flags & KVTIER_RESERVE_ASYNC))
+		return -EINVAL;
+	return kvt_check_group(f, a->group);
+}
+
+/* Find the caller's arena, if he asks for a slot of it. */
+static int kvt_reserve_arena(struct kvt_putter *w, u32 group)
+{
+	struct kvt_file *f = w->b->f;
+
+	w->region = KVT_NO_REGION;
+	if (!(w->flags & KVTIER_RESERVE_ARENA))
+		return 0;
+	mutex_lock(&f->lock);
+	w->region = f->arena[group].region;
+	w->tier = f->arena[group].tier;
+	mutex_unlock(&f->lock);
+	return w->region == KVT_NO_REGION ? -ENOENT : 0;
+}
+
+static int kvt_reserve_batch(struct kvt_putter *w)
+{
+	struct kvt_batch *b = w->b;
+	struct kvt_pool *p = b->f->pool;
+	int err;
+	u32 i;
+
+	err = kvt_pool_grow(p, b->nr);
+	if (err && err != -ENOSPC)
+		return err;
+	w->idx = srcu_read_lock(&p->srcu);
+	for (i = 0, err = 0; i < b->nr && !err; i++) {
+		err = kvt_reserve_one(w, i);
+		if (!(i % KVT_CHUNK_KEYS))
+			cond_resched();
+	}
+	srcu_read_unlock(&p->srcu, w->idx);
+	if (err)
+		kvt_reserve_undo(b, w->owner);
+	return err;
+}
+
+static int kvt_reserve_async(struct kvt_file *f, const struct kvtier_reserve *a,
+			     struct kvt_batch *b)
+{
+	struct kvt_async *as;
+	u32 i, n = 0;
+
+	for (i = 0; i < b->nr; i++)
+		n += b->res[i].status == KVTIER_ST_FILLING;
+	if (!(a->flags & KVTIER_RESERVE_ASYNC) || !n)
+		return 0;
+	as = kvt_async_alloc(f, a->user_data, a->eventfd, n);
+	if (IS_ERR(as))
+		return PTR_ERR(as);
+	for (i = 0; i < b->nr; i++) {
+		if (b->res[i].status == KVTIER_ST_FILLING)
+			kvt_async_add(as, b->id[i], b->gen[i]);
+	}
+	kvt_async_start(as, NULL);
+	return 0;
+}
+
+/**
+ * kvt_op_reserve() - RESERVE
+ * @f:   caller
+ * @arg: struct kvtier_reserve
+ */
+int kvt_op_reserve(struct kvt_file *f, void *arg)
+{
+	struct kvtier_reserve *a = arg;
+	struct kvt_putter w = { .flags = a->flags, .owner = f->id };
+	struct kvt_batch b;
+	int err;
+
+	err = kvt_reserve_check(f, a) ?: kvt_batch_init(&b, f, a->group, a->nr, a->keys);
+	if (err)
+		return err;
+	w.b = &b;
+	w.deadline_ns = kvt_deadline(a->flags & KVTIER_RESERVE_WAIT ? a->timeout_ns : 0);
+	err = kvt_parents_copy(&w, a->parent) ?: kvt_reserve_arena(&w, b.ns_group & 15) ?:
+	      kvt_reserve_batch(&w) ?: kvt_reserve_handles(&b);
+	if (!err) {
+		/* Handles are the file's now; whatever fails goes away with it. */
+		err = kvt_reserve_async(f, a, &b);
+		a->nr_reserved = w.nr_reserved;
+		if (!err && copy_to_user(u64_to_user_ptr(a->results), b.res,
+					 a->nr * sizeof(*b.res)))
+			err = -EFAULT;
+	}
+	kvfree(w.parents);
+	kvt_batch_free(&b);
+	return err;
+}
+
+/**
+ * kvt_commit_locked() - let a filled block be read
+ * @p:     pool, meta lock held
+ * @ns:    its namespace
+ * @id:    block claimed with kvt_filling_claim(), write access taken away
+ * @lease: take a lease
+ * Return: KVTIER_ST_DONE, _HIT (leased) or _NOPARENT (still a reservation).
+ */
+s32 kvt_commit_locked(struct kvt_pool *p, struct kvt_ns *ns, u32 id, bool lease)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+	struct kvt_cold *c = kvt_cold(&p->table, id);
+	struct kvt_tier *t = p->tiers[h->mem_tier];
+	s32 status = KVTIER_ST_DONE;
+
+	lockdep_assert_held(&p->meta_lock);
+	if (c->parent != KVT_NIL &&
+	    kvt_ctl_state(kvt_ctl(kvt_hot(&p->table, c->parent))) != KVT_READY) {
+		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
+		return KVTIER_ST_NOPARENT;
+	}
+	kvt_list_del(&p->table, &p->filling, id);
+	c->owner = 0;
+	c->touch_ms = kvt_now_ms();
+	p->policy.now_ms = c->touch_ms;
+	p->policy.ops->insert(&p->policy, t->id, id);
+	t->nr_blocks++;
+	kvt_count(p, ns, KVT_CNT_PUTS, 1);
+	trace_kvtier_put(p->id, ns->id, h->ns_group & 15, h->key, t->id);
+	kvt_ctl_update(h, 0, 0, KVT_CTL_STATE | KVT_CTL_MOVING, KVT_READY);
+	if (lease && kvt_lease_try(h))
+		status = KVTIER_ST_HIT;
+	return status;
+}
+
+/* One chunk of handles on its way through COMMIT. */
+struct kvt_commit_chunk {
+	u64 handle[KVT_CHUNK_KEYS];
+	u32 id[KVT_CHUNK_KEYS];
+	struct kvtier_block_result res[KVT_CHUNK_KEYS];
+	u32 nr;
+};
+
+/* Claim what can be committed; the others' results are final. */
+static void kvt_commit_claim(struct kvt_file *f, struct kvt_commit_chunk *c)
+{
+	struct kvt_pool *p = f->pool;
+	u32 i;
+
+	for (i = 0; i < c->nr; i++) {
+		struct kvt_lease *l = kvt_lease_find(f, c->handle[i], KVT_HELD_RESERVATION);
+		bool ok = false;
+
+		c->id[i] = KVT_NIL;
+		c->res[i].status = KVTIER_ST_STALE;
+		if (!l)
+			continue;
+		spin_lock(&p->meta_lock);
+		ok = kvt_filling_claim(p, l->block, l->gen, f->id);
+		spin_unlock(&p->meta_lock);
+		if (ok)
+			c->id[i] = l->block;
+		else
+			kvt_lease_del(f, l);
+	}
+}
+
+/* Take write access away and see that nobody else has any. */
+static void kvt_commit_revoke(struct kvt_file *f, struct kvt_commit_chunk *c)
+{
+	struct kvt_pool *p = f->pool;
+	u32 i;
+
+	if (!f->fill_mapped)
+		return;
+	kvt_map_barrier(p);
+	for (i = 0; i < c->nr; i++) {
+		struct kvt_hot *h = kvt_hot(&p->table, c->id[i]);
+		struct kvt_tier *t;
+		u32 nr;
+
+		if (c->id[i] == KVT_NIL)
+			continue;
+		t = p->tiers[h->mem_tier];
+		nr = kvt_group_of(p, h->ns_group)->slot_pages;
+		if (t->mem.regions[kvt_mem_region_of(&t->mem, h->mem_page)].arena)
+			continue;
+		kvt_fill_revoke(p, f->id, t, h->mem_page, nr);
+		if (!kvt_slot_foreign(t, h->mem_page, nr))
+			continue;
+		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
+		c->id[i] = KVT_NIL;
+		c->res[i].status = KVTIER_ST_PINNED;
+	}
+}
+
+static void kvt_commit_publish(struct kvt_file *f, struct kvt_commit_chunk *c, bool lease)
+{
+	struct kvt_pool *p = f->pool;
+	u32 i;
+
+	spin_lock(&p->meta_lock);
+	for (i = 0; i < c->nr; i++) {
+		struct kvt_hot *h = kvt_hot(&p->table, c->id[i]);
+
+		if (c->id[i] == KVT_NIL)
+			continue;
+		c->res[i].status = kvt_commit_locked(p, f->ns, c->id[i], lease);
+		c->res[i].tier = h->mem_tier;
+		c->res[i].offset = kvt_window_offset(p->tiers[h->mem_tier], h->mem_page);
+	}
+	spin_unlock(&p->meta_lock);
+	for (i = 0; i < c->nr; i++) {
+		if (c->id[i] != KVT_NIL)
+			kvt_block_wake(p, c->id[i]);
+	}
+}
+
+/* Turn reservations' records into leases, or delete them. */
+static u32 kvt_commit_records(struct kvt_file *f, struct kvt_commit_chunk *c)
+{
+	u32 i, done = 0, leased = 0;
+
+	for (i = 0; i < c->nr; i++) {
+		struct kvt_lease *l;
+
+		if (c->id[i] == KVT_NIL || c->res[i].status < 0) {
+			c->res[i].offset = 0;
+			continue;
+		}
+		done++;
+		l = kvt_lease_find(f, c->handle[i], KVT_HELD_RESERVATION);
+		if (c->res[i].status == KVTIER_ST_HIT) {
+			l->kind_next = KVT_HELD_LEASE;
+			c->res[i].handle = c->handle[i];
+			leased++;
+		} else {
+			kvt_lease_del(f, l);
+		}
+	}
+	kvt_count(f->pool, f->ns, KVT_CNT_LEASES_TAKEN, leased);
+	return done;
+}
+
+static void kvt_commit_pressure(struct kvt_pool *p)
+{
+	struct kvt_tier *t[KVT_TIERS];
+	u32 nr = kvt_tier_snapshot(p, t, true), i;
+
+	for (i = 0; i < nr; i++) {
+		if (kvt_tier_over(p, t[i], READ_ONCE(p->watermark_high_percent))) {
+			kvt_reclaim_kick(p);
+			return;
+		}
+	}
+}
+
+static int kvt_commit_chunk(struct kvt_file *f, struct kvtier_commit *a,
+			    struct kvt_commit_chunk *c, u32 at)
+{
+	struct kvt_pool *p = f->pool;
+	int idx;
+
+	c->nr = min(a->nr - at, KVT_CHUNK_KEYS);
+	memset(c->res, 0, sizeof(c->res));
+	if (copy_from_user(c->handle, u64_to_user_ptr(a->handles) + at * sizeof(u64),
+			   c->nr * sizeof(u64)))
+		return -EFAULT;
+	idx = srcu_read_lock(&p->srcu);
+	mutex_lock(&f->lock);
+	kvt_commit_claim(f, c);
+	kvt_commit_revoke(f, c);
+	kvt_commit_publish(f, c, a->flags & KVTIER_COMMIT_LEASE);
+	a->nr_done += kvt_commit_records(f, c);
+	mutex_unlock(&f->lock);
+	kvt_commit_pressure(p);
+	srcu_read_unlock(&p->srcu, idx);
+	if (copy_to_user(u64_to_user_ptr(a->results) + at * sizeof(c->res[0]), c->res,
+			 c->nr * sizeof(c->res[0])))
+		return -EFAULT;
+	return 0;
+}
+
+/**
+ * kvt_op_commit() - COMMIT
+ * @f:   caller
+ * @arg: struct kvtier_commit
+ */
+int kvt_op_commit(struct kvt_file *f, void *arg)
+{
+	struct kvtier_commit *a = arg;
+	struct kvt_commit_chunk *c;
+	int err = kvt_check_nr(a->nr);
+	u32 at;
+
+	if (err)
+		return err;
+	if (f->rdonly)
+		return -EACCES;
+	c = kmalloc(sizeof(*c), GFP_KERNEL_ACCOUNT);
+	if (!c)
+		return -ENOMEM;
+	a->nr_done = 0;
+	for (at = 0; at < a->nr && !err; at += KVT_CHUNK_KEYS)
+		err = kvt_commit_chunk(f, a, c, at);
+	kfree(c);
+	return err;
+}
+
+static u32 kvt_abort_chunk(struct kvt_file *f, const u64 *handles, s32 *st, u32 nr)
+{
+	struct kvt_pool *p = f->pool;
+	u32 ids[KVT_CHUNK_KEYS], n = 0, i;
+
+	mutex_lock(&f->lock);
+	for (i = 0; i < nr; i++) {
+		struct kvt_lease *l = kvt_lease_find(f, handles[i], KVT_HELD_RESERVATION);
+		bool ok;
+
+		st[i] = KVTIER_ST_STALE;
+		if (!l)
+			continue;
+		spin_lock(&p->meta_lock);
+		ok = kvt_filling_claim(p, l->block, l->gen, f->id);
+		spin_unlock(&p->meta_lock);
+		if (ok) {
+			ids[n++] = l->block;
+			st[i] = KVTIER_ST_DONE;
+		}
+		kvt_lease_del(f, l);
+	}
+	if (n)
+		kvt_filling_abort(p, ids, n, f->fill_mapped);
+	mutex_unlock(&f->lock);
+	return n;
+}
+
+/**
+ * kvt_op_abort() - ABORT
+ * @f:   caller
+ * @arg: struct kvtier_handles
+ */
+int kvt_op_abort(struct kvt_file *f, void *arg)
+{
+	struct kvtier_handles *a = arg;
+	u64 handles[KVT_CHUNK_KEYS];
+	s32 st[KVT_CHUNK_KEYS];
+	int err = kvt_check_nr(a->nr);
+	u32 i, n;
+
+	a->nr_done = 0;
+	for (i = 0; i < a->nr && !err; i += n) {
+		n = min(a->nr - i, KVT_CHUNK_KEYS);
+		if (copy_from_user(handles, u64_to_user_ptr(a->handles) + i * sizeof(u64),
+				   n * sizeof(u64)))
+			return -EFAULT;
+		a->nr_done += kvt_abort_chunk(f, handles, st, n);
+		err = kvt_put_statuses(a->results ? a->results + i * sizeof(s32) : 0, st, n);
+	}
+	kvt_room_wake(f->pool);
+	return err;
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The core, compiled once more for kvtier_kunit.ko: an object cannot be part of
+ * two modules, and the module proper exports nothing.
+ */
+#include <linux/module.h>
+
+#include "../core/kvt_block.c"
+#include "../core/kvt_chain.c"
+#include "../core/kvt_index.c"
+#include "../core/kvt_log.c"
+#include "../core/kvt_mem.c"
+#include "../core/kvt_policy.c"
+
+MODULE_DESCRIPTION("Tests of kvtier's core");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Tiers: one backing device each, behind one ops table.
+ *
+ * A *memory* tier has pages: clients lease and map them, devices move bytes into
+ * and out of them. A *block* tier has units on a block device, reached by bios on
+ * memory tiers' own pages. What is stored where is the core's business
+ * (kvt_mem, kvt_log); a backend only attaches, maps, transfers and detaches.
+ *
+ * Life: attach() is called with the tier private to the caller. After it
+ * succeeded the tier is published in pool->tiers[]. Before detach() the pool has
+ * moved or dropped every block, given back every region (so no mapping and no
+ * foreign reference is left on any page), unpublished the tier and waited for
+ * all readers (SRCU); detach() cannot fail. A backend whose device goes away on
+ * its own calls kvt_tier_lost() and must keep the pages alive until detach().
+ */
+#ifndef KVT_TIER_H
+#define KVT_TIER_H
+
+#include <linux/atomic.h>
+#include <linux/completion.h>
+#include <linux/kobject.h>
+#include <linux/mm.h>
+#include <linux/types.h>
+#include <linux/kvtier.h>
+
+#include "core/kvt_log.h"
+#include "core/kvt_mem.h"
+
+struct kvt_pool;
+struct kvt_tier;
+struct kvt_bio_xfer;
+
+/**
+ * struct kvt_tier_ops - a kind of tier
+ * @name:    as in sysfs: "dram", "node", "dax", "bdev"
+ * @is_mem:  memory tier
+ * @attach:  claim the device. Reads tier->args; sets tier->priv and
+ *           tier->capacity_bytes; memory tiers set nr_pieces and content,
+ *           block tiers unit_bytes, nr_segs, seg_units. May sleep. On error
+ *           nothing is left behind.
+ * @detach:  release it all; never fails
+ * @page:    memory: struct page of a page number; any context
+ * @extra_refs: memory: how many references the page has that are neither the
+ *           tier's own nor page-table entries. Any context; racy by nature, so
+ *           callers first make sure that no new ones can come
+ * @insert:  memory: map @nr pages from @page at @addr. Called from a fault, may
+ *           sleep. Pages mapped already count as success
+ * @insert_pmd: memory, or NULL: map 2 MiB from @page, which is 2 MiB-aligned;
+ *           VM_FAULT_FALLBACK if it cannot
+ * @submit:  block: start one transfer; x->done() is called exactly once, from
+ *           any context, possibly before this returns. May sleep
+ */
+struct kvt_tier_ops {
+	const char *name;
+	bool is_mem;
+	int (*attach)(struct kvt_tier *t);
+	void (*detach)(struct kvt_tier *t);
+	struct page *(*page)(struct kvt_tier *t, u32 page);
+	int (*extra_refs)(struct kvt_tier *t, u32 page);
+	vm_fault_t (*insert)(struct kvt_tier *t, struct vm_area_struct *vma,
+			     unsigned long addr, u32 page, u32 nr, bool write);
+	vm_fault_t (*insert_pmd)(struct kvt_tier *t, struct vm_fault *vmf, u32 page,
+				 bool write);
+	void (*submit)(struct kvt_tier *t, struct kvt_bio_xfer *x);
+};
+
+/**
+ * struct kvt_bio_xfer - one transfer between a block tier and memory pages
+ * @mem:    memory tier whose pages are used, or NULL: @pages
+ * @pages:  if @mem is NULL: the pages themselves
+ * @page:   first page number in @mem
+ * @nr_pages: length
+ * @unit:   first unit on the block tier
+ * @write:  direction: true is memory to device
+ * @done:   called at the end with 0 or -errno
+ */
+struct kvt_bio_xfer {
+	struct kvt_tier *mem;
+	struct page **pages;
+	u32 page;
+	u32 nr_pages;
+	u32 unit;
+	bool write;
+	void (*done)(struct kvt_bio_xfer *x, int err);
+};
+
+/**
+ * struct kvt_tier_count - counters of a tier, as struct kvtier_tier_stat
+ */
+struct kvt_tier_count {
+	atomic64_t hits;
+	atomic64_t promotions_in;
+	atomic64_t promotions_out;
+	atomic64_t demotions_in;
+	atomic64_t demotions_out;
+	atomic64_t evictions;
+	atomic64_t read_bytes;
+	atomic64_t write_bytes;
+	atomic64_t dma_bytes;
+	atomic64_t io_errors;
+	atomic64_t quarantined_bytes;
+};
+
+/**
+ * struct kvt_tier - one tier of one pool
+ * @pool:     owner
+ * @ops:      kind
+ * @args:     what the user asked for, checked for form only
+ * @priv:     the backend's
+ * @id:       index in pool->tiers[]
+ * @rank:     0 is fastest
+ * @state:    enum kvtier_tier_state; written under conf_rwsem and the meta lock
+ * @capacity_bytes: see above
+ * @nr_pieces: memory: 2 MiB pieces
+ * @content:  memory: 0: zeroed, KVT_MEM_UNKNOWN: to be scrubbed before use
+ * @window_offset: memory: where its page 0 lies in the read view
+ * @mem:      memory: space. Meta lock
+ * @unit_bytes: block: power of two, at least 4096
+ * @nr_segs:  block: segments
+ * @seg_units: block: usable units in each
+ * @log:      block: space. Meta lock
+ * @read_ns_per_mib: block: moving estimate of a read, for LOOKUP's cost
+ * @nr_blocks: blocks whose fastest copy is here. Meta lock
+ * @count:    counters
+ * @kobj:     sysfs directory tiers/<name>
+ */
+struct kvt_tier {
+	struct kvt_pool *pool;
+	const struct kvt_tier_ops *ops;
+	struct kvtier_tier_attach args;
+	void *priv;
+	u32 id;
+	u32 rank;
+	u32 state;
+	u64 capacity_bytes;
+
+	u32 nr_pieces;
+	u64 content;
+	u64 window_offset;
+	struct kvt_mem mem;
+
+	u32 unit_bytes;
+	u32 nr_segs;
+	u32 seg_units;
+	struct kvt_log log;
+	u64 read_ns_per_mib;
+
+	u32 nr_blocks;
+	struct kvt_tier_count count;
+	struct kobject kobj;
+	struct completion kobj_gone;
+};
+
+#define KVT_TIER_PIECES_MAX	((1u << 23) - 1)	/* page numbers are 32 bits */
+
+extern const struct kvt_tier_ops kvt_tier_dram_ops;
+extern const struct kvt_tier_ops kvt_tier_node_ops;
+extern const struct kvt_tier_ops kvt_tier_dax_ops;
+extern const struct kvt_tier_ops kvt_tier_bdev_ops;
+
+/* The dax-bus driver; module init and exit. See tier_dax.c for zombies. */
+int kvt_tier_dax_init(void);
+void kvt_tier_dax_exit(void);
+
+/*
+ * Upcalls from a backend to the pool, in process context, may sleep. detach()
+ * waits for those under way, and is called under conf_lock: so they must not take
+ * that. They can come as soon as attach() has returned, before the tier is
+ * published.
+ *
+ * kvt_tier_lost() - the backend's device is gone or failed beyond use
+ *
+ * The pool zaps the tier's mappings, marks it FAILED, and makes its blocks misses.
+ * On return no page-table entry points to the tier's pages and none will.
+ *
+ * kvt_tier_poison() - the hardware cannot keep what is in these pages
+ *
+ * PageHWPoison is set on @nr pages from @page on. The pool zaps their mappings and
+ * sees that no fault, lease or slot hands them out again: the processor goes on
+ * with the access that failed as soon as this has returned, and its fault must end
+ * in VM_FAULT_HWPOISON. Called under the kernel's lock of memory_failure().
+ */
+void kvt_tier_lost(struct kvt_tier *t);
+void kvt_tier_poison(struct kvt_tier *t, u32 page, u32 nr);
+
+/*
+ * References to a page that has one of its own, beyond that one and its page-table
+ * entries. Reading the references first errs towards too many: an entry that goes
+ * away meanwhile gives up its map count before its reference.
+ */
+static inline int kvt_page_extra_refs(struct page *page)
+{
+	int refs = page_ref_count(page);
+
+	smp_rmb();
+	return refs - 1 - folio_mapcount(page_folio(page));
+}
+
+/**
+ * struct kvt_xfer - move of one block's bytes between any two tiers
+ * @src:      from
+ * @dst:      to; not both block tiers are the same segment
+ * @src_addr: page number (memory) or unit (block)
+ * @dst_addr: likewise
+ * @bytes:    slot length, a multiple of 4096
+ * @csum:     block to any: crc32c the bytes must have; memory to block: out
+ * @err:      out: 0, -EIO (device), -EBADMSG (bytes do not verify), -EHWPOISON
+ *            (source memory), -ENOMEM (nothing to stage in), -ETIMEDOUT (a DMA
+ *            engine does not finish: the pages of both sides carry a foreign
+ *            reference until it does, and must not be used again before)
+ * @dma:      out: no CPU copy was made of it
+ *
+ * @bio, @done, @start_ns, @end_ns: kvt_xfer.c's
+ */
+struct kvt_xfer {
+	struct kvt_tier *src;
+	struct kvt_tier *dst;
+	u32 src_addr;
+	u32 dst_addr;
+	u32 bytes;
+	u32 csum;
+	int err;
+	bool dma;
+
+	struct kvt_bio_xfer bio;
+	struct completion done;
+	u64 start_ns;
+	u64 end_ns;
+};
+
+/*
+ * kvt_xfer_run() - carry out @nr moves, all of them, and wait
+ *
+ * Memory to block computes the checksum and submits bios in the order given;
+ * block to memory reads and verifies; memory to memory goes through a dmaengine
+ * memcpy channel if there is one, by machine-check-safe CPU copy otherwise;
+ * block to block is staged in pages of its own. Many are in flight at a time.
+ * Process context, sleeps, no locks held. Each x->err tells how it ended; byte
+ * counters of both tiers are updated here.
+ */
+void kvt_xfer_run(struct kvt_xfer *x, u32 nr);
+int kvt_xfer_init(void);
+void kvt_xfer_exit(void);
+bool kvt_xfer_has_dmaengine(void);
+u64 kvt_xfer_moves_dmaengine(void);
+u64 kvt_xfer_moves_cpu(void);
+
+/* kvt_pages_scrub() - zero @nr pages of a memory tier from @page on, but poisoned ones */
+void kvt_pages_scrub(struct kvt_tier *t, u32 page, u32 nr);
+
+/* Pages from @page on, at most @max, that are contiguous: pieces are. */
+static inline u32 kvt_page_run(u32 page, u32 max)
+{
+	return min(max, KVT_PIECE_PAGES - page % KVT_PIECE_PAGES);
+}
+
+/*
+ * kvt_dma_copy() - copy pages between memory tiers by a DMA engine
+ *
+ * Process context, sleeps. 0; -ETIMEDOUT as in struct kvt_xfer; anything else:
+ * nothing is in flight any more, and the caller copies all of it himself.
+ */
+int kvt_dma_copy(struct kvt_tier *src, u32 src_page, struct kvt_tier *dst, u32 dst_page,
+		 u32 nr);
+int kvt_dma_init(void);
+void kvt_dma_exit(void);
+bool kvt_dma_available(void);
+
+#endif /* KVT_TIER_H */

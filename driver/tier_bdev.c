@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Block tiers: any block device, opened exclusively.
+ *
+ *   byte 0       1 MiB, reserved: superblocks
+ *   then         segments of equal length, as many as fit
+ *
+ * A segment is payload, in units, followed by a tail for its summary: 1/128 of it,
+ * at least 64 KiB. Units are numbered through all payloads, so they skip the tails.
+ * Nothing is written to the reserved parts here.
+ *
+ * A transfer is a chain of bios on the pages themselves: no bounce, one completion.
+ * Transfers in flight are limited per tier; whoever submits one more waits.
+ *
+ * When the device is reported dead a work tells the pool. Transfers fail on their
+ * own then. After detach has closed the device there are no more such reports.
+ */
+#include <linux/bio.h>
+#include <linux/blkdev.h>
+#include <linux/log2.h>
+#include <linux/semaphore.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+
+#include "tier.h"
+
+#define KVT_BDEV_RESERVED_BYTES		(1ULL << 20)
+#define KVT_BDEV_BYTES_MIN		(16ULL << 20)
+#define KVT_BDEV_SEG_ALIGN		(2ULL << 20)
+#define KVT_BDEV_SEG_MIN		(2ULL << 20)
+#define KVT_BDEV_SEG_AIM		(64ULL << 20)	/* largest chosen unasked */
+#define KVT_BDEV_SEG_ROOMY		(32ULL << 20)	/* several large blocks fit */
+#define KVT_BDEV_SEG_MAX		(4ULL << 30)
+#define KVT_BDEV_SEGS_MIN		4u		/* two open, one cleaned, one free */
+#define KVT_BDEV_TAIL_SHIFT		7
+#define KVT_BDEV_TAIL_MIN		(64ULL << 10)
+#define KVT_BDEV_UNITS_MAX		(1ULL << 31)
+#define KVT_BDEV_INFLIGHT		64
+
+/**
+ * struct kvt_bdev - an open device
+ * @tier:       whose
+ * @file:       the opened device; we are its exclusive holder
+ * @bdev:       of @file
+ * @seg_bytes:  distance between segments
+ * @bios:       bios come with a struct kvt_bdev_io in front; large enough that each
+ *              of the transfers in flight may hold one while one more is taken
+ * @slots:      transfers that may still be started
+ * @dead:       tells the pool
+ */
+struct kvt_bdev {
+	struct kvt_tier *tier;
+	struct file *file;
+	struct block_device *bdev;
+	u64 seg_bytes;
+	struct bio_set bios;
+	struct semaphore slots;
+	struct work_struct dead;
+};
+
+struct kvt_bdev_io {
+	struct kvt_bdev *b;
+	struct kvt_bio_xfer *x;
+	struct bio bio;
+};
+
+static void kvt_bdev_dead_work(struct work_struct *work)
+{
+	kvt_tier_lost(container_of(work, struct kvt_bdev, dead)->tier);
+}
+
+/* The caller holds the holder lock and leaves dropping it to us. */
+static void kvt_bdev_mark_dead(struct block_device *bdev, bool surprise)
+{
+	struct kvt_bdev *b = bdev->bd_holder;
+
+	schedule_work(&b->dead);
+	mutex_unlock(&bdev->bd_holder_lock);
+}
+
+static const struct blk_holder_ops kvt_bdev_holder_ops = {
+	.mark_dead = kvt_bdev_mark_dead,
+};
+
+static int kvt_bdev_check(struct block_device *bdev)
+{
+	if (bdev_read_only(bdev))
+		return -EROFS;
+	if (bdev_logical_block_size(bdev) > KVTIER_SLOT_ALIGN)
+		return -EINVAL;
+	/* Transfers within a segment may overtake each other. */
+	if (bdev_is_zoned(bdev))
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+/*
+ * A sixty-fourth of the device within limits. On small devices rather more, so that
+ * the tail of a segment into which the next block does not fit stays small.
+ */
+static u64 kvt_bdev_choose_seg(u64 bytes)
+{
+	u64 seg = clamp(bytes / 64, KVT_BDEV_SEG_MIN, KVT_BDEV_SEG_AIM);
+
+	seg = max(seg, min(bytes / 16, KVT_BDEV_SEG_ROOMY));
+	return max(round_down(seg, KVT_BDEV_SEG_ALIGN), KVT_BDEV_SEG_MIN);
+}
+
+static int kvt_bdev_geometry(struct kvt_tier *t, struct kvt_bdev *b)
+{
+	u64 bytes = bdev_nr_bytes(b->bdev), seg = t->args.segment_bytes, tail, segs;
+	u32 unit = KVTIER_SLOT_ALIGN;
+
+	if (t->args.capacity_bytes)
+		bytes = min(bytes, t->args.capacity_bytes);
+	if (bytes < KVT_BDEV_BYTES_MIN)
+		return -EINVAL;
+	bytes -= KVT_BDEV_RESERVED_BYTES;
+	if (!seg)
+		seg = kvt_bdev_choose_seg(bytes);
+	if (seg < KVT_BDEV_SEG_MIN || seg > KVT_BDEV_SEG_MAX || seg % KVT_BDEV_SEG_ALIGN)
+		return -EINVAL;
+	segs = div64_u64(bytes, seg);
+	if (segs < KVT_BDEV_SEGS_MIN || segs > U32_MAX)
+		return -EINVAL;
+	while (bytes >> ilog2(unit) > KVT_BDEV_UNITS_MAX)
+		unit *= 2;
+	tail = max(seg >> KVT_BDEV_TAIL_SHIFT, KVT_BDEV_TAIL_MIN);
+	b->seg_bytes = seg;
+	t->unit_bytes = unit;
+	t->nr_segs = segs;
+	t->seg_units = (seg - tail) >> ilog2(unit);
+	t->capacity_bytes = segs * t->seg_units * unit;
+	return 0;
+}
+
+static int kvt_bdev_open(struct kvt_bdev *b)
+{
+	int err;
+
+	b->file = bdev_file_open_by_path(b->tier->args.path, BLK_OPEN_READ | BLK_OPEN_WRITE,
+					 b, &kvt_bdev_holder_ops);
+	if (IS_ERR(b->file))
+		return PTR_ERR(b->file);
+	b->bdev = file_bdev(b->file);
+	err = kvt_bdev_check(b->bdev);
+	if (!err)
+		err = kvt_bdev_geometry(b->tier, b);
+	if (!err)
+		err = bioset_init(&b->bios, KVT_BDEV_INFLIGHT + 1,
+				  offsetof(struct kvt_bdev_io, bio), BIOSET_NEED_BVECS);
+	if (err) {
+		bdev_fput(b->file);
+		cancel_work_sync(&b->dead);
+	}
+	return err;
+}
+
+static int kvt_bdev_attach(struct kvt_tier *t)
+{
+	struct kvt_bdev *b;
+	int err;
+
+	b = kzalloc(sizeof(*b), GFP_KERNEL);
+	if (!b)
+		return -ENOMEM;
+	b->tier = t;
+	sema_init(&b->slots, KVT_BDEV_INFLIGHT);
+	INIT_WORK(&b->dead, kvt_bdev_dead_work);
+	err = kvt_bdev_open(b);
+	if (err) {
+		kfree(b);
+		return err;
+	}
+	t->priv = b;
+	return 0;
+}
+
+static void kvt_bdev_detach(struct kvt_tier *t)
+{
+	struct kvt_bdev *b = t->priv;
+	u32 i;
+
+	/* Completions run their last steps after the pool has heard of them. */
+	for (i = 0; i < KVT_BDEV_INFLIGHT; i++)
+		down(&b->slots);
+	bdev_fput(b->file);
+	cancel_work_sync(&b->dead);
+	bioset_exit(&b->bios);
+	kfree(b);
+	t->priv = NULL;
+}
+
+static void kvt_bdev_end_io(struct bio *bio)
+{
+	struct kvt_bdev_io *io = container_of(bio, struct kvt_bdev_io, bio);
+	int err = blk_status_to_errno(bio->bi_status);
+	struct kvt_bio_xfer *x = io->x;
+	struct kvt_bdev *b = io->b;
+
+	bio_put(bio);
+	x->done(x, err);
+	up(&b->slots);
+}
+
+static sector_t kvt_bdev_sector(const struct kvt_tier *t, u32 unit)
+{
+	struct kvt_bdev *b = t->priv;
+	u64 byte = KVT_BDEV_RESERVED_BYTES + (u64)(unit / t->seg_units) * b->seg_bytes +
+		   (u64)(unit % t->seg_units) * t->unit_bytes;
+
+	return byte >> SECTOR_SHIFT;
+}
+
+/* Most pieces of memory the pages from @at on come in. */
+static u32 kvt_bdev_vecs(const struct kvt_bio_xfer *x, u32 at)
+{
+	u32 left = x->nr_pages - at;
+
+	if (x->mem)
+		left = left / KVT_PIECE_PAGES + 2;
+	return bio_max_segs(left);
+}
+
+/* Add pages from @at on as long as there is room. Returns where it stopped. */
+static u32 kvt_bdev_fill(struct bio *bio, const struct kvt_bio_xfer *x, u32 at)
+{
+	while (at < x->nr_pages) {
+		struct page *page;
+		u32 run = 1;
+
+		if (x->mem) {
+			page = x->mem->ops->page(x->mem, x->page + at);
+			run = kvt_page_run(x->page + at, x->nr_pages - at);
+		} else {
+			page = x->pages[at];
+		}
+		if (!bio_add_page(bio, page, run << PAGE_SHIFT, 0))
+			break;
+		at += run;
+	}
+	return at;
+}
+
+static void kvt_bdev_submit(struct kvt_tier *t, struct kvt_bio_xfer *x)
+{
+	blk_opf_t op = x->write ? REQ_OP_WRITE : REQ_OP_READ;
+	sector_t sector = kvt_bdev_sector(t, x->unit);
+	struct bio *bio = NULL, *next;
+	struct kvt_bdev *b = t->priv;
+	struct kvt_bdev_io *io;
+	u32 at = 0;
+
+	down(&b->slots);
+	while (at < x->nr_pages) {
+		next = bio_alloc_bioset(b->bdev, kvt_bdev_vecs(x, at), op, GFP_NOIO,
+					&b->bios);
+		next->bi_iter.bi_sector = sector + ((sector_t)at << (PAGE_SHIFT - SECTOR_SHIFT));
+		if (bio) {
+			bio_chain(bio, next);
+			submit_bio(bio);
+		}
+		bio = next;
+		at = kvt_bdev_fill(bio, x, at);
+	}
+	/* The last of the chain ends when all have. */
+	io = container_of(bio, struct kvt_bdev_io, bio);
+	io->b = b;
+	io->x = x;
+	bio->bi_end_io = kvt_bdev_end_io;
+	submit_bio(bio);
+}
+
+const struct kvt_tier_ops kvt_tier_bdev_ops = {
+	.name = "bdev",
+	.attach = kvt_bdev_attach,
+	.detach = kvt_bdev_detach,
+	.submit = kvt_bdev_submit,
+};

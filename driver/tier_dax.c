@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory tiers on device-dax instances: CXL regions, PMEM.
+ *
+ * A dax-bus driver, "kvtier", is bound to an instance by writing its name to
+ * new_id. Binding claims the physical ranges and gives them struct pages; attach()
+ * then hands the instance to one tier.
+ *
+ *   IDLE      bound, no tier
+ *   CLAIMED   a tier uses it
+ *   SUSPECT   no tier, but perhaps pages that somebody holds a reference to: nobody
+ *             may claim it before all are back at one reference
+ *   gone      on top of any of these: unbound. Without a tier and not suspect any
+ *             more it is freed; until then it is a *zombie*
+ *
+ * The page map is not device-managed: taking struct pages away while somebody has a
+ * reference to one (a pinned buffer, a page in a pipe) is a use after free, and
+ * nothing waits for those. So unbinding leaves the pages, and a delayed work frees
+ * them when it finds them unreferenced. Suspects hold a reference to the module,
+ * whose text the page map points to.
+ *
+ * Locks: kvt_dax_lock for the list and all members that change. It is taken inside
+ * the locks of memory_failure(); so memunmap_pages(), which waits for that, is
+ * called without it. Upcalls to the pool are made without it, too, and counted.
+ */
+#define pr_fmt(fmt) "kvtier: " fmt
+
+#include <linux/delay.h>
+#include <linux/ioport.h>
+#include <linux/list.h>
+#include <linux/memremap.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "compat/kvt_compat.h"
+#include "compat/kvt_dax_compat.h"
+#include "tier.h"
+
+#define KVT_DAX_REAP_PERIOD	HZ
+#define KVT_DAX_EXIT_TRIES	50	/* of 100 ms */
+
+/**
+ * struct kvt_dax - one bound (or once bound) instance
+ * @list:     in kvt_dax_list
+ * @name:     of the device; also of its ranges in /proc/iomem
+ * @tier:     user, or NULL
+ * @closing:  @tier is detaching: no new upcalls
+ * @calls:    upcalls under way
+ * @gone:     unbound
+ * @suspect:  see above
+ * @held:     holds a reference to the module
+ * @pgmap:    its ranges, trimmed to 2 MiB, and their page map
+ * @nr_res:   how many of the ranges are claimed
+ * @nr_pieces: 2 MiB pieces in all
+ * @piece:    first page of each
+ */
+struct kvt_dax {
+	struct list_head list;
+	char name[32];
+	struct kvt_tier *tier;
+	bool closing;
+	u32 calls;
+	bool gone;
+	bool suspect;
+	bool held;
+	struct dev_pagemap *pgmap;
+	int nr_res;
+	u32 nr_pieces;
+	struct page **piece;
+};
+
+static DEFINE_MUTEX(kvt_dax_lock);
+static LIST_HEAD(kvt_dax_list);
+static DECLARE_WAIT_QUEUE_HEAD(kvt_dax_calls_wait);
+
+static unsigned int kvt_dax_zombies;
+module_param_named(dax_zombies, kvt_dax_zombies, uint, 0444);
+MODULE_PARM_DESC(dax_zombies, "Unbound dax devices whose pages somebody still references");
+
+static void kvt_dax_reap_work(struct work_struct *work);
+static DECLARE_DELAYED_WORK(kvt_dax_reaper, kvt_dax_reap_work);
+
+/* Upcalls: the tier stays until kvt_dax_call_end(). */
+static struct kvt_tier *kvt_dax_call_begin(struct kvt_dax *d)
+{
+	lockdep_assert_held(&kvt_dax_lock);
+	if (!d->tier || d->closing)
+		return NULL;
+	WRITE_ONCE(d->calls, d->calls + 1);
+	return d->tier;
+}
+
+static void kvt_dax_call_end(struct kvt_dax *d)
+{
+	mutex_lock(&kvt_dax_lock);
+	WRITE_ONCE(d->calls, d->calls - 1);
+	wake_up_all(&kvt_dax_calls_wait);
+	mutex_unlock(&kvt_dax_lock);
+}
+
+/* Is every page back at its own one reference. Nobody can take new ones. */
+static bool kvt_dax_unreferenced(struct kvt_dax *d)
+{
+	u32 i, j;
+
+	for (i = 0; i < d->nr_pieces; i++) {
+		for (j = 0; j < KVT_PIECE_PAGES; j++) {
+			if (page_ref_count(d->piece[i] + j) != 1)
+				return false;
+		}
+		cond_resched();
+	}
+	return true;
+}
+
+/* Page number in the tier of a frame, or KVT_NO_PAGE. */
+static u32 kvt_dax_page_of(const struct kvt_dax *d, unsigned long pfn)
+{
+	u32 page = 0;
+	int i;
+
+	for (i = 0; i < d->nr_res; i++) {
+		const struct range *r = &d->pgmap->ranges[i];
+
+		if (pfn >= PHYS_PFN(r->start) && pfn <= PHYS_PFN(r->end))
+			return page + (u32)(pfn - PHYS_PFN(r->start));
+		page += PHYS_PFN(range_len(r));
+	}
+	return KVT_NO_PAGE;
+}
+
+/*
+ * The page map is kept alive by the caller, and @d by the page map. What is poisoned
+ * while no tier is there is seen by PageHWPoison later.
+ */
+static int kvt_dax_memory_failure(struct dev_pagemap *pgmap, unsigned long pfn,
+				  unsigned long nr_pages, int mf_flags)
+{
+	struct kvt_dax *d = pgmap->owner;
+	struct kvt_tier *t;
+	unsigned long i;
+	u32 page;
+
+	for (i = 0; i < nr_pages; i++)
+		SetPageHWPoison(pfn_to_page(pfn + i));
+	mutex_lock(&kvt_dax_lock);
+	t = kvt_dax_call_begin(d);
+	mutex_unlock(&kvt_dax_lock);
+	if (!t)
+		return 0;
+	page = kvt_dax_page_of(d, pfn);
+	if (page < t->nr_pieces * KVT_PIECE_PAGES) {
+		atomic64_inc(&t->count.io_errors);
+		kvt_tier_poison(t, page, min_t(unsigned long, nr_pages,
+					       t->nr_pieces * KVT_PIECE_PAGES - page));
+	}
+	kvt_dax_call_end(d);
+	return 0;
+}
+
+static const struct dev_pagemap_ops kvt_dax_pagemap_ops = {
+	.memory_failure = kvt_dax_memory_failure,
+};
+
+/* Free all of it, as far as it was made. Nothing else knows it any more. */
+static void kvt_dax_free(struct kvt_dax *d)
+{
+	int i;
+
+	if (d->piece)
+		memunmap_pages(d->pgmap);
+	for (i = 0; i < d->nr_res; i++)
+		release_mem_region(d->pgmap->ranges[i].start,
+				   range_len(&d->pgmap->ranges[i]));
+	if (d->held)
+		module_put(THIS_MODULE);
+	kvfree(d->piece);
+	kfree(d->pgmap);
+	kfree(d);
+}
+
+/* A suspect that is still referenced. */
+static void kvt_dax_hold(struct kvt_dax *d)
+{
+	lockdep_assert_held(&kvt_dax_lock);
+	if (!d->held)
+		d->held = try_module_get(THIS_MODULE);
+}
+
+/* Let suspects go on whose pages nobody references. Whether any are left. */
+static bool kvt_dax_reap(void)
+{
+	struct kvt_dax *d, *next;
+	unsigned int zombies = 0;
+	LIST_HEAD(freed);
+	bool left = false;
+
+	mutex_lock(&kvt_dax_lock);
+	list_for_each_entry_safe(d, next, &kvt_dax_list, list) {
+		if (d->tier || !d->suspect)
+			continue;
+		if (kvt_dax_unreferenced(d)) {
+			d->suspect = false;
+			if (d->gone) {
+				list_move(&d->list, &freed);
+			} else if (d->held) {
+				d->held = false;
+				module_put(THIS_MODULE);
+			}
+			continue;
+		}
+		kvt_dax_hold(d);
+		zombies += d->gone;
+		left = true;
+	}
+	kvt_dax_zombies = zombies;
+	mutex_unlock(&kvt_dax_lock);
+	list_for_each_entry_safe(d, next, &freed, list)
+		kvt_dax_free(d);
+	return left;
+}
+
+static void kvt_dax_reap_now(void)
+{
+	if (kvt_dax_reap())
+		schedule_delayed_work(&kvt_dax_reaper, KVT_DAX_REAP_PERIOD);
+}
+
+static void kvt_dax_reap_work(struct work_struct *work)
+{
+	kvt_dax_reap_now();
+}
+
+/* The ranges, without what is not a whole 2 MiB piece. */
+static int kvt_dax_trim(struct kvt_dax *d, const struct dev_dax *dax)
+{
+	u64 pieces = 0;
+	int i, n = 0;
+
+	d->pgmap = kzalloc(struct_size(d->pgmap, ranges, dax->nr_range), GFP_KERNEL);
+	if (!d->pgmap)
+		return -ENOMEM;
+	for (i = 0; i < dax->nr_range; i++) {
+		u64 start = ALIGN(dax->ranges[i].range.start, KVT_PIECE_BYTES);
+		u64 end = ALIGN_DOWN(dax->ranges[i].range.end + 1, KVT_PIECE_BYTES);
+
+		if (start >= end)
+			continue;
+		d->pgmap->ranges[n].start = start;
+		d->pgmap->ranges[n++].end = end - 1;
+		pieces += (end - start) >> KVT_PIECE_SHIFT;
+	}
+	if (!pieces || pieces > KVT_TIER_PIECES_MAX)
+		return -EINVAL;
+	d->pgmap->nr_range = n;
+	d->nr_pieces = pieces;
+	return 0;
+}
+
+static int kvt_dax_claim_ranges(struct kvt_dax *d, struct device *dev)
+{
+	for (; d->nr_res < d->pgmap->nr_range; d->nr_res++) {
+		const struct range *r = &d->pgmap->ranges[d->nr_res];
+
+		if (!request_mem_region_exclusive(r->start, range_len(r), d->name)) {
+			dev_err(dev, "%#llx-%#llx is in use\n", r->start, r->end);
+			return -EBUSY;
+		}
+	}
+	return 0;
+}
+
+static int kvt_dax_map_pages(struct kvt_dax *d, struct device *dev)
+{
+	struct page **piece;
+	u32 n = 0;
+	void *addr;
+	int i;
+
+	piece = kvcalloc(d->nr_pieces, sizeof(*piece), GFP_KERNEL);
+	if (!piece)
+		return -ENOMEM;
+	d->pgmap->type = MEMORY_DEVICE_GENERIC;
+	d->pgmap->ops = &kvt_dax_pagemap_ops;
+	d->pgmap->owner = d;
+	addr = memremap_pages(d->pgmap, dev_to_node(dev));
+	if (IS_ERR(addr)) {
+		kvfree(piece);
+		return PTR_ERR(addr);
+	}
+	for (i = 0; i < d->nr_res; i++) {
+		const struct range *r = &d->pgmap->ranges[i];
+		u64 at;
+
+		for (at = r->start; at < r->end; at += KVT_PIECE_BYTES)
+			piece[n++] = pfn_to_page(PHYS_PFN(at));
+	}
+	d->piece = piece;
+	return 0;
+}
+
+static struct dax_device_driver kvt_dax_driver;
+
+static int kvt_dax_probe(struct dev_dax *dax)
+{
+	struct device *dev = &dax->dev;
+	struct kvt_dax *d;
+	int err;
+
+	if (!kvt_dax_plausible(dax, &kvt_dax_driver.drv)) {
+		pr_err("this kernel's dax devices are not what the module was built for, or their ranges are not free memory: not bound\n");
+		return -ENODEV;
+	}
+	d = kzalloc(sizeof(*d), GFP_KERNEL);
+	if (!d)
+		return -ENOMEM;
+	strscpy(d->name, dev_name(dev), sizeof(d->name));
+	err = kvt_dax_trim(d, dax);
+	if (!err)
+		err = kvt_dax_claim_ranges(d, dev);
+	if (!err)
+		err = kvt_dax_map_pages(d, dev);
+	if (err) {
+		kvt_dax_free(d);
+		return err;
+	}
+	dev_set_drvdata(dev, d);
+	mutex_lock(&kvt_dax_lock);
+	list_add(&d->list, &kvt_dax_list);
+	mutex_unlock(&kvt_dax_lock);
+	dev_info(dev, "%u MiB for kvtier\n", d->nr_pieces << (KVT_PIECE_SHIFT - 20));
+	return 0;
+}
+
+static void kvt_dax_remove(struct dev_dax *dax)
+{
+	struct kvt_dax *d = dev_get_drvdata(&dax->dev);
+	struct kvt_tier *t;
+
+	mutex_lock(&kvt_dax_lock);
+	d->gone = true;
+	t = kvt_dax_call_begin(d);
+	if (!d->tier)
+		d->suspect = true;
+	mutex_unlock(&kvt_dax_lock);
+	if (t) {
+		dev_warn(&dax->dev, "removed while a tier uses it\n");
+		kvt_tier_lost(t);
+		kvt_dax_call_end(d);
+	}
+	kvt_dax_reap_now();
+}
+
+static struct dax_device_driver kvt_dax_driver = {
+	.type = KVT_DAX_TYPE_NEW_ID_ONLY,
+	.probe = kvt_dax_probe,
+	.remove = kvt_dax_remove,
+};
+
+static int kvt_dax_attach(struct kvt_tier *t)
+{
+	u64 limit = t->args.capacity_bytes >> KVT_PIECE_SHIFT;
+	struct kvt_dax *d, *found = NULL;
+	int err = -ENODEV;
+
+	if (t->args.capacity_bytes && !limit)
+		return -EINVAL;
+	mutex_lock(&kvt_dax_lock);
+	list_for_each_entry(d, &kvt_dax_list, list) {
+		if (!d->gone && !strcmp(d->name, t->args.path)) {
+			found = d;
+			break;
+		}
+	}
+	if (found) {
+		err = found->tier || found->suspect ? -EBUSY : 0;
+		if (!err)
+			found->tier = t;
+	}
+	if (!err) {
+		t->priv = found;
+		t->nr_pieces = limit ? min(limit, found->nr_pieces) : found->nr_pieces;
+		t->capacity_bytes = (u64)t->nr_pieces << KVT_PIECE_SHIFT;
+		t->content = KVT_MEM_UNKNOWN;
+	}
+	mutex_unlock(&kvt_dax_lock);
+	return err;
+}
+
+static void kvt_dax_detach(struct kvt_tier *t)
+{
+	struct kvt_dax *d = t->priv;
+
+	mutex_lock(&kvt_dax_lock);
+	d->closing = true;
+	mutex_unlock(&kvt_dax_lock);
+	wait_event(kvt_dax_calls_wait, !READ_ONCE(d->calls));
+	mutex_lock(&kvt_dax_lock);
+	d->tier = NULL;
+	d->closing = false;
+	d->suspect = true;
+	mutex_unlock(&kvt_dax_lock);
+	/* From here on @d may be freed. */
+	t->priv = NULL;
+	kvt_dax_reap_now();
+}
+
+static struct page *kvt_dax_page(struct kvt_tier *t, u32 page)
+{
+	struct kvt_dax *d = t->priv;
+
+	return d->piece[page / KVT_PIECE_PAGES] + page % KVT_PIECE_PAGES;
+}
+
+static int kvt_dax_extra_refs(struct kvt_tier *t, u32 page)
+{
+	return kvt_page_extra_refs(kvt_dax_page(t, page));
+}
+
+static vm_fault_t kvt_dax_insert(struct kvt_tier *t, struct vm_area_struct *vma,
+				 unsigned long addr, u32 page, u32 nr, bool write)
+{
+	vm_fault_t ret = VM_FAULT_NOPAGE;
+	u32 i;
+
+	for (i = 0; i < nr && ret == VM_FAULT_NOPAGE; i++)
+		ret = kvt_insert_device_page(vma, addr + ((unsigned long)i << PAGE_SHIFT),
+					     kvt_dax_page(t, page + i));
+	return ret;
+}
+
+static vm_fault_t kvt_dax_insert_pmd(struct kvt_tier *t, struct vm_fault *vmf, u32 page,
+				     bool write)
+{
+	return kvt_insert_device_pmd(vmf, kvt_dax_page(t, page), write);
+}
+
+const struct kvt_tier_ops kvt_tier_dax_ops = {
+	.name = "dax",
+	.is_mem = true,
+	.attach = kvt_dax_attach,
+	.detach = kvt_dax_detach,
+	.page = kvt_dax_page,
+	.extra_refs = kvt_dax_extra_refs,
+	.insert = kvt_dax_insert,
+	.insert_pmd = kvt_dax_insert_pmd,
+};
+
+int kvt_tier_dax_init(void)
+{
+	return __dax_driver_register(&kvt_dax_driver, THIS_MODULE, KBUILD_MODNAME);
+}
+
+/*
+ * Unbinds what is bound. No tier is attached, and suspects would have kept the
+ * module: only a reference taken since then (by what, is a riddle) can still be
+ * there. Rather than wait for ever or pull the pages from under it, leave them.
+ */
+void kvt_tier_dax_exit(void)
+{
+	struct kvt_dax *d;
+	int tries = KVT_DAX_EXIT_TRIES;
+
+	dax_driver_unregister(&kvt_dax_driver);
+	cancel_delayed_work_sync(&kvt_dax_reaper);
+	while (kvt_dax_reap() && tries--)
+		msleep(100);
+	list_for_each_entry(d, &kvt_dax_list, list) {
+		pr_err("pages of %s are still referenced: left behind until reboot\n",
+		       d->name);
+		d->pgmap->ops = NULL;
+	}
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory tiers made of pages from the page allocator: "node" takes them from one
+ * NUMA node (CXL memory onlined as System RAM, say), "dram" from all nodes that have
+ * processors.
+ *
+ * A piece is one contiguous 2 MiB allocation, split so that each 4 KiB page has a
+ * reference count of its own: one reference is ours, one each page-table entry's,
+ * and whatever is beyond is somebody else's. They are mapped as 4 KiB entries only,
+ * because a huge entry of ordinary pages leaks references in a mixed mapping.
+ *
+ * All pages are there from attach to detach. Pages that still have a foreign
+ * reference when they are given back live on until that goes.
+ */
+#include <linux/gfp.h>
+#include <linux/mm.h>
+#include <linux/nodemask.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "tier.h"
+
+#define KVT_NODE_ORDER	(KVT_PIECE_SHIFT - PAGE_SHIFT)
+#define KVT_NODE_BATCH	32u	/* page pointers on the stack */
+
+/**
+ * struct kvt_node - a tier's pages
+ * @nr:    pieces there are
+ * @piece: first page of each
+ */
+struct kvt_node {
+	u32 nr;
+	struct page *piece[] __counted_by(nr);
+};
+
+static void kvt_node_free(struct kvt_node *n)
+{
+	u32 i, j;
+
+	for (i = 0; i < n->nr; i++) {
+		for (j = 0; j < KVT_PIECE_PAGES; j++)
+			__free_page(n->piece[i] + j);
+		cond_resched();
+	}
+	kvfree(n);
+}
+
+/*
+ * One piece from any of @nodes, turn by turn. Memory that is not to be had without
+ * pushing others out hard is not taken.
+ */
+static struct page *kvt_node_piece(const nodemask_t *nodes, int *turn)
+{
+	gfp_t gfp = GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN | __GFP_ZERO | __GFP_THISNODE;
+	struct page *page;
+	int tries;
+
+	for (tries = nodes_weight(*nodes); tries > 0; tries--) {
+		*turn = next_node_in(*turn, *nodes);
+		page = alloc_pages_node(*turn, gfp, KVT_NODE_ORDER);
+		if (page) {
+			split_page(page, KVT_NODE_ORDER);
+			return page;
+		}
+	}
+	return NULL;
+}
+
+static int kvt_node_attach_from(struct kvt_tier *t, const nodemask_t *nodes)
+{
+	u64 pieces = t->args.capacity_bytes >> KVT_PIECE_SHIFT;
+	int turn = MAX_NUMNODES - 1;
+	struct kvt_node *n;
+	u32 i;
+
+	BUILD_BUG_ON(PAGE_SHIFT != KVT_PAGE_SHIFT);
+	if (!pieces || pieces > KVT_TIER_PIECES_MAX)
+		return -EINVAL;
+	if (pieces * KVT_PIECE_PAGES > si_mem_available())
+		return -ENOMEM;
+	n = kvzalloc(struct_size(n, piece, pieces), GFP_KERNEL);
+	if (!n)
+		return -ENOMEM;
+	for (i = 0; i < pieces; i++) {
+		struct page *page = kvt_node_piece(nodes, &turn);
+
+		if (!page) {
+			kvt_node_free(n);
+			return -ENOMEM;
+		}
+		n->nr++;
+		n->piece[i] = page;
+		if (fatal_signal_pending(current)) {
+			kvt_node_free(n);
+			return -EINTR;
+		}
+		cond_resched();
+	}
+	t->priv = n;
+	t->nr_pieces = n->nr;
+	t->capacity_bytes = (u64)n->nr << KVT_PIECE_SHIFT;
+	t->content = 0;
+	return 0;
+}
+
+static int kvt_dram_attach(struct kvt_tier *t)
+{
+	nodemask_t nodes;
+
+	nodes_and(nodes, node_states[N_CPU], node_states[N_MEMORY]);
+	return kvt_node_attach_from(t, &nodes);
+}
+
+static int kvt_node_attach(struct kvt_tier *t)
+{
+	nodemask_t nodes = NODE_MASK_NONE;
+
+	if (t->args.node < 0 || t->args.node >= MAX_NUMNODES)
+		return -EINVAL;
+	if (!node_state(t->args.node, N_MEMORY))
+		return -ENODEV;
+	node_set(t->args.node, nodes);
+	return kvt_node_attach_from(t, &nodes);
+}
+
+static void kvt_node_detach(struct kvt_tier *t)
+{
+	kvt_node_free(t->priv);
+	t->priv = NULL;
+}
+
+static struct page *kvt_node_page(struct kvt_tier *t, u32 page)
+{
+	struct kvt_node *n = t->priv;
+
+	return n->piece[page / KVT_PIECE_PAGES] + page % KVT_PIECE_PAGES;
+}
+
+static int kvt_node_extra_refs(struct kvt_tier *t, u32 page)
+{
+	return kvt_page_extra_refs(kvt_node_page(t, page));
+}
+
+static vm_fault_t kvt_node_insert(struct kvt_tier *t, struct vm_area_struct *vma,
+				  unsigned long addr, u32 page, u32 nr, bool write)
+{
+	struct page *pages[KVT_NODE_BATCH];
+	unsigned long left;
+	u32 n, i;
+	int err;
+
+	while (nr) {
+		n = min(nr, KVT_NODE_BATCH);
+		for (i = 0; i < n; i++)
+			pages[i] = kvt_node_page(t, page + i);
+		left = n;
+		err = vm_insert_pages(vma, addr, pages, &left);
+		if (err == -EBUSY)
+			left--;		/* the one it stopped at is mapped: go on behind it */
+		else if (err)
+			return err == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
+		n -= left;
+		nr -= n;
+		page += n;
+		addr += (unsigned long)n << PAGE_SHIFT;
+	}
+	return VM_FAULT_NOPAGE;
+}
+
+const struct kvt_tier_ops kvt_tier_dram_ops = {
+	.name = "dram",
+	.is_mem = true,
+	.attach = kvt_dram_attach,
+	.detach = kvt_node_detach,
+	.page = kvt_node_page,
+	.extra_refs = kvt_node_extra_refs,
+	.insert = kvt_node_insert,
+};
+
+const struct kvt_tier_ops kvt_tier_node_ops = {
+	.name = "node",
+	.is_mem = true,
+	.attach = kvt_node_attach,
+	.detach = kvt_node_detach,
+	.page = kvt_node_page,
+	.extra_refs = kvt_node_extra_refs,
+	.insert = kvt_node_insert,
+};

@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * libkvtier: client library of the kvtier block store.
+ *
+ * Model
+ * -----
+ * Four kinds of opaque handle:
+ *
+ *   kvtier_ctl         /dev/kvtier: makes pools and attaches tiers (needs
+ *                      CAP_SYS_ADMIN for all but the queries)
+ *   kvtier_pool        /dev/kvtierN, not bound to a namespace: what the pool is
+ *                      and how it fares
+ *   kvtier_ns          /dev/kvtierN, bound to one namespace: all data commands.
+ *                      It is one open file of its own; leases, reservations and
+ *                      arenas belong to it and go with it
+ *   kvtier_arena_view  an arena of a kvtier_ns; lives exactly as long as that
+ *
+ * A block is named by (namespace, group, key). GET and RESERVE answer with
+ * struct kvtier_slot, which carries a pointer: the library maps the read view
+ * (PROT_READ) and the fill view (PROT_READ|PROT_WRITE) of the file as needed, in
+ * large pieces, and keeps them until the handle goes.
+ *
+ * Errors: functions that return int give 0 or a count >= 0 on success and a
+ * negative errno on failure; errno itself is not set. The errno contract of
+ * <linux/kvtier.h> holds; what the library adds is said at each function. In a
+ * batch, the return value speaks of the call, the status of each entry of the
+ * entry (KVTIER_ST_*).
+ *
+ * Ownership: every *_open() gives a handle with one reference, for the caller to
+ * drop with *_unref(). Arrays and strings passed in are used during the call
+ * only. Output pointers are untouched on failure unless said otherwise.
+ *
+ * Threads: references may be taken and dropped, and all other calls made, from
+ * several threads at once on one handle, except *_set_log(), which must come
+ * before the handle is shared. The last unref must not race with other calls.
+ *
+ * Fork: a child shares the open file and thus its leases with the parent. It may
+ * exec (descriptors are close-on-exec) or use the handle as another thread
+ * would; what it releases is released for both.
+ *
+ * Units: sizes in bytes, times in nanoseconds unless a name says otherwise.
+ */
+#ifndef KVTIER_LIBKVTIER_H
+#define KVTIER_LIBKVTIER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <linux/kvtier.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct kvtier_ctl;
+struct kvtier_pool;
+struct kvtier_ns;
+struct kvtier_arena_view;
+
+/* A block's name within its group. All zero names no block. */
+struct kvtier_key {
+	uint8_t b[KVTIER_KEY_BYTES];
+};
+
+#define KVTIER_NO_TIMEOUT	(~(uint64_t)0)	/* wait for ever */
+
+/* --- Logging ------------------------------------------------------------- */
+
+enum kvtier_log_level {
+	KVTIER_LOG_ERROR = 3,
+	KVTIER_LOG_INFO = 6,
+	KVTIER_LOG_DEBUG = 7,
+};
+
+/**
+ * kvtier_log_fn - receives what the library has to tell; it never prints itself
+ * @data:  as given at *_set_log()
+ * @level: enum kvtier_log_level
+ * @text:  one line without newline, valid during the call
+ *
+ * Called from the thread that made the library call, with no lock held that a
+ * library call would need.
+ */
+typedef void (*kvtier_log_fn)(void *data, int level, const char *text);
+
+/* --- About the library --------------------------------------------------- */
+
+/* Version of the library, "MAJOR.MINOR.PATCH"; static storage. */
+const char *kvtier_version(void);
+
+/* Lower-case names ("hit", "no-space"; "dax"; "online"); static storage, never
+ * NULL: "unknown" for values this library does not know.
+ */
+const char *kvtier_status_name(int status);
+const char *kvtier_tier_type_name(uint32_t type);
+const char *kvtier_tier_state_name(uint32_t state);
+
+/* --- Control device ------------------------------------------------------ */
+
+/**
+ * kvtier_ctl_open - open /dev/kvtier
+ *
+ * Errors: ENOENT: module not loaded; EACCES: no permission; ENOMEM.
+ */
+int kvtier_ctl_open(struct kvtier_ctl **out);
+struct kvtier_ctl *kvtier_ctl_ref(struct kvtier_ctl *ctl);
+/* NULL is allowed and ignored, here and in the other *_unref(). */
+void kvtier_ctl_unref(struct kvtier_ctl *ctl);
+void kvtier_ctl_set_log(struct kvtier_ctl *ctl, kvtier_log_fn fn, void *data);
+
+/**
+ * kvtier_ctl_query - the kernel's ABI revision, features, ops and pools
+ * @q: @size set by the caller, KVTIER_CTL_QUERY_INIT does it; @pools and
+ *     @nr_pools as in <linux/kvtier.h>. With EMSGSIZE @nr_pools is valid
+ */
+#define KVTIER_CTL_QUERY_INIT	{ .size = sizeof(struct kvtier_ctl_query) }
+int kvtier_ctl_query(struct kvtier_ctl *ctl, struct kvtier_ctl_query *q);
+
+/**
+ * kvtier_ctl_pools - ids of all pools
+ * @ids:  out: array to be given to free(3); NULL if there are none
+ * Returns their number.
+ */
+int kvtier_ctl_pools(struct kvtier_ctl *ctl, uint32_t **ids);
+
+/**
+ * kvtier_ctl_pool_create - make an empty pool
+ * @pool_id: in: wanted id or KVTIER_POOL_ANY_ID, out: the id
+ *
+ * Errors: EPERM, EEXIST, EINVAL (id out of range), ENOSPC.
+ */
+int kvtier_ctl_pool_create(struct kvtier_ctl *ctl, uint32_t *pool_id);
+
+/* Errors: EPERM, ENOENT, EBUSY while files of the pool are open. */
+int kvtier_ctl_pool_destroy(struct kvtier_ctl *ctl, uint32_t pool_id);
+
+/**
+ * struct kvtier_tier_params - what to attach
+ * @size:  sizeof(struct kvtier_tier_params), set by KVTIER_TIER_PARAMS_INIT
+ * @type:  enum kvtier_tier_type
+ * @rank:  0..255, lower is faster
+ * @node:  NODE: NUMA node, else -1
+ * @name:  unique in the pool, [a-z0-9_-]+, shorter than KVTIER_NAME_MAX
+ * @path:  DAX: device name (dax0.0); BDEV: path; else NULL
+ * @capacity_bytes: DRAM, NODE: wanted; DAX, BDEV: 0 for all
+ * @segment_bytes: BDEV: log segment, 0 to have it chosen
+ */
+struct kvtier_tier_params {
+	size_t size;
+	uint32_t type;
+	uint32_t rank;
+	int32_t node;
+	uint32_t flags;			/* 0 */
+	const char *name;
+	const char *path;
+	uint64_t capacity_bytes;
+	uint64_t segment_bytes;
+};
+
+#define KVTIER_TIER_PARAMS_INIT \
+	{ .size = sizeof(struct kvtier_tier_params), .node = -1 }
+
+/**
+ * kvtier_ctl_tier_attach - add a tier to a pool
+ * @tier_id: out: its number in the pool; may be NULL
+ *
+ * Errors: EPERM, ENOENT (pool, device), EEXIST (rank, name or device taken),
+ * EINVAL, ENOSPC (tier limit), EBUSY (device in use), ENAMETOOLONG (library: name
+ * or path too long), ENOMEM.
+ */
+int kvtier_ctl_tier_attach(struct kvtier_ctl *ctl, uint32_t pool_id,
+			   const struct kvtier_tier_params *params,
+			   uint32_t *tier_id);
+
+/**
+ * kvtier_ctl_tier_detach - empty a tier and give its device back
+ * @flags:      KVTIER_DETACH_*
+ * @timeout_ns: longest wait for the drain
+ *
+ * Errors: EPERM, ENOENT, EBUSY: something keeps blocks there; the tier is online
+ * again.
+ */
+int kvtier_ctl_tier_detach(struct kvtier_ctl *ctl, uint32_t pool_id,
+			   uint32_t tier_id, uint32_t flags,
+			   uint64_t timeout_ns);
+
+/* As detach, but the tier stays, draining, and takes nothing new. */
+int kvtier_ctl_tier_drain(struct kvtier_ctl *ctl, uint32_t pool_id,
+			  uint32_t tier_id, uint64_t timeout_ns);
+
+/* --- Pool ---------------------------------------------------------------- */
+
+/**
+ * kvtier_pool_open - open the data device of a pool, unbound
+ *
+ * kvtier_pool_open_path() is for device nodes that lie elsewhere, as in a
+ * container. Errors: ENOENT: no such pool; EACCES: not in group kvtier; ENXIO:
+ * pool is going; ENOMEM.
+ */
+int kvtier_pool_open(uint32_t pool_id, struct kvtier_pool **out);
+int kvtier_pool_open_path(const char *path, struct kvtier_pool **out);
+struct kvtier_pool *kvtier_pool_ref(struct kvtier_pool *pool);
+void kvtier_pool_unref(struct kvtier_pool *pool);
+
+/* Namespaces opened afterwards through @pool inherit it. */
+void kvtier_pool_set_log(struct kvtier_pool *pool, kvtier_log_fn fn,
+			 void *data);
+
+/**
+ * kvtier_pool_set_map_chunk - how much is mapped at a time
+ * @bytes: multiple of 2 MiB, at least 2 MiB; default 16 GiB. For processes with
+ *         a limited address space; namespaces opened afterwards inherit it
+ *
+ * Errors: EINVAL.
+ */
+int kvtier_pool_set_map_chunk(struct kvtier_pool *pool, uint64_t bytes);
+
+/**
+ * kvtier_pool_query - limits, features and tiers
+ * @q: @size set by the caller, KVTIER_QUERY_INIT does it; @tiers and @nr_tiers as
+ *     in <linux/kvtier.h>. With EMSGSIZE @nr_tiers is valid
+ */
+#define KVTIER_QUERY_INIT	{ .size = sizeof(struct kvtier_query) }
+int kvtier_pool_query(struct kvtier_pool *pool, struct kvtier_query *q);
+
+/**
+ * kvtier_pool_tiers - all tiers of the pool
+ * @tiers: room for KVTIER_TIERS_MAX
+ * Returns their number.
+ */
+int kvtier_pool_tiers(struct kvtier_pool *pool, struct kvtier_tier_info *tiers);
+
+/**
+ * kvtier_pool_stat - counters of the pool and its tiers
+ * @st:    @size set by the caller, KVTIER_STAT_INIT does it; @flags, @tiers and
+ *         @nr_tiers are the library's
+ * @tiers: room for KVTIER_TIERS_MAX, or NULL
+ * Returns the number of entries in @tiers. Errors: EPERM without CAP_SYS_ADMIN.
+ */
+#define KVTIER_STAT_INIT	{ .size = sizeof(struct kvtier_stat) }
+int kvtier_pool_stat(struct kvtier_pool *pool, struct kvtier_stat *st,
+		     struct kvtier_tier_stat *tiers);
+
+/* --- Namespace ----------------------------------------------------------- */
+
+/**
+ * struct kvtier_ns_params - which namespace, and how to create it
+ * @size:         sizeof(struct kvtier_ns_params), by KVTIER_NS_PARAMS_INIT
+ * @flags:        KVTIER_NS_*
+ * @nr_groups:    entries in @block_bytes; 0 without CREATE: take what is there
+ * @identity:     blob of @identity_len bytes, 1..KVTIER_IDENTITY_MAX
+ * @secret:       KVTIER_SECRET_BYTES, or NULL
+ * @block_bytes:  exact payload size of each group
+ * @mode:         create: permission bits; the initialiser says 0600
+ * @quota_bytes, @min_bytes: create: see <linux/kvtier.h>; 0: none
+ */
+struct kvtier_ns_params {
+	size_t size;
+	uint32_t flags;
+	uint32_t nr_groups;
+	const void *identity;
+	size_t identity_len;
+	const void *secret;
+	const uint64_t *block_bytes;
+	uint32_t mode;
+	uint32_t reserved;		/* 0 */
+	uint64_t quota_bytes;
+	uint64_t min_bytes;
+};
+
+#define KVTIER_NS_PARAMS_INIT \
+	{ .size = sizeof(struct kvtier_ns_params), .mode = 0600 }
+
+/**
+ * kvtier_ns_open - open or create a namespace of a pool
+ *
+ * Opens the pool's device anew, so each handle has leases of its own. @pool may
+ * be dropped afterwards. Errors: ENOENT (not there and no CREATE), EEXIST,
+ * EACCES, EINVAL (groups differ), ENOSPC (guarantee cannot be given), ENXIO,
+ * ENOMEM.
+ */
+int kvtier_ns_open(struct kvtier_pool *pool,
+		   const struct kvtier_ns_params *params,
+		   struct kvtier_ns **out);
+struct kvtier_ns *kvtier_ns_ref(struct kvtier_ns *ns);
+
+/* The last one gives back all leases and reservations and unmaps both views:
+ * every pointer this handle gave is invalid then, arenas' included.
+ */
+void kvtier_ns_unref(struct kvtier_ns *ns);
+
+/* Id the kernel issued; names the namespace in sysfs. */
+uint64_t kvtier_ns_id(const struct kvtier_ns *ns);
+
+/* The open file, for poll(2): readable when a completion is there. Stays the
+ * library's.
+ */
+int kvtier_ns_fd(const struct kvtier_ns *ns);
+
+/**
+ * struct kvtier_opts - options of a data command; NULL means the initialiser
+ * @size:       sizeof(struct kvtier_opts), by KVTIER_OPTS_INIT
+ * @flags:      the command's (KVTIER_GET_*, KVTIER_RESERVE_*, ...)
+ * @group:      index in the namespace's groups
+ * @eventfd:    signalled with the completion, or -1
+ * @request:    id of the engine's request, 0: the kernel infers it
+ * @timeout_ns: longest wait; KVTIER_NO_TIMEOUT
+ * @user_data:  comes back in the completion
+ */
+struct kvtier_opts {
+	size_t size;
+	uint32_t flags;
+	uint32_t group;
+	int32_t eventfd;
+	uint32_t reserved;		/* 0 */
+	uint64_t request;
+	uint64_t timeout_ns;
+	uint64_t user_data;
+};
+
+#define KVTIER_OPTS_INIT { .size = sizeof(struct kvtier_opts), .eventfd = -1 }
+
+/**
+ * struct kvtier_slot - one entry of GET, RESERVE or COMMIT
+ * @status: KVTIER_ST_*
+ * @tier:   tier the slot is in
+ * @handle: names the lease or reservation on this kvtier_ns; 0: none
+ * @ptr:    the block's bytes, or NULL if @handle is 0. GET, COMMIT and EXISTS:
+ *          read-only; RESERVED: to be filled. As long as @handle is held and not
+ *          committed; a block is as long as its group says
+ *
+ * After COMMIT, RELEASE or ABORT the pointer must not be used any more: the
+ * memory may hold another block of the namespace, or fault.
+ *
+ * Equal in layout to struct kvtier_block_result.
+ */
+struct kvtier_slot {
+	int32_t status;
+	uint32_t tier;
+	uint64_t handle;
+	union {
+		void *ptr;
+		uint64_t reserved;
+	};
+};
+
+/* In all of these @nr is 1..KVTIER_BATCH_MAX (EINVAL) and entry i of an output
+ * array belongs to key i.
+ */
+
+/**
+ * kvtier_lookup - what is there, without leasing it
+ * @results: @nr entries, or NULL
+ * @cost_ns: out: estimated cost of making the prefix readable; may be NULL
+ * Returns the length of the contiguous prefix of hits.
+ */
+int kvtier_lookup(struct kvtier_ns *ns, const struct kvtier_opts *opts,
+		  const struct kvtier_key *keys, uint32_t nr,
+		  struct kvtier_lookup_result *results, uint64_t *cost_ns);
+
+/**
+ * kvtier_get - lease the longest contiguous prefix
+ * @opts:  flags KVTIER_GET_*
+ * @slots: @nr entries. The first ones, as many as are returned, are HIT and
+ *         leased; the rest hold nothing
+ * Returns the length of that prefix. When a view cannot be mapped (ENOMEM and
+ * what mmap(2) says), all leases taken are given back.
+ */
+int kvtier_get(struct kvtier_ns *ns, const struct kvtier_opts *opts,
+	       const struct kvtier_key *keys, uint32_t nr,
+	       struct kvtier_slot *slots);
+
+/**
+ * kvtier_reserve - claim keys for filling
+ * @opts:    flags KVTIER_RESERVE_*
+ * @keys:    without PARENTS a chain: each key's parent is the one before it
+ * @parents: parent of the first key, NULL for a root; with PARENTS one for each
+ *           key, all zero for a root
+ * @slots:   @nr entries: RESERVED ones are to be filled and given to commit or
+ *           abort; EXISTS ones carry a lease only with KVTIER_RESERVE_LEASE
+ * Returns the number of RESERVED. Mapping failures as for kvtier_get():
+ * everything reserved is aborted, everything leased released.
+ */
+int kvtier_reserve(struct kvtier_ns *ns, const struct kvtier_opts *opts,
+		   const struct kvtier_key *keys,
+		   const struct kvtier_key *parents, uint32_t nr,
+		   struct kvtier_slot *slots);
+
+/**
+ * kvtier_commit - publish filled blocks
+ * @flags:   KVTIER_COMMIT_*
+ * @handles: from RESERVED slots
+ * @results: @nr entries: DONE; HIT with KVTIER_COMMIT_LEASE, with a pointer to
+ *           read from (DONE if it could not be mapped: published, not leased);
+ *           NOPARENT, PINNED: still reserved; STALE: was taken back
+ * Returns the number committed.
+ */
+int kvtier_commit(struct kvtier_ns *ns, uint32_t flags,
+		  const uint64_t *handles, uint32_t nr,
+		  struct kvtier_slot *results);
+
+/**
+ * kvtier_abort, kvtier_release - give reservations, leases back
+ * @results: @nr entries DONE or STALE, or NULL
+ * Return the number given back.
+ */
+int kvtier_abort(struct kvtier_ns *ns, const uint64_t *handles, uint32_t nr,
+		 int32_t *results);
+int kvtier_release(struct kvtier_ns *ns, const uint64_t *handles, uint32_t nr,
+		   int32_t *results);
+
+/**
+ * kvtier_commit_slots - commit all entries of @slots that are RESERVED
+ *
+ * Others are left alone. Entries are updated in place as kvtier_commit() says; one
+ * that is published without a lease, or STALE, has handle 0 and ptr NULL; one that
+ * still stands (NOPARENT, PINNED) keeps both and can be tried again with
+ * kvtier_commit() or given back with kvtier_abort_slots(). @nr is not limited.
+ * Returns the number committed; on an error, entries before the failing batch are
+ * done and updated.
+ */
+int kvtier_commit_slots(struct kvtier_ns *ns, uint32_t flags,
+			struct kvtier_slot *slots, uint32_t nr);
+
+/**
+ * kvtier_abort_slots - give back every reservation in @slots
+ *
+ * These are the entries with a handle that are RESERVED, NOPARENT or PINNED.
+ * kvtier_release_slots does the same to leases: HIT and EXISTS. Both clear handle
+ * and ptr of what they gave back and leave other entries alone. @nr is not
+ * limited. Return the number given back.
+ */
+int kvtier_abort_slots(struct kvtier_ns *ns, struct kvtier_slot *slots,
+		       uint32_t nr);
+int kvtier_release_slots(struct kvtier_ns *ns, struct kvtier_slot *slots,
+			 uint32_t nr);
+
+/**
+ * kvtier_read - copy blocks out, for callers that cannot map
+ * @bufs:    one buffer for each key, at least a block long
+ * @results: @nr entries: HIT, MISS, ...
+ * Returns the length of the prefix read.
+ */
+int kvtier_read(struct kvtier_ns *ns, const struct kvtier_opts *opts,
+		const struct kvtier_key *keys, uint32_t nr,
+		const struct kvtier_buf *bufs, int32_t *results);
+
+/**
+ * kvtier_write - copy blocks in and commit them
+ * @parent:  parent of the first key, NULL for a root; each further key extends
+ *           the one before it
+ * @bufs:    exactly a block long each
+ * @results: @nr entries: DONE, EXISTS, ...
+ * Returns the number of blocks written.
+ */
+int kvtier_write(struct kvtier_ns *ns, const struct kvtier_opts *opts,
+		 const struct kvtier_key *keys, const struct kvtier_key *parent,
+		 uint32_t nr, const struct kvtier_buf *bufs, int32_t *results);
+
+/**
+ * kvtier_prefetch - bring a chain up ahead of need
+ * @opts: flags KVTIER_PREFETCH_*
+ * Returns the number of blocks now on their way.
+ */
+int kvtier_prefetch(struct kvtier_ns *ns, const struct kvtier_opts *opts,
+		    const struct kvtier_key *keys, uint32_t nr);
+
+/**
+ * kvtier_advise - tell how blocks will be used
+ * @advice:  enum kvtier_advice
+ * @value:   TTL: nanoseconds; else 0
+ * @results: @nr entries, or NULL
+ * Returns the number advised.
+ */
+int kvtier_advise(struct kvtier_ns *ns, const struct kvtier_opts *opts,
+		  uint32_t advice, uint64_t value,
+		  const struct kvtier_key *keys, uint32_t nr,
+		  int32_t *results);
+
+/**
+ * kvtier_drop - forget blocks, the last key first
+ * @results: @nr entries, or NULL
+ * Returns the number dropped. Leases on them stay good.
+ */
+int kvtier_drop(struct kvtier_ns *ns, const struct kvtier_opts *opts,
+		const struct kvtier_key *keys, uint32_t nr, int32_t *results);
+
+/**
+ * kvtier_iterate - the namespace's blocks, page by page
+ * @cursor:  in: 0 to start; out: 0 when there are no more
+ * @entries: room for @nr (1..KVTIER_BATCH_MAX)
+ * Returns the number of entries, which may be 0 before the end.
+ */
+int kvtier_iterate(struct kvtier_ns *ns, uint64_t *cursor,
+		   struct kvtier_entry *entries, uint32_t nr);
+
+/* Counters of the namespace; @st as in kvtier_pool_stat(). Returns 0. */
+int kvtier_ns_stat(struct kvtier_ns *ns, struct kvtier_stat *st);
+
+/* As kvtier_pool_query(), on this file. */
+int kvtier_ns_query(struct kvtier_ns *ns, struct kvtier_query *q);
+
+/**
+ * kvtier_completions - take completions of asynchronous calls
+ * @out:        room for @nr
+ * @timeout_ms: longest wait for the first; 0: do not wait, -1: for ever
+ * Returns their number, 0 after the timeout. Errors: EINTR: a signal came.
+ */
+int kvtier_completions(struct kvtier_ns *ns, struct kvtier_completion *out,
+		       uint32_t nr, int timeout_ms);
+
+/* --- Arena --------------------------------------------------------------- */
+
+/**
+ * kvtier_arena_open - claim memory of this handle that stays writable
+ * @group:    group whose slots it holds; one arena per handle and group
+ * @nr_slots: at least so many slots, 1..2^20
+ * @out:      belongs to @ns and is valid as long as it; there is no unref
+ *
+ * The whole arena is mapped, at one address, so that it can be registered once
+ * with a device (io_uring, GPU). Slots that kvtier_reserve() with
+ * KVTIER_RESERVE_ARENA gives have their pointers inside it.
+ * Errors: ENOSPC (past the namespace's min_bytes), EBUSY, ENOMEM. When mapping
+ * fails the kernel's arena stays with the file: close the handle.
+ */
+int kvtier_arena_open(struct kvtier_ns *ns, uint32_t group, uint32_t nr_slots,
+		      struct kvtier_arena_view **out);
+void *kvtier_arena_base(const struct kvtier_arena_view *arena);
+uint64_t kvtier_arena_bytes(const struct kvtier_arena_view *arena);
+uint64_t kvtier_arena_slot_bytes(const struct kvtier_arena_view *arena);
+uint32_t kvtier_arena_nr_slots(const struct kvtier_arena_view *arena);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* KVTIER_LIBKVTIER_H */

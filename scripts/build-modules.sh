@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Builds the modules of one flavour into out/<flavour>/: build-modules.sh
+# FLAVOUR [MAKE-ARG]...
+#
+#   stock   Debian's 6.12 kernel (the one the tests boot)
+#   debug   the instrumented kernel of the rig
+#   newest  the newest kernel Debian offers, compile only
+#   host    the running kernel, or KDIR=
+#
+# kbuild writes beside the sources, so each flavour has its own copy of them in
+# out/build-<flavour>.  rsync keeps time stamps: rebuilds are incremental.
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# kdir FLAVOUR : the kernel's build tree.
+kdir()
+{
+	case $1 in
+	stock) "$KVT_ROOT/selftests/vm/kernel.sh" headers ;;
+	debug) "$KVT_ROOT/selftests/vm/kernel.sh" debug-headers ;;
+	newest) "$KVT_ROOT/selftests/vm/kernel.sh" newest-headers ;;
+	host) echo "${KDIR:-/lib/modules/$(uname -r)/build}" ;;
+	*) die "unknown flavour '$1' (stock, debug, newest, host)" ;;
+	esac
+}
+
+copy_sources()
+{
+	local tree=$1 product protect=()
+	for product in 'kvt_config.h*' '*.o' '*.ko' '*.mod' '*.mod.c' '.*.cmd' '*.a' Module.symvers modules.order; do
+		protect+=(--filter="P $product" --exclude="$product")
+	done
+	mkdir -p "$tree/selftests"
+	rsync -a --delete "${protect[@]}" "$KVT_ROOT/Kbuild" "$KVT_ROOT/driver" \
+		"$KVT_ROOT/uapi" "$KVT_ROOT/VERSION" "$tree/"
+	if [ -e "$KVT_ROOT/selftests/modules" ]; then
+		rsync -a --delete "${protect[@]}" "$KVT_ROOT/selftests/modules" "$tree/selftests/"
+	fi
+}
+
+main()
+{
+	local flavour=${1:?flavour} kernel tree args ko
+	shift
+	kernel=$(kdir "$flavour")
+	[ -d "$kernel" ] || die "no kernel build tree at $kernel"
+	tree="$KVT_OUT/build-$flavour"
+	copy_sources "$tree"
+	args=(-C "$kernel" "-j$(nproc)" --no-print-directory "$@")
+	if [ -e "$kernel/kvt-make-args" ]; then
+		mapfile -t -O "${#args[@]}" args <"$kernel/kvt-make-args"
+	fi
+	make "${args[@]}" M="$tree" modules
+	if [ -e "$tree/selftests/modules/Kbuild" ]; then
+		make "${args[@]}" M="$tree/selftests/modules" \
+			KBUILD_EXTRA_SYMBOLS="$tree/Module.symvers" modules
+	fi
+	mkdir -p "$KVT_OUT/$flavour"
+	find "$KVT_OUT/$flavour" -name '*.ko' -delete
+	while IFS= read -r -d '' ko; do
+		cp -p "$ko" "$KVT_OUT/$flavour/"
+	done < <(find "$tree" -name '*.ko' -print0)
+}
+
+main "$@"

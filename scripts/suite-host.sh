@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What runs on the build machine itself: the core under sanitizers, and the
+# tests of library and tool.
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+status=0
+for part in selftests/host lib userspace; do
+	make --no-print-directory -C "$KVT_ROOT/$part" check || status=1
+done
+exit $status

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The in-VM tests on one kernel: suite-kselftest.sh stock|debug [TEST]...
+# Their names get the kernel's as a suffix of the first part, so that both runs
+# can be told apart.
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+kernel=${1:-stock}
+[ $# -eq 0 ] || shift
+timeout=400
+[ "$kernel" = stock ] || timeout=900
+[ "${KVT_LENGTH:-full}" != long ] || timeout=$((timeout * 8))
+{
+	"$KVT_ROOT/scripts/build-modules.sh" "$kernel"
+	make --no-print-directory -C "$KVT_ROOT" tools kselftest
+} >&2
+"$KVT_ROOT/selftests/vm/run.sh" --kernel "$kernel" --timeout "$timeout" \
+	--env KVT_LENGTH="${KVT_LENGTH:-full}" --env KVT_KERNEL="$kernel" \
+	-- bash /kvt/guest/kselftest.sh "$@" |
+	sed -u -E "s/^(ok|not ok|skip) kselftest\./\1 kselftest-$kernel./"

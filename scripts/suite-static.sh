@@ -1,0 +1,154 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Static checks of the whole tree: suite-static.sh [CHECK]...
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
+cd "$KVT_ROOT"
+
+WORK="$KVT_OUT/static"
+STATUS=0
+
+# verdict NAME COMMAND... : its output is shown only when it fails.
+verdict()
+{
+	local name=$1
+	shift
+	if "$@" >"$WORK/$name.log" 2>&1; then
+		grep '^# ' "$WORK/$name.log" || true
+		echo "ok static.$name"
+	else
+		head -n 200 "$WORK/$name.log" | sed 's/^/# /'
+		echo "not ok static.$name"
+		STATUS=1
+	fi
+}
+
+# The modules from scratch with extra warnings and under sparse; what sparse
+# finds in the kernel's own headers is not ours.
+check_build()
+{
+	local log="$WORK/build.txt"
+	rm -rf "$WORK/build-stock"
+	KVT_OUT="$WORK" scripts/build-modules.sh stock W=1 C=2 \
+		CF="-D__CHECK_ENDIAN__ -Wno-unknown-attribute" >"$log" 2>&1 ||
+		{ cat "$log"; return 1; }
+	if ! grep -q '^  CHECK .*/driver/' "$log"; then
+		echo "sparse did not run"
+		return 1
+	fi
+	! grep -E "$WORK/build-stock.*(warning|error):|^WARNING: modpost" -A 3 "$log"
+}
+
+# Left out, with reasons:
+#   FILE_PATH_CHANGES, COMMIT_MESSAGE  about patches, not files
+#   SPLIT_STRING                       messages are kept greppable, columns too
+#   CONSTANT_COMPARISON                reads badly in tables of bounds
+#   EMBEDDED_FUNCTION_NAME             test output names the function under test
+#   EXECUTE_PERMISSIONS                shell scripts are meant to be executable
+CHECKPATCH_IGNORE=FILE_PATH_CHANGES,COMMIT_MESSAGE,SPLIT_STRING,CONSTANT_COMPARISON,EMBEDDED_FUNCTION_NAME,EXECUTE_PERMISSIONS
+# User space has its own types, allocators and prints.
+CHECKPATCH_USER_IGNORE=PREFER_KERNEL_TYPES,STRCPY,STRLCPY,STRNCPY,NAKED_SSCANF,SSCANF_TO_KSTRTO,USLEEP_RANGE,VOLATILE,CONSIDER_KSTRTO,AVOID_EXTERNS,PREFER_PRINTF,NEW_TYPEDEFS,ENOSYS,MACRO_WITH_FLOW_CONTROL,BLOCK_COMMENT_STYLE
+
+run_checkpatch()
+{
+	local ignore=$1 source
+	shift
+	[ $# -gt 0 ] || return 0
+	source=$(selftests/vm/kernel.sh source)
+	perl "$source/scripts/checkpatch.pl" --no-tree --no-summary --terse --quiet \
+		--max-line-length=100 --ignore "$ignore" --file "$@"
+}
+
+check_patch()
+{
+	local kernel user
+	mapfile -t kernel < <(tree_files '^(driver|uapi|selftests/modules)/.*\.[ch]$')
+	mapfile -t user < <(tree_files '^(lib|userspace|selftests/(host|kselftest))/.*\.[ch]$')
+	run_checkpatch "$CHECKPATCH_IGNORE" "${kernel[@]}" &&
+		run_checkpatch "$CHECKPATCH_IGNORE,$CHECKPATCH_USER_IGNORE" "${user[@]}"
+}
+
+shell_files()
+{
+	tree_files . | while IFS= read -r file; do
+		if [[ $file == *.sh ]] || head -n 1 "$file" | grep -qE '^#!.*\b(ba)?sh\b'; then
+			echo "$file"
+		fi
+	done
+}
+
+# SC2317 takes functions that are passed by name for unreachable.
+check_shell()
+{
+	local files
+	mapfile -t files < <(shell_files)
+	echo "# ${#files[@]} scripts"
+	shellcheck -f gcc -x -P SCRIPTDIR -e SC2317 "${files[@]}"
+}
+
+check_cppcheck()
+{
+	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -j "$(nproc)" \
+		--enable=warning,performance,portability --suppress=missingIncludeSystem \
+		-I uapi -I lib/include lib userspace
+}
+
+check_spelling()
+{
+	local files
+	mapfile -t files < <(tree_files '\.(c|h|sh|py|md|rst|txt|1|3|5|8)$' Makefile Kbuild)
+	codespell --ignore-words scripts/codespell.ignore "${files[@]}"
+}
+
+check_sizes()
+{
+	local files
+	mapfile -t files < <(tree_files '\.(c|h|sh|py)$')
+	scripts/check_sizes.py "${files[@]}"
+}
+
+# The layering check itself finds what it is there for.
+check_includes_notices()
+{
+	local tree="$WORK/offender"
+	rm -rf "$tree"
+	mkdir -p "$tree/driver/core" "$tree/lib" "$tree/userspace"
+	echo '#include <linux/slab.h>' >"$tree/driver/core/kvt_x.c"
+	! scripts/check_includes.sh "$tree" || return 1
+	echo '#include "kvt_env.h"' >"$tree/driver/core/kvt_x.c"
+	touch "$tree/driver/core/kvt_env.h"
+	scripts/check_includes.sh "$tree" || return 1
+	echo '#include <linux/kvtier.h>' >"$tree/userspace/x.c"
+	! scripts/check_includes.sh "$tree"
+}
+
+check_licences()
+{
+	local missing=0 file
+	while IFS= read -r file; do
+		if ! head -n 3 "$file" | grep -q 'SPDX-License-Identifier: '; then
+			echo "$file: no SPDX line"
+			missing=1
+		fi
+	done < <(tree_files '\.(c|h|sh|py|map|mk|rules)$' '(^|/)(Makefile|Kbuild)$')
+	return "$missing"
+}
+
+main()
+{
+	local check checks=("$@")
+	mkdir -p "$WORK"
+	[ ${#checks[@]} -gt 0 ] ||
+		checks=(build patch shell cppcheck spelling sizes includes includes_notices licences)
+	for check in "${checks[@]}"; do
+		case $check in
+		includes) verdict includes scripts/check_includes.sh ;;
+		*) verdict "$check" "check_$check" ;;
+		esac
+	done
+	exit $STATUS
+}
+
+main "$@"

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Gateway of the pure core, user-space flavour.
+ *
+ * Force-included before every source, with the include guard of
+ * driver/core/kvt_env.h, so that the core compiles here unchanged. It gives the
+ * same names the same meaning, and makes two things checks that cost nothing in
+ * the kernel: a spin lock knows its holder, so lockdep_assert_held() is real in
+ * every build; and atomics are compiler builtins, so ThreadSanitizer sees them.
+ */
+#ifndef KVT_ENV_H
+#define KVT_ENV_H
+
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int8_t s8;
+typedef int16_t s16;
+typedef int32_t s32;
+typedef int64_t s64;
+
+#define U32_MAX			UINT32_MAX
+#define U64_MAX			UINT64_MAX
+
+#define __aligned(n)		__attribute__((aligned(n)))
+#define ____cacheline_aligned_in_smp __aligned(64)
+#define BUILD_BUG_ON(cond)	_Static_assert(!(cond), "BUILD_BUG_ON: " #cond)
+#define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
+#define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
+
+/* As in the kernel, both sides must be of one signedness. */
+#define kvt_env_signed(x)	((__typeof__(x))-1 < (__typeof__(x))1)
+#define kvt_env_cmp(x, y, op)						\
+({									\
+	_Static_assert(kvt_env_signed(x) == kvt_env_signed(y),		\
+		       "min/max of mixed signedness");			\
+	__typeof__(x) kvt_x_ = (x);					\
+	__typeof__(y) kvt_y_ = (y);					\
+	kvt_x_ op kvt_y_ ? kvt_x_ : kvt_y_;				\
+})
+#define min(x, y)		kvt_env_cmp(x, y, <)
+#define max(x, y)		kvt_env_cmp(x, y, >)
+
+#define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
+#define WRITE_ONCE(x, v)	__atomic_store_n(&(x), (v), __ATOMIC_RELAXED)
+#define smp_load_acquire(p)	__atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define smp_store_release(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+static inline int atomic_read(const atomic_t *v)
+{
+	return __atomic_load_n(&v->counter, __ATOMIC_RELAXED);
+}
+
+static inline int atomic_read_acquire(const atomic_t *v)
+{
+	return __atomic_load_n(&v->counter, __ATOMIC_ACQUIRE);
+}
+
+static inline void atomic_set(atomic_t *v, int i)
+{
+	__atomic_store_n(&v->counter, i, __ATOMIC_RELAXED);
+}
+
+static inline void atomic_set_release(atomic_t *v, int i)
+{
+	__atomic_store_n(&v->counter, i, __ATOMIC_RELEASE);
+}
+
+static inline int atomic_sub_return(int i, atomic_t *v)
+{
+	return __atomic_sub_fetch(&v->counter, i, __ATOMIC_SEQ_CST);
+}
+
+static inline bool atomic_try_cmpxchg(atomic_t *v, int *old, int new)
+{
+	return __atomic_compare_exchange_n(&v->counter, old, new, false,
+					   __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
+__attribute__((noreturn, cold))
+static inline void kvt_env_die(const char *file, int line, const char *what)
+{
+	fprintf(stderr, "%s:%d: %s\n", file, line, what);
+	abort();
+}
+
+/* @holder: address of the holding thread's marker, 0: not held. */
+typedef struct {
+	uintptr_t holder;
+} spinlock_t;
+
+/* Its address names the thread. One for all sources that include this. */
+__attribute__((weak)) __thread char kvt_env_marker;
+
+static inline uintptr_t kvt_env_self(void)
+{
+	return (uintptr_t)&kvt_env_marker;
+}
+
+static inline void spin_lock_init(spinlock_t *l)
+{
+	__atomic_store_n(&l->holder, 0, __ATOMIC_RELAXED);
+}
+
+static inline bool spin_is_mine(const spinlock_t *l)
+{
+	return __atomic_load_n(&l->holder, __ATOMIC_RELAXED) == kvt_env_self();
+}
+
+static inline void spin_lock(spinlock_t *l)
+{
+	uintptr_t nobody = 0;
+
+	if (spin_is_mine(l))
+		kvt_env_die(__FILE__, __LINE__, "lock taken twice");
+	while (!__atomic_compare_exchange_n(&l->holder, &nobody, kvt_env_self(), false,
+					    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+		nobody = 0;
+		sched_yield();
+	}
+}
+
+static inline void spin_unlock(spinlock_t *l)
+{
+	if (!spin_is_mine(l))
+		kvt_env_die(__FILE__, __LINE__, "unlock of a lock that is not held");
+	__atomic_store_n(&l->holder, 0, __ATOMIC_RELEASE);
+}
+
+#define lockdep_assert_held(l)						\
+do {									\
+	if (!spin_is_mine(l))						\
+		kvt_env_die(__FILE__, __LINE__, "not held: " #l);	\
+} while (0)
+
+#include "siphash.h"
+
+struct kvt_hash_seed {
+	struct kvt_siphash_key key;
+};
+
+static inline u64 kvt_env_hash(const void *data, size_t len,
+			       const struct kvt_hash_seed *seed)
+{
+	return kvt_siphash(data, len, &seed->key);
+}
+
+#endif /* KVT_ENV_H */

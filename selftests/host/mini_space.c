@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Space of the small store: regions, moves between tiers, the log's cleaner. See
+ * mini.h.
+ */
+#include "mini.h"
+
+#define ARENA_FILE	77u
+#define LEASES		(~0u << KVT_CTL_LEASE_SHIFT)
+
+static void mini_scrub(struct mini_tier *t, u32 r)
+{
+	memset(t->content + (size_t)r * KVT_PIECE_PAGES, 0,
+	       (size_t)t->regions[r].nr_pieces * KVT_PIECE_PAGES * sizeof(u64));
+}
+
+static bool mini_region_get(struct mini *m, u32 tier, u32 owner)
+{
+	struct mini_tier *t = &m->tier[tier];
+	u32 nr_slots = 0, pieces, r, *slots;
+	bool dirty;
+
+	pieces = kvt_mem_geometry(mini_slot_pages[owner], mini_pieces[tier] / 3, &nr_slots);
+	MINI_ASSERT(pieces);
+	slots = malloc(nr_slots * sizeof(u32));
+	MINI_ASSERT(slots);
+	r = kvt_mem_region_alloc(&t->mem, &t->owner[owner], 1 + owner / MINI_GROUPS,
+				 mini_ns_group(owner), mini_slot_pages[owner], pieces, slots,
+				 nr_slots, &dirty);
+	if (r == KVT_NO_REGION) {
+		free(slots);
+		return false;
+	}
+	if (dirty) {
+		mini_scrub(t, r);
+		kvt_mem_region_open(&t->mem, &t->owner[owner], r);
+	}
+	return true;
+}
+
+static u32 mini_arena_region(struct mini_tier *t, u32 tier, u32 owner)
+{
+	u32 r;
+
+	for (r = 0; r < mini_pieces[tier]; r++) {
+		if (t->regions[r].arena && t->regions[r].ns_group == mini_ns_group(owner))
+			return r;
+	}
+	return KVT_NO_REGION;
+}
+
+/* A slot for @id, in the owner's arena or anywhere else of its own. */
+u32 mini_slot_get(struct mini *m, u32 tier, u32 owner, bool arena, u32 id)
+{
+	struct mini_tier *t = &m->tier[tier];
+	u32 r = KVT_NO_REGION, page, i;
+
+	if (arena) {
+		r = mini_arena_region(t, tier, owner);
+		if (r == KVT_NO_REGION)
+			return KVT_NO_PAGE;
+	}
+	page = kvt_mem_slot_alloc(&t->mem, &t->owner[owner], r, id);
+	if (page == KVT_NO_PAGE && !arena && mini_region_get(m, tier, owner))
+		page = kvt_mem_slot_alloc(&t->mem, &t->owner[owner], KVT_NO_REGION, id);
+	if (page == KVT_NO_PAGE)
+		return page;
+	r = kvt_mem_region_of(&t->mem, page);
+	MINI_ASSERT(t->regions[r].ns_group == mini_ns_group(owner));
+	MINI_ASSERT(!!t->regions[r].arena == arena);
+	/* No byte of another namespace is ever handed out. */
+	for (i = 0; i < mini_slot_pages[owner]; i++) {
+		u64 was = t->content[page + i] & 0xff;
+
+		MINI_ASSERT(!was || was == 1 + owner / MINI_GROUPS);
+	}
+	return page;
+}
+
+void mini_slot_put(struct mini *m, u32 tier, u32 page)
+{
+	struct mini_tier *t = &m->tier[tier];
+	u32 r = kvt_mem_region_of(&t->mem, page), ns_group;
+
+	MINI_ASSERT(r != KVT_NO_REGION);
+	ns_group = t->regions[r].ns_group;
+	kvt_mem_slot_free(&t->mem, &t->owner[(ns_group >> 4) * MINI_GROUPS + (ns_group & 15)],
+			  page);
+}
+
+void mini_log_put(struct mini *m, u32 id)
+{
+	struct kvt_hot *h = kvt_hot(&m->table, id);
+
+	free(kvt_log_free(&m->log, h->log_unit, mini_slot_pages[mini_owner(h)]));
+}
+
+static u32 mini_log_get(struct mini *m, enum kvt_log_head head, u32 units, u32 id)
+{
+	u32 *ids, *back, unit;
+
+	if (kvt_log_needs_segment(&m->log, head, units)) {
+		ids = malloc(MINI_SEG_UNITS * sizeof(u32));
+		MINI_ASSERT(ids);
+		back = kvt_log_open(&m->log, head, ids, MINI_SEG_UNITS);
+		free(back);
+		if (back == ids)
+			return KVT_NO_UNIT;
+	}
+	unit = kvt_log_alloc(&m->log, head, units, id);
+	MINI_ASSERT(unit != KVT_NO_UNIT);
+	return unit;
+}
+
+static u64 *mini_bytes(struct mini *m, u32 tier, u32 addr)
+{
+	return tier == MINI_LOG ? &m->log_content[addr] : &m->tier[tier].content[addr];
+}
+
+/* Find room for a claimed block at @to and note the move. */
+static bool mini_move_begin(struct mini *m, u32 id, u32 to)
+{
+	struct kvt_hot *h = kvt_hot(&m->table, id);
+	u32 owner = mini_owner(h), from = mini_fastest(h), nr, addr;
+
+	for (nr = 0; nr < MINI_MOVES && m->moves[nr].on; nr++)
+		;
+	addr = nr == MINI_MOVES ? KVT_NO_PAGE :
+	       to == MINI_LOG ?
+	       mini_log_get(m, KVT_HEAD_DEMOTE, mini_slot_pages[owner], id) :
+	       mini_slot_get(m, to, owner, false, id);
+	if (addr == KVT_NO_PAGE) {
+		MINI_ASSERT(kvt_ctl_update(h, KVT_CTL_MOVING, KVT_CTL_MOVING,
+					   KVT_CTL_MOVING, 0));
+		return false;
+	}
+	m->moves[nr] = (struct mini_move){
+		.on = true, .id = id, .src_tier = from, .dst_tier = to, .dst_addr = addr,
+		.src_addr = from == MINI_LOG ? h->log_unit : h->mem_page,
+	};
+	return true;
+}
+
+/* Leave the memory tier without a move: the log has the bytes already. */
+static bool mini_shed(struct mini *m, u32 id)
+{
+	struct kvt_hot *h = kvt_hot(&m->table, id);
+	u32 from = h->mem_tier;
+
+	if (!kvt_ctl_update(h, KVT_CTL_STATE | KVT_CTL_MOVING | KVT_CTL_ARENA | LEASES,
+			    KVT_READY, KVT_CTL_MEM, 0))
+		return false;
+	mini_slot_put(m, from, h->mem_page);
+	m->policy.ops->remove(&m->policy, from, id);
+	m->policy.ops->insert(&m->policy, MINI_LOG, id);
+	return true;
+}
+
+/* Start the move of the least valuable block of @from to @to. */
+bool mini_demote_begin(struct mini *m, u32 from, u32 to)
+{
+	u32 budget = 4, id = m->policy.ops->next(&m->policy, from, false, &budget);
+	struct kvt_hot *h;
+
+	if (id == KVT_NIL)
+		return false;
+	h = kvt_hot(&m->table, id);
+	if ((kvt_ctl(h) & KVT_CTL_LOG) && (kvt_ctl(h) & KVT_CTL_MEM)) {
+		if (mini_shed(m, id))
+			return true;
+	} else if (kvt_move_try(h)) {
+		return mini_move_begin(m, id, to);
+	}
+	m->policy.ops->skip(&m->policy, from, id);
+	return false;
+}
+
+bool mini_promote_begin(struct mini *m, u32 id, u32 to)
+{
+	struct kvt_hot *h = kvt_hot(&m->table, id);
+
+	if (mini_fastest(h) <= to || !kvt_move_try(h))
+		return false;
+	return mini_move_begin(m, id, to);
+}
+
+static void mini_unplace(struct mini *m, const struct mini_move *mv)
+{
+	u32 units = mini_slot_pages[mini_owner(kvt_hot(&m->table, mv->id))];
+
+	if (mv->dst_tier == MINI_LOG)
+		free(kvt_log_free(&m->log, mv->dst_addr, units));
+	else
+		mini_slot_put(m, mv->dst_tier, mv->dst_addr);
+}
+
+/* Take the claimed block from where it was; false: somebody relies on it. */
+static bool mini_leave(struct mini *m, const struct mini_move *mv, bool keep_log)
+{
+	struct kvt_hot *h = kvt_hot(&m->table, mv->id);
+
+	if (mv->src_tier == MINI_LOG) {
+		if (kvt_ctl_state(kvt_ctl(h)) != KVT_READY)
+			return false;
+		if (!keep_log && kvt_ctl_update(h, 0, 0, KVT_CTL_LOG, 0))
+			mini_log_put(m, mv->id);
+		return true;
+	}
+	if (!kvt_ctl_update(h, KVT_CTL_STATE | KVT_CTL_MEM | LEASES,
+			    KVT_READY | KVT_CTL_MEM, KVT_CTL_MEM, 0))
+		return false;
+	mini_slot_put(m, mv->src_tier, mv->src_addr);
+	return true;
+}
+
+/* The bytes have arrived, or @failed. @keep_log: promoted, and stays in the log. */
+void mini_move_end(struct mini *m, u32 nr, bool failed, bool keep_log)
+{
+	struct mini_move *mv = &m->moves[nr];
+	struct kvt_hot *h = kvt_hot(&m->table, mv->id);
+
+	if (!mv->on)
+		return;
+	mv->on = false;
+	memcpy(mini_bytes(m, mv->dst_tier, mv->dst_addr),
+	       mini_bytes(m, mv->src_tier, mv->src_addr),
+	       mini_slot_pages[mini_owner(h)] * sizeof(u64));
+	if (mv->dst_tier == MINI_LOG)
+		free(kvt_log_write_done(&m->log, mv->dst_addr));
+	if (failed || !mini_leave(m, mv, keep_log)) {
+		mini_unplace(m, mv);
+		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
+		mini_reap(m, mv->id);
+		return;
+	}
+	m->policy.ops->remove(&m->policy, mv->src_tier, mv->id);
+	if (mv->dst_tier == MINI_LOG) {
+		h->log_tier = MINI_LOG;
+		h->log_unit = mv->dst_addr;
+		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, KVT_CTL_LOG);
+	} else {
+		h->mem_tier = (u8)mv->dst_tier;
+		h->mem_page = mv->dst_addr;
+		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, KVT_CTL_MEM);
+	}
+	m->policy.ops->insert(&m->policy, mv->dst_tier, mv->id);
+}
+
+/* Take the least valuable leaf of a tier out of the pool. */
+bool mini_evict(struct mini *m, u32 tier)
+{
+	u32 budget = 8, id = m->policy.ops->next(&m->policy, tier, true, &budget), ctl;
+
+	if (id == KVT_NIL)
+		return false;
+	ctl = kvt_ctl(kvt_hot(&m->table, id));
+	if (kvt_ctl_leases(ctl) ||
+	    (ctl & (KVT_CTL_MOVING | KVT_CTL_PINNED | KVT_CTL_ARENA))) {
+		m->policy.ops->skip(&m->policy, tier, id);
+		return false;
+	}
+	m->on_gone(m->ctx, id);
+	mini_kill(m, id);
+	return true;
+}
+
+static u32 mini_region_nth(struct mini *m, u32 tier, u32 nth)
+{
+	u32 r = m->tier[tier].piece_region[nth % mini_pieces[tier]];
+
+	return r;
+}
+
+static struct kvt_owner *mini_region_owner(struct mini *m, u32 tier, u32 r)
+{
+	u32 ns_group = m->tier[tier].regions[r].ns_group;
+
+	return &m->tier[tier].owner[(ns_group >> 4) * MINI_GROUPS + (ns_group & 15)];
+}
+
+bool mini_region_drain(struct mini *m, u32 tier, u32 nth)
+{
+	u32 r = mini_region_nth(m, tier, nth);
+
+	if (r == KVT_NO_REGION || m->tier[tier].regions[r].state != KVT_REGION_ACTIVE ||
+	    m->tier[tier].regions[r].arena)
+		return false;
+	kvt_mem_region_drain(&m->tier[tier].mem, mini_region_owner(m, tier, r), r);
+	return true;
+}
+
+bool mini_region_undrain(struct mini *m, u32 tier, u32 nth)
+{
+	u32 r = mini_region_nth(m, tier, nth);
+
+	if (r == KVT_NO_REGION || m->tier[tier].regions[r].state != KVT_REGION_DRAINING)
+		return false;
+	kvt_mem_region_undrain(&m->tier[tier].mem, mini_region_owner(m, tier, r), r);
+	return true;
+}
+
+/* An emptied region goes on: @busy: into quarantine, else back. */
+bool mini_region_finish(struct mini *m, u32 tier, u32 nth, bool busy, bool scrub)
+{
+	struct mini_tier *t = &m->tier[tier];
+	u32 r = mini_region_nth(m, tier, nth);
+	struct kvt_region *reg;
+
+	if (r == KVT_NO_REGION)
+		return false;
+	reg = &t->regions[r];
+	if (reg->state == KVT_REGION_ACTIVE || reg->nr_used)
+		return false;
+	if (busy) {
+		reg->state = KVT_REGION_QUARANTINED;
+		return true;
+	}
+	reg->state = KVT_REGION_CLEANING;
+	if (scrub)
+		mini_scrub(t, r);
+	free(kvt_mem_region_free(&t->mem, r, scrub));
+	return true;
+}
+
+/* Make a region without blocks an arena; or end one, whose blocks become free to move. */
+bool mini_arena_set(struct mini *m, u32 tier, u32 nth, bool on)
+{
+	struct mini_tier *t = &m->tier[tier];
+	u32 r = mini_region_nth(m, tier, nth), i, id;
+	struct kvt_region *reg;
+
+	if (r == KVT_NO_REGION)
+		return false;
+	reg = &t->regions[r];
+	if (reg->state != KVT_REGION_ACTIVE || !!reg->arena == on || (on && reg->nr_used))
+		return false;
+	kvt_mem_region_arena(&t->mem, mini_region_owner(m, tier, r), r, on ? ARENA_FILE : 0);
+	for (i = 0; i < reg->nr_slots; i++) {
+		id = reg->slot[i];
+		if (!(id & KVT_SLOT_FREE))
+			kvt_ctl_update(kvt_hot(&m->table, id), 0, 0, KVT_CTL_ARENA, 0);
+	}
+	return true;
+}
+
+/* Carry one live block of a segment forward, or just drop its copy there. */
+static void mini_carry(struct mini *m, u32 id)
+{
+	struct kvt_hot *h = kvt_hot(&m->table, id);
+	u32 units = mini_slot_pages[mini_owner(h)], unit;
+
+	if (kvt_ctl(h) & KVT_CTL_MEM) {
+		if (kvt_ctl_update(h, KVT_CTL_STATE | KVT_CTL_MOVING, KVT_READY, KVT_CTL_LOG, 0))
+			mini_log_put(m, id);
+		return;
+	}
+	if (!kvt_move_try(h))
+		return;
+	unit = mini_log_get(m, KVT_HEAD_CARRY, units, id);
+	if (unit != KVT_NO_UNIT) {
+		memcpy(&m->log_content[unit], &m->log_content[h->log_unit],
+		       units * sizeof(u64));
+		free(kvt_log_write_done(&m->log, unit));
+		mini_log_put(m, id);
+		h->log_unit = unit;
+		m->nr_carried++;
+	}
+	kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
+}
+
+/* Empty the cheapest segment as far as its blocks can move. */
+bool mini_log_clean(struct mini *m)
+{
+	u32 seg = kvt_log_victim(&m->log), i;
+	struct kvt_seg *s;
+
+	if (seg == KVT_NO_SEG)
+		return false;
+	s = &m->segs[seg];
+	for (i = 0; i < s->nr_ids; i++) {
+		struct kvt_hot *h = kvt_hot(&m->table, s->ids[i]);
+
+		if ((kvt_ctl(h) & KVT_CTL_LOG) &&
+		    kvt_log_seg_of(&m->log, h->log_unit) == seg)
+			mini_carry(m, s->ids[i]);
+	}
+	free(kvt_log_clean_end(&m->log, seg));
+	return true;
+}

@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Runs the programs that the Makefile here has built: run.sh check|long|fuzz|bench
+#
+#   unit    driver/tests, the tests that KUnit runs in a kernel; ASan and UBSan
+#   model   random operations on a small store against a reference; ASan, UBSan
+#   race    leases against moves with real threads; TSan
+#   fuzz    the model test driven by libFuzzer
+#   bench   cost of GET and RELEASE, metadata of a block
+#
+# One line for each test: "ok NAME", "not ok NAME", "skip NAME # reason".
+set -euo pipefail
+
+MODE=${1:?check, long, fuzz or bench}
+OUT=${OUT:-$(cd "$(dirname "$0")/../.." && pwd)/out}
+HOST=$OUT/host
+FAILED=0
+export ASAN_OPTIONS=abort_on_error=0:detect_leaks=1
+export UBSAN_OPTIONS=print_stacktrace=1
+export TSAN_OPTIONS=halt_on_error=1
+
+# suite NAME PROGRAM ARG... : its result lines with NAME in front. A program that
+# ends without saying why is a failure of its own.
+suite()
+{
+	local name=$1 status=0
+	shift
+	if [ ! -x "$1" ]; then
+		echo "skip $name/all # ${1##*/} is not built: no such compiler here"
+		return 0
+	fi
+	"$@" 2>&1 | sed -E "s,^(ok|not ok|skip) ,\\1 $name/," || status=$?
+	if [ "$status" -ne 0 ]; then
+		FAILED=1
+		echo "# ${1##*/} ended with status $status"
+		echo "not ok $name/ends_well"
+	fi
+}
+
+# fuzz SECONDS : finds nothing. The corpus stays in out/host for the next time.
+fuzz()
+{
+	local corpus=$HOST/corpus log=$HOST/fuzz.log
+	if [ ! -x "$HOST/fuzz" ]; then
+		echo "skip host/fuzz # needs clang and its runtime (libFuzzer)"
+		return 0
+	fi
+	mkdir -p "$corpus"
+	if "$HOST/fuzz" -max_total_time="$1" -max_len=8192 -len_control=0 \
+		-artifact_prefix="$HOST/" "$corpus" >"$log" 2>&1; then
+		echo "# $(tail -n 1 "$log")"
+		echo "ok host/fuzz"
+	else
+		FAILED=1
+		tail -n 60 "$log" | sed 's/^/# /'
+		echo "not ok host/fuzz"
+	fi
+}
+
+instructions()
+{
+	local out=$HOST/callgrind.$1 ops all
+	ops=$(valgrind --tool=callgrind --instr-atstart=no --callgrind-out-file="$out" \
+		"$HOST/bench_core" --count "$1" 2>/dev/null)
+	all=$(sed -n 's/^totals: \([0-9]*\).*/\1/p' "$out")
+	[ "${all:-0}" -gt 0 ] || return 1
+	echo "$((all * 10 / ops))"
+}
+
+# Instructions a block may grow by half from a thousand blocks to a million.
+bench_instructions()
+{
+	local few many json=$1
+	if ! command -v valgrind >/dev/null; then
+		echo "skip host/bench/instructions # needs valgrind"
+		return 0
+	fi
+	few=$(instructions 1000)
+	many=$(instructions 1000000)
+	python3 - "$json" "$few" "$many" <<-'END'
+	import json, sys
+	path, few, many = sys.argv[1], int(sys.argv[2]) / 10, int(sys.argv[3]) / 10
+	with open(path) as f:
+	    d = json.load(f)
+	d["get_release_instructions"] = [few, many]
+	d["ratio_instructions"] = round(many / few, 3)
+	with open(path, "w") as f:
+	    json.dump(d, f, indent=2)
+	END
+	echo "# GET+RELEASE in the core: $((few / 10)) instructions at 1000 blocks, $((many / 10)) at 1000000"
+	if [ "$((many * 2))" -le "$((few * 3))" ]; then
+		echo "ok host/bench/instructions"
+	else
+		FAILED=1
+		echo "not ok host/bench/instructions"
+	fi
+}
+
+bench()
+{
+	mkdir -p "$OUT/bench"
+	suite host "$HOST/bench_core" "$OUT/bench/host.json"
+	bench_instructions "$OUT/bench/host.json"
+	sed 's/^/# /' "$OUT/bench/host.json"
+}
+
+tests()
+{
+	local cc steps=$1 rounds=$2
+	for cc in gcc clang; do
+		suite "host-$cc" "$HOST/unit.$cc"
+		suite "host-$cc" "$HOST/model.$cc" "$steps"
+		suite "host-$cc" "$HOST/race.$cc" "$rounds"
+	done
+}
+
+case $MODE in
+check)
+	tests 2000000 100000
+	fuzz 15
+	bench
+	;;
+long)
+	tests 100000000 3000000
+	fuzz 600
+	bench
+	;;
+fuzz) fuzz "${FUZZ_SECONDS:-300}" ;;
+bench) bench ;;
+*) sed -n '4,12s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+esac
+exit "$FAILED"

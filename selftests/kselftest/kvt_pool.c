@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pools, tiers and open files, as an operator and as a client would make them.
+ *
+ * Which devices may be used is told by the environment (see env.sh), never
+ * guessed: the tests overwrite them.
+ */
+#include "kvt_test.h"
+#include <grp.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#define SYSFS_CLASS	"/sys/class/kvtier"
+#define DAX_BUS		"/sys/bus/dax"
+
+static const char *env_or_null(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : NULL;
+}
+
+const char *kvt_env_dax(void)
+{
+	return env_or_null("KVT_DAX");
+}
+
+const char *kvt_env_bdev(void)
+{
+	return env_or_null("KVT_BDEV");
+}
+
+const char *kvt_env_scratch(void)
+{
+	return env_or_null("KVT_SCRATCH");
+}
+
+bool kvt_env_long(void)
+{
+	return env_or_null("KVT_LONG") != NULL;
+}
+
+static int write_file(const char *path, const char *value)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, value, strlen(value)) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+int kvt_pool_destroy(int ctl, __u32 id)
+{
+	struct kvtier_pool_destroy a = { .size = sizeof(a), .pool_id = id };
+
+	return kvt_ioctl(ctl, KVTIER_OP_POOL_DESTROY, &a);
+}
+
+/* A test that was killed leaves its pool behind; the next one clears it away. */
+static void destroy_leftovers(int ctl)
+{
+	__u32 ids[64], i;
+	struct kvtier_ctl_query q = {
+		.size = sizeof(q),
+		.pools = KVT_U64(ids),
+		.nr_pools = KVT_ARRAY(ids),
+	};
+
+	if (kvt_ioctl(ctl, KVTIER_OP_CTL_QUERY, &q))
+		return;
+	for (i = 0; i < q.nr_pools && i < KVT_ARRAY(ids); i++)
+		if (!KVT_UNTIL(3000, kvt_pool_destroy(ctl, ids[i]) != -EBUSY))
+			fprintf(stderr, "# pool %u of an earlier test cannot be destroyed\n",
+				ids[i]);
+}
+
+/* Access to data devices must not be a matter of what udev has done so far. */
+static int make_open_node(struct kvt_pool *p)
+{
+	struct stat st;
+
+	if (stat(p->node, &st))
+		return -errno;
+	snprintf(p->open_node, sizeof(p->open_node), "/tmp/kvtier%u-%d", p->id, getpid());
+	unlink(p->open_node);
+	if (mknod(p->open_node, S_IFCHR | 0666, st.st_rdev) || chmod(p->open_node, 0666))
+		return -errno;
+	return 0;
+}
+
+int kvt_setup(struct kvt_pool *p)
+{
+	struct kvtier_pool_create a = { .size = sizeof(a), .pool_id = KVTIER_POOL_ANY_ID };
+	int err;
+
+	memset(p, 0, sizeof(*p));
+	if (access("/dev/kvtier", F_OK))
+		kvt_sh("modprobe kvtier");
+	p->ctl = open("/dev/kvtier", O_RDWR | O_CLOEXEC);
+	if (p->ctl < 0) {
+		err = -errno;
+		fprintf(stderr, "# /dev/kvtier: %s\n", strerror(-err));
+		return err;
+	}
+	destroy_leftovers(p->ctl);
+	kvt_klog_start();
+	err = kvt_ioctl(p->ctl, KVTIER_OP_POOL_CREATE, &a);
+	if (err)
+		return err;
+	p->id = a.pool_id;
+	snprintf(p->node, sizeof(p->node), "/dev/kvtier%u", p->id);
+	return make_open_node(p);
+}
+
+int kvt_teardown(struct kvt_pool *p)
+{
+	int err;
+
+	kvt_kill_all();
+	if (p->open_node[0])
+		unlink(p->open_node);
+	err = kvt_pool_destroy(p->ctl, p->id);
+	if (err)
+		fprintf(stderr, "# destroying pool %u: %s\n", p->id, strerror(-err));
+	close(p->ctl);
+	if (kvt_klog_complaints() && !err)
+		err = -EPROTO;
+	return err;
+}
+
+int kvt_tier_args(const struct kvt_pool *p, struct kvtier_tier_attach *a, __u32 type, __u32 rank)
+{
+	static const char *const names[] = { "none", "dram", "node", "dax", "bdev" };
+
+	memset(a, 0, sizeof(*a));
+	a->size = sizeof(*a);
+	a->pool_id = p->id;
+	a->type = type;
+	a->rank = rank;
+	a->node = -1;
+	snprintf(a->name, sizeof(a->name), "%s%u", names[type], rank);
+	return 0;
+}
+
+static int attach(const struct kvt_pool *p, struct kvtier_tier_attach *a)
+{
+	int err = kvt_ioctl(p->ctl, KVTIER_OP_TIER_ATTACH, a);
+
+	if (err)
+		fprintf(stderr, "# attaching %s %s: %s\n", a->name, a->path, strerror(-err));
+	return err ? err : (int)a->tier_id;
+}
+
+int kvt_tier_dram(const struct kvt_pool *p, __u32 rank, __u64 bytes)
+{
+	struct kvtier_tier_attach a;
+
+	kvt_tier_args(p, &a, KVTIER_TIER_DRAM, rank);
+	a.capacity_bytes = bytes;
+	return attach(p, &a);
+}
+
+int kvt_tier_dax(const struct kvt_pool *p, __u32 rank, __u64 bytes)
+{
+	struct kvtier_tier_attach a;
+	int err = kvt_dax_bind(kvt_env_dax(), "kvtier");
+
+	if (err)
+		return err;
+	kvt_tier_args(p, &a, KVTIER_TIER_DAX, rank);
+	a.capacity_bytes = bytes;
+	snprintf(a.path, sizeof(a.path), "%s", kvt_env_dax());
+	return attach(p, &a);
+}
+
+int kvt_tier_bdev(const struct kvt_pool *p, __u32 rank, __u64 bytes)
+{
+	struct kvtier_tier_attach a;
+
+	kvt_tier_args(p, &a, KVTIER_TIER_BDEV, rank);
+	a.capacity_bytes = bytes;
+	snprintf(a.path, sizeof(a.path), "%s", kvt_env_bdev());
+	return attach(p, &a);
+}
+
+int kvt_tier_detach(const struct kvt_pool *p, __u32 tier, __u32 flags, __u64 timeout_ns)
+{
+	struct kvtier_tier_op a = {
+		.size = sizeof(a),
+		.flags = flags,
+		.pool_id = p->id,
+		.tier_id = tier,
+		.timeout_ns = timeout_ns,
+	};
+
+	return kvt_ioctl(p->ctl, KVTIER_OP_TIER_DETACH, &a);
+}
+
+static bool dax_driven_by(const char *name, const char *driver)
+{
+	char path[128], link[256];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), DAX_BUS "/devices/%s/driver", name);
+	n = readlink(path, link, sizeof(link) - 1);
+	if (n < 0)
+		return !driver;
+	link[n] = 0;
+	return driver && !strcmp(strrchr(link, '/') + 1, driver);
+}
+
+int kvt_dax_bind(const char *name, const char *driver)
+{
+	char path[128];
+
+	if (!name)
+		return -ENODEV;
+	if (dax_driven_by(name, driver))
+		return 0;
+	if (!dax_driven_by(name, NULL)) {
+		snprintf(path, sizeof(path), DAX_BUS "/devices/%s/driver/unbind", name);
+		write_file(path, name);
+	}
+	/* Success of the write says nothing about the probe; look at the link. */
+	snprintf(path, sizeof(path), DAX_BUS "/drivers/%s/new_id", driver);
+	write_file(path, name);
+	if (dax_driven_by(name, driver))
+		return 0;
+	snprintf(path, sizeof(path), DAX_BUS "/drivers/%s/bind", driver);
+	write_file(path, name);
+	if (dax_driven_by(name, driver))
+		return 0;
+	fprintf(stderr, "# %s cannot be bound to driver %s\n", name, driver);
+	return -ENODEV;
+}
+
+int kvt_become(uid_t uid)
+{
+	if (!uid) {
+		if (setresuid(0, 0, 0) || setresgid(0, 0, 0))
+			return -errno;
+		return 0;
+	}
+	if (setgroups(0, NULL) || setresgid(uid, uid, 0) || setresuid(uid, uid, 0))
+		return -errno;
+	return 0;
+}
+
+int kvt_open(const struct kvt_pool *p)
+{
+	int fd = open(p->node, O_RDWR | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int kvt_open_as(const struct kvt_pool *p, uid_t uid)
+{
+	int fd, err = kvt_become(uid);
+
+	if (err)
+		return err;
+	fd = open(p->open_node, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		fd = -errno;
+	err = kvt_become(0);
+	return err ? err : fd;
+}
+
+int kvt_client_bind(struct kvt_client *c, int fd, struct kvtier_ns_open *a)
+{
+	const struct kvtier_group *groups = (void *)(uintptr_t)a->groups;
+	struct kvtier_query q;
+	__u32 i;
+	int err;
+
+	memset(c, 0, sizeof(*c));
+	c->fd = fd;
+	err = kvt_ioctl(fd, KVTIER_OP_NS_OPEN, a);
+	if (err)
+		return err;
+	c->ns_id = a->ns_id;
+	for (i = 0; i < a->nr_groups; i++)
+		c->block_bytes[i] = groups[i].block_bytes;
+	err = kvt_query(fd, &q, NULL);
+	if (err < 0 || !q.window_bytes)
+		return err < 0 ? err : 0;
+	err = kvt_map(fd, PROT_READ, 0, q.window_bytes, &c->rd);
+	if (!err && !(a->flags & KVTIER_NS_RDONLY))
+		err = kvt_map(fd, PROT_READ | PROT_WRITE, a->fill_offset, q.window_bytes, &c->wr);
+	return err;
+}
+
+int kvt_client_open(const struct kvt_pool *p, struct kvt_client *c, const char *identity,
+		    __u64 block_bytes)
+{
+	struct kvtier_group group = { .block_bytes = block_bytes };
+	struct kvtier_ns_open a;
+	int fd = kvt_open(p), err;
+
+	if (fd < 0)
+		return fd;
+	kvt_ns_args(&a, identity, &group, 1);
+	err = kvt_client_bind(c, fd, &a);
+	if (err)
+		kvt_client_close(c);
+	return err;
+}
+
+void kvt_client_close(struct kvt_client *c)
+{
+	kvt_unmap(&c->rd);
+	kvt_unmap(&c->wr);
+	if (c->fd > 0)
+		close(c->fd);
+	c->fd = -1;
+}
+
+int kvt_sysfs_write(const struct kvt_pool *p, const char *name, const char *value)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), SYSFS_CLASS "/kvtier%u/%s", p->id, name);
+	return write_file(path, value);
+}
+
+int kvt_sysfs_read(const struct kvt_pool *p, const char *name, char *buf, size_t len)
+{
+	char path[256];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), SYSFS_CLASS "/kvtier%u/%s", p->id, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, buf, len - 1);
+	if (n < 0)
+		n = -errno;
+	else
+		buf[n] = 0;
+	close(fd);
+	return (int)n;
+}

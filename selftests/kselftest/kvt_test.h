@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the kvtier test programs share.
+ *
+ * The programs speak to the kernel by ioctl alone, so that the interface itself
+ * is tested and not a library. Helpers return 0 or a count >= 0, and -errno on
+ * failure; they never end the test, that is the caller's business.
+ *
+ * Every test makes a pool of its own and destroys it, so none depends on
+ * another. Blocks have contents derived from their keys: any reader can tell
+ * right bytes from wrong ones, and whose they are.
+ */
+#ifndef KVT_TEST_H
+#define KVT_TEST_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/types.h>
+#include <unistd.h>
+#include <linux/kvtier.h>
+
+#define KVT_KIB		1024ull
+#define KVT_MIB		(1024ull * 1024)
+#define KVT_PIECE	(2 * KVT_MIB)
+#define KVT_MSEC	1000000ull
+#define KVT_SEC		1000000000ull
+#define KVT_FOREVER	(~0ull)
+#define KVT_ARRAY(a)	(sizeof(a) / sizeof((a)[0]))
+#define KVT_U64(p)	((__u64)(uintptr_t)(p))
+
+struct kvt_key {
+	__u8 b[KVTIER_KEY_BYTES];
+};
+
+/**
+ * struct kvt_pool - a pool made by a test
+ * @ctl:   open control device
+ * @id:    N of /dev/kvtierN
+ * @node:  path of its data device
+ * @open_node: the same device through a node anybody may open
+ */
+struct kvt_pool {
+	int ctl;
+	__u32 id;
+	char node[32];
+	char open_node[64];
+};
+
+/* A mapped view; @start is the mmap offset of @base. */
+struct kvt_view {
+	char *base;
+	__u64 start;
+	__u64 bytes;
+};
+
+/**
+ * struct kvt_client - an open file bound to a namespace, with both views mapped
+ * @block_bytes: of each group
+ */
+struct kvt_client {
+	int fd;
+	__u64 ns_id;
+	struct kvt_view rd;
+	struct kvt_view wr;
+	__u64 block_bytes[KVTIER_GROUPS_MAX];
+};
+
+/* --- kvt_cmd.c: the commands ------------------------------------------------ */
+
+/* 0 or -errno */
+int kvt_ioctl(int fd, unsigned int op, void *arg);
+
+/* Arguments of NS_OPEN with their usual values; to be changed before use. */
+void kvt_ns_args(struct kvtier_ns_open *a, const char *identity, struct kvtier_group *groups,
+		 __u32 nr_groups);
+int kvt_lookup(int fd, __u32 group, const struct kvt_key *keys, __u32 nr,
+	       struct kvtier_lookup_result *res);
+int kvt_get(int fd, __u32 flags, __u32 group, const struct kvt_key *keys, __u32 nr,
+	    struct kvtier_block_result *res, __u64 timeout_ns);
+int kvt_reserve(int fd, __u32 flags, __u32 group, const struct kvt_key *keys,
+		const struct kvt_key *parent, __u32 nr, struct kvtier_block_result *res,
+		__u64 timeout_ns);
+int kvt_commit(int fd, __u32 flags, const __u64 *handles, __u32 nr,
+	       struct kvtier_block_result *res);
+int kvt_abort(int fd, const __u64 *handles, __u32 nr, __s32 *res);
+int kvt_release(int fd, const __u64 *handles, __u32 nr, __s32 *res);
+/* One block, by copy. KVTIER_ST_* or -errno - 1000, so that the two differ. */
+#define KVT_ERR(e)	(-(e) - 1000)
+int kvt_read1(int fd, __u32 group, const struct kvt_key *key, void *buf, __u64 bytes,
+	      __u64 timeout_ns);
+int kvt_write1(int fd, __u32 group, const struct kvt_key *key, const struct kvt_key *parent,
+	       const void *buf, __u64 bytes, __u64 timeout_ns);
+int kvt_prefetch(int fd, __u32 flags, __u32 group, const struct kvt_key *keys, __u32 nr,
+		 __u64 user_data, int eventfd);
+int kvt_advise(int fd, __u32 group, const struct kvt_key *keys, __u32 nr, __u32 advice,
+	       __u64 value, __s32 *res);
+int kvt_drop(int fd, __u32 group, const struct kvt_key *keys, __u32 nr, __s32 *res);
+/* All entries, collected in pages of @page; *@out is to be freed. Count or -errno. */
+int kvt_iterate_all(int fd, __u32 page, struct kvtier_entry **out);
+int kvt_stat(int fd, __u32 flags, struct kvtier_stat *st);
+int kvt_tier_stats(int fd, struct kvtier_stat *st, struct kvtier_tier_stat *tiers);
+int kvt_query(int fd, struct kvtier_query *q, struct kvtier_tier_info *tiers);
+
+/* --- kvt_pool.c: pools, tiers, files ---------------------------------------- */
+
+/* What the environment offers, NULL if it does not: a device-dax instance, a block
+ * device for a tier, another one to be scribbled over.
+ */
+const char *kvt_env_dax(void);
+const char *kvt_env_bdev(void);
+const char *kvt_env_scratch(void);
+bool kvt_env_long(void);
+
+int kvt_setup(struct kvt_pool *p);
+/* Fails, saying why, when the pool is still in use or the kernel complained. */
+int kvt_teardown(struct kvt_pool *p);
+int kvt_pool_destroy(int ctl, __u32 id);
+
+/* Tier ids or -errno; names follow from type and rank. */
+int kvt_tier_dram(const struct kvt_pool *p, __u32 rank, __u64 bytes);
+int kvt_tier_dax(const struct kvt_pool *p, __u32 rank, __u64 bytes);
+int kvt_tier_bdev(const struct kvt_pool *p, __u32 rank, __u64 bytes);
+int kvt_tier_args(const struct kvt_pool *p, struct kvtier_tier_attach *a, __u32 type, __u32 rank);
+int kvt_tier_detach(const struct kvt_pool *p, __u32 tier, __u32 flags, __u64 timeout_ns);
+/* Have device-dax instance @name driven by @driver ("kvtier", "device_dax"). */
+int kvt_dax_bind(const char *name, const char *driver);
+
+int kvt_open(const struct kvt_pool *p);
+/* As user @uid, who has nothing but his name. */
+int kvt_open_as(const struct kvt_pool *p, uid_t uid);
+/* Run @cmd as another user: become him for opens and checks, and come back. */
+int kvt_become(uid_t uid);
+
+int kvt_client_open(const struct kvt_pool *p, struct kvt_client *c, const char *identity,
+		    __u64 block_bytes);
+int kvt_client_bind(struct kvt_client *c, int fd, struct kvtier_ns_open *a);
+void kvt_client_close(struct kvt_client *c);
+
+/* /sys/class/kvtier/kvtierN/NAME */
+int kvt_sysfs_write(const struct kvt_pool *p, const char *name, const char *value);
+int kvt_sysfs_read(const struct kvt_pool *p, const char *name, char *buf, size_t len);
+
+/* --- kvt_block.c: keys, contents, whole operations --------------------------- */
+
+/* Key @i of the set @set; never all zero. */
+struct kvt_key kvt_key(__u32 set, __u64 i);
+void kvt_keys(struct kvt_key *keys, __u32 set, __u64 first, __u32 nr);
+void kvt_fill(void *dst, const struct kvt_key *key, size_t bytes);
+/* Are these the bytes of that key? */
+bool kvt_bytes_ok(const void *src, const struct kvt_key *key, size_t bytes);
+
+void *kvt_rd(const struct kvt_client *c, __u64 offset);
+void *kvt_wr(const struct kvt_client *c, __u64 offset);
+
+/*
+ * Store a chain: reserve, fill what is ours, commit. Blocks that are there count.
+ * @parent: of the first key, NULL: a root. @flags: KVTIER_RESERVE_WAIT or 0.
+ * How many of @nr are there now, or -errno. Stops at the first that is not.
+ */
+int kvt_put(const struct kvt_client *c, __u32 flags, __u32 group, const struct kvt_key *keys,
+	    const struct kvt_key *parent, __u32 nr);
+/*
+ * Lease a prefix, compare every byte through the read view, release. Length of the
+ * prefix, -EBADMSG if any byte is wrong, or -errno.
+ */
+int kvt_check(const struct kvt_client *c, __u32 group, const struct kvt_key *keys, __u32 nr,
+	      __u64 timeout_ns);
+
+/* --- kvt_view.c: mappings and what happens when they are touched -------------- */
+
+int kvt_map(int fd, int prot, __u64 offset, __u64 bytes, struct kvt_view *v);
+void kvt_unmap(struct kvt_view *v);
+/* 0, or the signal that touching it raised. */
+int kvt_touch_read(const void *p);
+int kvt_touch_write(void *p, char value);
+/* As kvt_bytes_ok(), stopping short at a signal: 1 right, 0 wrong, -signal. */
+int kvt_bytes_probe(const void *src, const struct kvt_key *key, size_t bytes);
+/* Bytes of [p, p + bytes) mapped by 2 MiB entries, or -errno. */
+long long kvt_huge_bytes(const void *p, size_t bytes);
+
+/* --- kvt_proc.c: other processes ---------------------------------------------- */
+
+/* A child and a line to it. In the child itself, pid is 0. */
+struct kvt_child {
+	pid_t pid;
+	int line;
+};
+typedef int (*kvt_child_fn)(struct kvt_child *me, void *arg);
+
+int kvt_spawn(struct kvt_child *c, kvt_child_fn fn, void *arg);
+/* One number over the line. kvt_hear(): -ETIMEDOUT, -EPIPE when the other is gone. */
+int kvt_say(const struct kvt_child *c, int word);
+int kvt_hear(const struct kvt_child *c, int timeout_ms);
+/* Exit status (>= 0), minus the signal that ended it, or -ETIMEDOUT. */
+int kvt_join(struct kvt_child *c, int timeout_ms);
+void kvt_kill(struct kvt_child *c, int sig);
+void kvt_kill_all(void);
+/* 'R', 'S', 'T' ... as /proc shows it; 0: gone */
+char kvt_proc_state(pid_t pid);
+
+__u64 kvt_now_ns(void);
+void kvt_sleep_ms(unsigned int ms);
+/* Run a shell command; its exit status. */
+int kvt_sh(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Exit status, and the first line of its output. */
+int kvt_sh_line(char *line, size_t len, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Evaluate @cond every few milliseconds until it holds or time is up. */
+#define KVT_UNTIL(timeout_ms, cond)						\
+	({									\
+		__u64 __end = kvt_now_ns() + (timeout_ms) * KVT_MSEC;		\
+		bool __held;							\
+										\
+		while (!(__held = (cond)) && kvt_now_ns() < __end)		\
+			kvt_sleep_ms(5);					\
+		__held;								\
+	})
+
+/* In a child: report and give up. */
+#define KVT_CHILD_CHECK(cond)							\
+	do {									\
+		if (!(cond)) {							\
+			fprintf(stderr, "# %s:%d: in a child: %s\n", __FILE__,	\
+				__LINE__, #cond);				\
+			return 1;						\
+		}								\
+	} while (0)
+
+/* --- kvt_klog.c: the kernel's log --------------------------------------------- */
+
+void kvt_klog_start(void);
+/* Number of complaints since then, printed. */
+int kvt_klog_complaints(void);
+
+/*
+ * The harness, made to fit a slow emulated machine. Its headers come from the kernel's
+ * source, so they are treated as system headers.
+ */
+#ifdef KVT_HARNESS
+#include <kselftest_harness.h>
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT 120
+#endif
+
+#endif /* KVT_TEST_H */

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory that is full, with nothing below it: what goes, what stays, and what the
+ * caller is told.
+ */
+#include "kvt_test.h"
+
+#define BLOCK_BYTES	(32 * KVT_KIB)
+#define TIER_BYTES	(8 * KVT_MIB)
+#define SLOTS		((int)(TIER_BYTES / BLOCK_BYTES))
+#define CHAIN		8
+#define SET		15
+
+FIXTURE(pressure)
+{
+	struct kvt_pool pool;
+	struct kvt_client c;
+};
+
+FIXTURE_SETUP(pressure)
+{
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, TIER_BYTES));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "pressure", BLOCK_BYTES));
+}
+
+FIXTURE_TEARDOWN(pressure)
+{
+	kvt_client_close(&self->c);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+}
+
+static int put_chain(const struct kvt_client *c, __u64 chain)
+{
+	struct kvt_key keys[CHAIN];
+
+	kvt_keys(keys, SET, chain * CHAIN, CHAIN);
+	return kvt_put(c, KVTIER_RESERVE_WAIT, 0, keys, NULL, CHAIN);
+}
+
+static int check_chain(const struct kvt_client *c, __u64 chain)
+{
+	struct kvt_key keys[CHAIN];
+
+	kvt_keys(keys, SET, chain * CHAIN, CHAIN);
+	return kvt_check(c, 0, keys, CHAIN, KVT_SEC);
+}
+
+/* Every block's parent is there: nothing is left hanging. */
+static int count_orphans(const struct kvt_client *c, int *nr_blocks)
+{
+	static const struct kvt_key zero;
+	struct kvtier_lookup_result look;
+	struct kvtier_entry *all;
+	int nr = kvt_iterate_all(c->fd, 100, &all), i, orphans = 0;
+
+	if (nr < 0)
+		return nr;
+	for (i = 0; i < nr; i++) {
+		if (!memcmp(all[i].parent, &zero, sizeof(zero)))
+			continue;
+		orphans += kvt_lookup(c->fd, 0, (struct kvt_key *)all[i].parent, 1, &look) != 1;
+	}
+	free(all);
+	*nr_blocks = nr;
+	return orphans;
+}
+
+TEST_F(pressure, old_chains_leave_from_their_ends)
+{
+	int chains = (kvt_env_long() ? 40 : 5) * SLOTS / CHAIN, i, ret, there = 0, nr = 0;
+	struct kvtier_stat st;
+
+	for (i = 0; i < chains; i++) {
+		ASSERT_EQ(CHAIN, put_chain(&self->c, i)) TH_LOG("chain %d", i);
+		if (i % 16 == 15)
+			EXPECT_EQ(0, count_orphans(&self->c, &nr));
+	}
+	for (i = 0; i < chains; i++) {
+		ret = check_chain(&self->c, i);
+		ASSERT_LE(0, ret) TH_LOG("chain %d: %d", i, ret);
+		there += ret;
+	}
+	ASSERT_EQ(0, kvt_stat(self->c.fd, 0, &st));
+	EXPECT_LT(0, st.evictions);
+	EXPECT_LT(SLOTS / 2, there);
+	EXPECT_GE(SLOTS, there);
+	EXPECT_GE(TIER_BYTES, st.used_bytes);
+	EXPECT_EQ(0, count_orphans(&self->c, &nr));
+	EXPECT_EQ(st.nr_blocks, nr);
+	/* The youngest is there in full. */
+	EXPECT_EQ(CHAIN, check_chain(&self->c, chains - 1));
+}
+
+/* What was used lately outlives what was not. */
+TEST_F(pressure, recently_used_stays)
+{
+	int chains = 3 * SLOTS / CHAIN, i;
+
+	for (i = 0; i < chains; i++) {
+		ASSERT_EQ(CHAIN, put_chain(&self->c, i));
+		ASSERT_EQ(CHAIN, check_chain(&self->c, 0)) TH_LOG("after chain %d", i);
+		kvt_sleep_ms(4);
+	}
+	EXPECT_EQ(0, check_chain(&self->c, 1));
+}
+
+TEST_F(pressure, cold_goes_first)
+{
+	int chains = SLOTS / CHAIN * 3 / 4, i;
+	struct kvt_key keys[CHAIN];
+
+	for (i = 0; i < chains; i++)
+		ASSERT_EQ(CHAIN, put_chain(&self->c, i));
+	kvt_keys(keys, SET, (chains - 1) * CHAIN, CHAIN);
+	EXPECT_EQ(CHAIN, kvt_advise(self->c.fd, 0, keys, CHAIN, KVTIER_ADV_COLD, 0, NULL));
+	for (i = 0; i < chains / 2; i++)
+		ASSERT_EQ(CHAIN, put_chain(&self->c, 1000 + i));
+	EXPECT_EQ(0, kvt_lookup(self->c.fd, 0, keys, CHAIN, NULL));
+	EXPECT_EQ(CHAIN, check_chain(&self->c, chains - 2));
+}
+
+TEST_F(pressure, pinned_stays)
+{
+	struct kvt_key keys[CHAIN];
+	int i, chains = 4 * SLOTS / CHAIN;
+
+	kvt_keys(keys, SET, 0, CHAIN);
+	ASSERT_EQ(CHAIN, put_chain(&self->c, 0));
+	EXPECT_EQ(CHAIN, kvt_advise(self->c.fd, 0, keys, CHAIN, KVTIER_ADV_PIN, 0, NULL));
+	for (i = 1; i < chains; i++)
+		ASSERT_EQ(CHAIN, put_chain(&self->c, i));
+	EXPECT_EQ(CHAIN, check_chain(&self->c, 0));
+	EXPECT_EQ(CHAIN, kvt_advise(self->c.fd, 0, keys, CHAIN, KVTIER_ADV_UNPIN, 0, NULL));
+	EXPECT_EQ(CHAIN, kvt_advise(self->c.fd, 0, keys, CHAIN, KVTIER_ADV_COLD, 0, NULL));
+	for (i = 1; i < chains; i++)
+		ASSERT_EQ(CHAIN, put_chain(&self->c, chains + i));
+	EXPECT_EQ(0, kvt_lookup(self->c.fd, 0, keys, CHAIN, NULL));
+}
+
+/* Nothing can go: the caller waits as long as he said, and is told. */
+TEST_F(pressure, all_leased)
+{
+	struct kvtier_block_result res, done;
+	__u64 start, handle[SLOTS];
+	struct kvt_key key;
+	int n;
+
+	for (n = 0; n < SLOTS; n++) {
+		key = kvt_key(SET, n);
+		if (kvt_reserve(self->c.fd, KVTIER_RESERVE_WAIT, 0, &key, NULL, 1, &res,
+				100 * KVT_MSEC) != 1)
+			break;
+		kvt_fill(kvt_wr(&self->c, res.offset), &key, BLOCK_BYTES);
+		ASSERT_EQ(1, kvt_commit(self->c.fd, KVTIER_COMMIT_LEASE, &res.handle, 1, &done));
+		handle[n] = done.handle;
+	}
+	EXPECT_LE(SLOTS * 9 / 10, n);
+	key = kvt_key(SET, SLOTS);
+	start = kvt_now_ns();
+	EXPECT_EQ(0, kvt_reserve(self->c.fd, KVTIER_RESERVE_WAIT, 0, &key, NULL, 1, &res,
+				 300 * KVT_MSEC));
+	EXPECT_EQ(KVTIER_ST_NOSPACE, res.status);
+	EXPECT_LE(300 * KVT_MSEC, kvt_now_ns() - start);
+	EXPECT_GT(10 * KVT_SEC, kvt_now_ns() - start);
+	start = kvt_now_ns();
+	EXPECT_EQ(0, kvt_reserve(self->c.fd, 0, 0, &key, NULL, 1, &res, KVT_FOREVER));
+	EXPECT_EQ(KVTIER_ST_NOSPACE, res.status);
+	EXPECT_GT(KVT_SEC, kvt_now_ns() - start);
+	/* One lease less is one slot more. */
+	EXPECT_EQ(1, kvt_release(self->c.fd, handle, 1, NULL));
+	EXPECT_EQ(1, kvt_reserve(self->c.fd, KVTIER_RESERVE_WAIT, 0, &key, NULL, 1, &res,
+				 10 * KVT_SEC));
+	key = kvt_key(SET, 1);
+	EXPECT_EQ(1, kvt_check(&self->c, 0, &key, 1, 0));
+}
+
+static int late_releaser(struct kvt_child *me, void *arg)
+{
+	struct kvt_client *c = arg;
+
+	KVT_CHILD_CHECK(kvt_hear(me, 20000) >= 0);
+	kvt_sleep_ms(300);
+	close(c->fd);
+	kvt_unmap(&c->rd);
+	kvt_unmap(&c->wr);
+	return 0;
+}
+
+/* Who waits for room gets it when somebody lets go. */
+TEST_F(pressure, waits_for_room)
+{
+	struct kvtier_block_result res;
+	struct kvt_client holder;
+	struct kvt_child child;
+	struct kvt_key key;
+	__u64 start;
+	int n;
+
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &holder, "pressure", BLOCK_BYTES));
+	for (n = 0; n < SLOTS; n++) {
+		key = kvt_key(SET, n);
+		if (kvt_reserve(holder.fd, 0, 0, &key, NULL, 1, &res, 0) != 1)
+			break;
+	}
+	ASSERT_LT(SLOTS / 2, n);
+	ASSERT_EQ(0, kvt_spawn(&child, late_releaser, &holder));
+	kvt_client_close(&holder);
+	key = kvt_key(SET, SLOTS);
+	start = kvt_now_ns();
+	kvt_say(&child, 0);
+	EXPECT_EQ(1, kvt_reserve(self->c.fd, KVTIER_RESERVE_WAIT, 0, &key, NULL, 1, &res,
+				 20 * KVT_SEC));
+	EXPECT_LE(300 * KVT_MSEC, kvt_now_ns() - start);
+	EXPECT_GT(10 * KVT_SEC, kvt_now_ns() - start);
+	EXPECT_EQ(0, kvt_join(&child, 10000));
+}
+
+/*
+ * One chain longer than memory: its end cannot make room for its own continuation.
+ * Whatever is decided, what is there is a prefix and right.
+ */
+TEST_F(pressure, chain_longer_than_memory)
+{
+	struct kvtier_block_result res;
+	struct kvt_key *keys = calloc(2 * SLOTS, sizeof(*keys));
+	int n, there, nr;
+
+	kvt_keys(keys, SET, 0, 2 * SLOTS);
+	n = kvt_put(&self->c, 0, 0, keys, NULL, 2 * SLOTS);
+	EXPECT_LE(SLOTS * 8 / 10, n);
+	EXPECT_GE(SLOTS, n);
+	there = kvt_check(&self->c, 0, keys, 2 * SLOTS, 0);
+	EXPECT_LE(SLOTS * 8 / 10, there);
+	EXPECT_EQ(0, count_orphans(&self->c, &nr));
+	EXPECT_EQ(there, nr);
+	/* To continue it: no room, or room by some means; but its end is not sawn off. */
+	kvt_reserve(self->c.fd, KVTIER_RESERVE_WAIT, 0, keys + there, keys + there - 1, 1, &res,
+		    300 * KVT_MSEC);
+	EXPECT_TRUE(res.status == KVTIER_ST_NOSPACE || res.status == KVTIER_ST_RESERVED)
+		TH_LOG("status %d", res.status);
+	EXPECT_EQ(there, kvt_lookup(self->c.fd, 0, keys, there, NULL));
+	free(keys);
+}
+
+/* A guarantee holds against a neighbour who takes, and leases, all he can get. */
+TEST_F(pressure, guarantee_is_kept)
+{
+	struct kvtier_group g = { .block_bytes = BLOCK_BYTES };
+	struct kvtier_block_result res[SLOTS];
+	struct kvt_key keys[SLOTS];
+	struct kvtier_ns_open a;
+	struct kvt_client sure;
+	int fd = kvt_open(&self->pool), n;
+
+	kvt_ns_args(&a, "guaranteed", &g, 1);
+	a.min_bytes = TIER_BYTES / 4;
+	ASSERT_EQ(0, kvt_client_bind(&sure, fd, &a));
+	kvt_keys(keys, SET, 0, SLOTS);
+	n = kvt_reserve(self->c.fd, KVTIER_RESERVE_WAIT, 0, keys, NULL, SLOTS, res, 300 * KVT_MSEC);
+	EXPECT_LE(SLOTS / 2, n);
+	n = kvt_reserve(sure.fd, KVTIER_RESERVE_WAIT, 0, keys, NULL, SLOTS / 4, res, KVT_SEC);
+	EXPECT_EQ(SLOTS / 4, n);
+	kvt_client_close(&sure);
+}
+
+/* Two tenants with blocks of different sizes pass memory back and forth. */
+TEST_F(pressure, sizes_trade_places)
+{
+	int round, i, big_chains = TIER_BYTES / (512 * KVT_KIB) / 2, nr;
+	struct kvt_client big;
+	struct kvt_key key;
+
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &big, "big", 512 * KVT_KIB));
+	for (round = 0; round < 4; round++) {
+		for (i = 0; i < SLOTS / CHAIN; i++)
+			ASSERT_EQ(CHAIN, put_chain(&self->c, round * 1000 + i));
+		for (i = 0; i < big_chains; i++) {
+			key = kvt_key(SET + 1, round * 1000 + i);
+			ASSERT_EQ(1, kvt_put(&big, KVTIER_RESERVE_WAIT, 0, &key, NULL, 1));
+			EXPECT_EQ(1, kvt_check(&big, 0, &key, 1, KVT_SEC));
+		}
+		EXPECT_EQ(0, count_orphans(&self->c, &nr));
+	}
+	kvt_client_close(&big);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Runs the in-VM tests: kselftest.sh [NAME]... (all without arguments).
+#
+# A test is a shell script of selftests/kselftest, or a command line of its
+# tests.list (every program that was built when there is no such file).  Results
+# go to stdout in the protocol of lib.sh, prefixed with "kselftest."; the exit
+# status is 1 when one failed.
+# shellcheck source=selftests/vm/guest/lib.sh
+. /kvt/guest/lib.sh
+cd /kvt/kselftest || exit 1
+
+FAILED=0
+
+wanted()
+{
+	local name=$1 pick
+	shift
+	[ $# -gt 0 ] || return 0
+	for pick in "$@"; do
+		[ "$pick" != "$name" ] || return 0
+	done
+	return 1
+}
+
+program_lines()
+{
+	local file
+	if [ -e tests.list ]; then
+		sed -e 's/#.*//' -e '/^[[:space:]]*$/d' tests.list
+		return
+	fi
+	for file in *; do
+		[ ! -x "$file" ] || [ "${file%.sh}" != "$file" ] || echo "$file"
+	done
+}
+
+main()
+{
+	local script line name
+	modprobe kvtier || { echo "not ok kselftest.modprobe"; exit 1; }
+	PATH=/kvt/kselftest:$PATH
+	while IFS= read -r line <&3; do
+		name=${line%% *}
+		name=${name##*/}
+		wanted "$name" "$@" || continue
+		# The line is a command with arguments, split as the shell does.
+		# shellcheck disable=SC2086
+		run_ktap "kselftest.$name" $line || FAILED=1
+	done 3< <(program_lines)
+	for script in *.sh; do
+		[ -e "$script" ] || continue
+		name=${script%.sh}
+		wanted "$name" "$@" || continue
+		run_test "kselftest.$name" bash "$script" || FAILED=1
+	done
+	exit $FAILED
+}
+
+main "$@"

@@ -1,0 +1,185 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Helpers for shell tests inside the guest (sourced).
+#
+# Result protocol, on stdout: one line per test, "ok NAME", "not ok NAME"
+# (its details come before it) or "skip NAME # reason".  The kernel log is
+# part of every result: a test during which the kernel complained has failed.
+#
+# The log is read from a file that /init copies /dev/kmsg into, through one
+# file descriptor whose position is "checked up to here".  A mark written to
+# /dev/kmsg and awaited in the file makes sure that nothing is still on its
+# way.  No process is started for it: a fork is expensive in this machine.
+
+# What a healthy kernel never says.  The host greps with the same list.
+KVT_SPLAT=$(</kvt/guest/splat.regex)
+KVT_LOG_FILE=/run/kmsg.log
+KVT_MARK=0
+KVT_LOG_FD=
+KVT_STRETCH=()
+
+# Reads the log up to now into KVT_STRETCH; 1 when there is a splat in it.
+dmesg_read()
+{
+	local mark line='' part waited=0 splat=0
+	[ -n "$KVT_LOG_FD" ] || exec {KVT_LOG_FD}<"$KVT_LOG_FILE"
+	KVT_MARK=$((KVT_MARK + 1))
+	mark="kvt-mark $BASHPID-$KVT_MARK"
+	echo "<6>$mark" >/dev/kmsg
+	KVT_STRETCH=()
+	while :; do
+		if ! IFS= read -r part <&"$KVT_LOG_FD"; then
+			# The end of the file for now, perhaps inside a line.
+			line+=$part
+			if [ $((waited++)) -gt 500 ]; then
+				KVT_STRETCH+=("the kernel log stopped coming")
+				return 1
+			fi
+			sleep 0.02
+			continue
+		fi
+		line+=$part
+		case $line in
+		*"$mark"*) return $splat ;;
+		esac
+		KVT_STRETCH+=("$line")
+		[[ ! $line =~ $KVT_SPLAT ]] || splat=1
+		line=
+	done
+}
+
+# Starts a new stretch: what the kernel said before is nobody's fault now.
+dmesg_mark()
+{
+	dmesg_read || true
+}
+
+# dmesg_check NAME : judges the stretch since the last check or mark; 1, and
+# the splat with what surrounds it, when there was one.
+dmesg_check()
+{
+	dmesg_read && return 0
+	echo "# $1: the kernel complained:"
+	printf '%s\n' "${KVT_STRETCH[@]}" | cut -d';' -f2- |
+		grep -E -B 5 -A 40 "$KVT_SPLAT" | head -n 80 | sed 's/^/#   /'
+	return 1
+}
+
+# run_test NAME COMMAND... : exit status 0 is ok; 4 (kselftest) and 77
+# (automake) mean skipped, the last line of output being the reason.
+run_test()
+{
+	local name=$1 status=0 output
+	shift
+	dmesg_mark
+	output=$(mktemp)
+	# Not in a pipe: the status is the command's own.
+	"$@" >"$output" 2>&1 || status=$?
+	dmesg_check "$name" || status=1
+	case $status in
+	0)
+		sed 's/^/# /' "$output"
+		echo "ok $name"
+		;;
+	4 | 77)
+		echo "skip $name # $(tail -n 1 "$output")"
+		status=0
+		;;
+	*)
+		sed 's/^/# /' "$output"
+		echo "# exit status $status"
+		echo "not ok $name"
+		status=1
+		;;
+	esac
+	rm -f "$output"
+	return $status
+}
+
+# ktap_result NAME NUMBERED-LINE : one line of the kselftest harness, such as
+# "ok 3 global.open # SKIP no device", in our protocol; the kernel may object.
+# 1 when the test failed.
+ktap_result()
+{
+	local name=$1 line=$2 verdict=ok test
+	[[ $line == ok* ]] || verdict='not ok'
+	test=${line#"$verdict" }
+	test=${test#* }
+	test=${test#- }
+	dmesg_check "$name.${test%% *}" || verdict='not ok'
+	if [ "$verdict" = ok ] && [[ $test == *'# SKIP'* ]]; then
+		echo "skip $name.${test%% *} #${test##*'# SKIP'}"
+	else
+		echo "$verdict $name.${test%% *}"
+	fi
+	[ "$verdict" = ok ]
+}
+
+# run_ktap NAME COMMAND... : runs a program of the kselftest harness and turns
+# each of its results into a protocol line.  A program that dies, or reports
+# fewer tests than it announced, fails by itself.
+run_ktap()
+{
+	local name=$1 line last='' plan=0 seen=0 failed=0 status=0 pid out
+	shift
+	dmesg_mark
+	# A process substitution leaves the loop in this shell, which owns the
+	# position in the kernel log.
+	exec {out}< <("$@" 2>&1)
+	pid=$!
+	while IFS= read -r line <&"$out"; do
+		case $line in
+		1..*)
+			plan=${line#1..}
+			plan=${plan%% *}
+			;;
+		'ok '[0-9]* | 'not ok '[0-9]*)
+			seen=$((seen + 1))
+			ktap_result "$name" "$line" || failed=1
+			;;
+		*)
+			last=$line
+			printf '# %s\n' "$line"
+			;;
+		esac
+	done
+	exec {out}<&-
+	wait "$pid" || status=$?
+	if [ "$seen" -eq 0 ] && { [ "$status" -eq 4 ] || [ "$status" -eq 77 ]; }; then
+		echo "skip $name # $last"
+		return 0
+	fi
+	if [ "$seen" -ne "$plan" ] || { [ "$status" -ne 0 ] && [ "$failed" -eq 0 ]; }; then
+		echo "# $seen of $plan results, exit status $status"
+		echo "not ok $name.complete"
+		return 1
+	fi
+	return $failed
+}
+
+# Prints what kmemleak has found since the last call.  It only reports objects
+# older than five seconds, and what it sees once may still be a pointer on its
+# way through a register, hence the wait and the second scan.
+kmemleak_report()
+{
+	local file=/sys/kernel/debug/kmemleak
+	[ -w "$file" ] || return 0
+	sleep 6
+	echo scan >"$file"
+	sleep 1
+	echo scan >"$file"
+	cat "$file"
+	echo clear >"$file"
+}
+
+# kmemleak_check NAME : 1 and the backtraces when something leaked.
+kmemleak_check()
+{
+	local report
+	report=$(kmemleak_report)
+	[ -n "$report" ] || return 0
+	echo "# $1: leaked:"
+	printf '%s\n' "$report" | sed 's/^/#   /'
+	return 1
+}

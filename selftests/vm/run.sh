@@ -1,0 +1,294 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Boots the test machine and runs a command in it as root:
+#
+#	run.sh [OPTIONS] -- COMMAND [ARG]...	(or one string for bash)
+#
+#   --kernel stock|debug  kernel to boot (stock)
+#   --timeout S           kill the machine after S seconds (300)
+#   --mem M               guest memory in MiB (2048; debug: 3072)
+#   --smp N               virtual CPUs (2)
+#   --cxl N               emulated CXL RAM devices (2), --cxl-size M MiB each (256)
+#   --nvme N              NVMe controllers (2), --nvme-size M MiB each (512)
+#   --nvme-bps B          throttle each namespace to B bytes/s
+#   --payload DIR         copied to /payload
+#   --bin PROGRAM         host program copied to /usr/bin (repeatable)
+#   --share DIR           host folder seen as /host, read-write
+#   --redis               redis-server, redis-cli, redis-benchmark in /usr/bin
+#   --icount              one CPU whose nanoseconds are executed instructions
+#   --append ARGS         more kernel command line
+#   --qemu ARGS           more QEMU arguments (split at blanks)
+#   --env NAME=VALUE      environment of the command (repeatable)
+#   --log FILE            keep the kernel log there
+#   --interactive         connect the terminal
+#
+# Exit status: the command's; 124 after a timeout; 125 when the machine died or
+# did not start; 1 when the command succeeded but the kernel complained.
+# Everything made for a run lives in one temporary folder, so runs may overlap.
+set -euo pipefail
+HERE=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=scripts/lib.sh
+. "$HERE/../../scripts/lib.sh"
+
+KERNEL_KIND=stock
+TIMEOUT_S=300
+MEM_MIB=
+SMP=2
+CXL=2
+CXL_MIB=256
+NVME=2
+NVME_MIB=512
+NVME_BPS=
+SHARE=
+ICOUNT=no
+APPEND=
+QEMU_EXTRA=
+LOG=
+INTERACTIVE=no
+INITRAMFS_ARGS=()
+ENV_VARS=()
+COMMAND=()
+
+usage()
+{
+	sed -n '4,29s/^# \{0,1\}//p' "$0"
+	exit "${1:-2}"
+}
+
+parse_args()
+{
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--kernel) KERNEL_KIND=$2; shift ;;
+		--timeout) TIMEOUT_S=$2; shift ;;
+		--mem) MEM_MIB=$2; shift ;;
+		--smp) SMP=$2; shift ;;
+		--cxl) CXL=$2; shift ;;
+		--cxl-size) CXL_MIB=$2; shift ;;
+		--nvme) NVME=$2; shift ;;
+		--nvme-size) NVME_MIB=$2; shift ;;
+		--nvme-bps) NVME_BPS=$2; shift ;;
+		--payload) INITRAMFS_ARGS+=(--payload "$2"); shift ;;
+		--bin) INITRAMFS_ARGS+=(--bin "$2"); shift ;;
+		--redis) INITRAMFS_ARGS+=(--redis) ;;
+		--share) SHARE=$2; shift ;;
+		--icount) ICOUNT=yes ;;
+		--append) APPEND=$2; shift ;;
+		--qemu) QEMU_EXTRA=$2; shift ;;
+		--env) ENV_VARS+=("$2"); shift ;;
+		--log) LOG=$2; shift ;;
+		--interactive) INTERACTIVE=yes ;;
+		-h | --help) usage 0 ;;
+		--) shift; COMMAND=("$@"); return ;;
+		*) log "run.sh: unknown argument '$1'"; usage ;;
+		esac
+		shift
+	done
+}
+
+# The command as a script the guest's bash runs.
+write_command()
+{
+	local var
+	: >"$TMP/control/env"
+	for var in "${ENV_VARS[@]}"; do
+		printf 'export %s=%q\n' "${var%%=*}" "${var#*=}" >>"$TMP/control/env"
+	done
+	if [ "$INTERACTIVE" = yes ]; then
+		touch "$TMP/control/interactive"
+	fi
+	case ${#COMMAND[@]} in
+	0) die "run.sh: no command (after --)" ;;
+	1) printf '%s\n' "${COMMAND[0]}" ;;
+	*) printf '%q ' "${COMMAND[@]}"; echo ;;
+	esac >"$TMP/control/command"
+}
+
+# Type-3 devices below one host bridge, each on its own root port, and a fixed
+# memory window that covers them.
+cxl_args()
+{
+	local i
+	[ "$CXL" -gt 0 ] || return 0
+	QEMU+=(-device "pxb-cxl,bus_nr=12,bus=pcie.0,id=cxlhb0"
+		-M "cxl-fmw.0.targets.0=cxlhb0,cxl-fmw.0.size=4G")
+	for ((i = 0; i < CXL; i++)); do
+		QEMU+=(-object "memory-backend-ram,id=cxlmem$i,size=${CXL_MIB}M"
+			-device "cxl-rp,port=$i,bus=cxlhb0,id=cxlrp$i,chassis=0,slot=$((i + 2))"
+			-device "cxl-type3,bus=cxlrp$i,volatile-memdev=cxlmem$i,id=cxldev$i,sn=$((i + 1))")
+	done
+}
+
+# Behind root ports, because devices on pcie.0 cannot be unplugged.
+nvme_args()
+{
+	local i opts
+	for ((i = 0; i < NVME; i++)); do
+		truncate -s "${NVME_MIB}M" "$TMP/nvme$i.img"
+		opts="file=$TMP/nvme$i.img,format=raw,if=none,id=nvmedrive$i,cache=unsafe,discard=unmap"
+		[ -z "$NVME_BPS" ] || opts+=",throttling.bps-total=$NVME_BPS"
+		QEMU+=(-drive "$opts"
+			-device "pcie-root-port,id=nvmerp$i,bus=pcie.0,chassis=$((i + 16)),slot=$((i + 16))"
+			-device "nvme,serial=kvtnvme$i,drive=nvmedrive$i,bus=nvmerp$i,id=nvme$i")
+	done
+}
+
+machine_args()
+{
+	# The hypervisor bit must be off, or the kernel refuses to commit CXL
+	# regions; without erms/fsrm its memcpy is 7 times faster on emulated
+	# CXL and "rep movsb" does not count as one instruction.
+	local cpu=max,-hypervisor,-erms,-fsrm accel=${KVTIER_ACCEL:-tcg}
+	QEMU=(qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot
+		-M "q35,cxl=on" -m "${MEM_MIB}M,maxmem=16G,slots=8" -cpu "$cpu")
+	if [ "$ICOUNT" = yes ]; then
+		QEMU+=(-accel "tcg,thread=single" -icount "shift=0,sleep=off" -smp 1)
+	elif [ "$accel" = tcg ]; then
+		QEMU+=(-accel "tcg,thread=multi" -smp "$SMP")
+	else
+		QEMU+=(-accel "$accel" -smp "$SMP")
+	fi
+}
+
+# ttyS0: the kernel's log, to a file.  hvc0: the command.
+console_args()
+{
+	QEMU+=(-chardev "file,id=console,path=$TMP/console.log" -serial chardev:console
+		-device "virtio-serial-pci,bus=pcie.0")
+	if [ "$INTERACTIVE" = yes ]; then
+		QEMU+=(-chardev "stdio,id=command,signal=off")
+	else
+		QEMU+=(-chardev "stdio,id=command")
+	fi
+	QEMU+=(-device "virtconsole,chardev=command")
+}
+
+share_args()
+{
+	QEMU+=(-fsdev "local,id=control,path=$TMP/control,security_model=none"
+		-device "virtio-9p-pci,bus=pcie.0,fsdev=control,mount_tag=kvtctl")
+	if [ -n "$SHARE" ]; then
+		touch "$TMP/control/share"
+		QEMU+=(-fsdev "local,id=share,path=$SHARE,security_model=none,multidevs=remap"
+			-device "virtio-9p-pci,bus=pcie.0,fsdev=share,mount_tag=kvthost")
+	fi
+}
+
+boot_args()
+{
+	local cmdline="console=ttyS0 loglevel=6 log_buf_len=8M panic=-1 random.trust_cpu=on"
+	# A watchdog of the guest fires when the host is merely slow.
+	cmdline+=" nowatchdog rcupdate.rcu_cpu_stall_suppress=1 $APPEND"
+	QEMU+=(-kernel "$KERNEL/vmlinuz" -initrd "$TMP/initramfs" -append "$cmdline")
+	if [ -n "$QEMU_EXTRA" ]; then
+		# shellcheck disable=SC2206 # splitting is what the option is for
+		QEMU+=($QEMU_EXTRA)
+	fi
+}
+
+cleanup()
+{
+	local status=$?
+	if [ -n "${QEMU_PID:-}" ]; then
+		kill "$QEMU_PID" 2>/dev/null || true
+		wait "$QEMU_PID" 2>/dev/null || true
+	fi
+	if [ -n "$LOG" ] && [ -e "$TMP/console.log" ]; then
+		cat "$TMP/console.log" "$TMP/control/dmesg" >"$LOG" 2>/dev/null || true
+	fi
+	rm -rf "$TMP"
+	exit "$status"
+}
+
+boot()
+{
+	local status=0
+	if [ "$INTERACTIVE" = yes ]; then
+		stty raw -echo isig 2>/dev/null || true
+		"${QEMU[@]}" || status=$?
+		stty sane 2>/dev/null || true
+		return "$status"
+	fi
+	# In the background, so that a signal to this script is acted upon at
+	# once; through cat, because QEMU makes its stdout non-blocking for
+	# everyone who shares it.
+	timeout -k 5 "$TIMEOUT_S" "${QEMU[@]}" </dev/null > >(exec cat) 2>"$TMP/qemu.log" &
+	QEMU_PID=$!
+	wait "$QEMU_PID" || status=$?
+	QEMU_PID=
+	return "$status"
+}
+
+# The machine is gone without a word: show the end of its log.
+report_death()
+{
+	log "run.sh: $1; end of the kernel log:"
+	tail -n 60 "$TMP/console.log" 2>/dev/null | tr -d '\r' | sed 's/^/#   /' >&2 || true
+	cat "$TMP/qemu.log" >&2 2>/dev/null || true
+}
+
+# Complaints of the kernel and leaks.  The console has only what is important
+# but survives a crash; the log read at the end has everything.
+kernel_complained()
+{
+	local splat file
+	splat=$(cat "$HERE/guest/splat.regex")
+	for file in "$TMP/control/dmesg" "$TMP/console.log"; do
+		if [ -e "$file" ] && grep -qE "$splat" "$file"; then
+			log "run.sh: the kernel complained:"
+			tr -d '\r' <"$file" | grep -E -B 2 -A 40 "$splat" |
+				head -n 120 | sed 's/^/#   /' >&2
+			return 0
+		fi
+	done
+	if [ -s "$TMP/control/kmemleak" ]; then
+		log "run.sh: kmemleak:"
+		head -n 100 "$TMP/control/kmemleak" | sed 's/^/#   /' >&2
+		return 0
+	fi
+	return 1
+}
+
+main()
+{
+	local qemu_status=0 status
+	parse_args "$@"
+	[ -n "$MEM_MIB" ] || case $KERNEL_KIND in
+	debug) MEM_MIB=3072 ;;
+	*) MEM_MIB=2048 ;;
+	esac
+	"$KVT_ROOT/scripts/setup.sh" build vm
+	KERNEL=$("$HERE/kernel.sh" "$KERNEL_KIND")
+	mkdir -p "$KVT_CACHE"
+	TMP=$(mktemp -d "${TMPDIR:-/tmp}/kvtier-vm.XXXXXX")
+	trap cleanup EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	mkdir "$TMP/control"
+	write_command
+	"$HERE/mkinitramfs.sh" --kernel "$KERNEL_KIND" --output "$TMP/initramfs" "${INITRAMFS_ARGS[@]}"
+	machine_args
+	cxl_args
+	nvme_args
+	console_args
+	share_args
+	boot_args
+	boot || qemu_status=$?
+
+	if [ "$qemu_status" -eq 124 ] || [ "$qemu_status" -eq 137 ]; then
+		report_death "timeout: killed the machine after $TIMEOUT_S s"
+		exit 124
+	fi
+	if [ ! -s "$TMP/control/status" ]; then
+		report_death "the machine died (QEMU status $qemu_status)"
+		exit 125
+	fi
+	status=$(cat "$TMP/control/status")
+	if kernel_complained && [ "$status" -eq 0 ]; then
+		status=1
+	fi
+	exit "$status"
+}
+
+main "$@"

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Attaching a tier: what is checked before, and what is said when it fails.
+ */
+#include <blkid/blkid.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "cmd.h"
+#include "spec.h"
+#include "sysfs.h"
+
+int signature_find(const char *path, char *what, size_t room)
+{
+	blkid_probe probe = blkid_new_probe_from_filename(path);
+	const char *type = NULL;
+	int found, ret = 0;
+
+	if (!probe)
+		return errno ? -errno : -EIO;
+	blkid_probe_enable_superblocks(probe, 1);
+	blkid_probe_set_superblocks_flags(probe, BLKID_SUBLKS_TYPE);
+	blkid_probe_enable_partitions(probe, 1);
+	found = blkid_do_safeprobe(probe);
+	if (found == -1) {
+		ret = -EIO;
+	} else if (found == -2) {
+		snprintf(what, room, "several signatures");
+		ret = 1;
+	} else if (!found && !blkid_probe_lookup_value(probe, "TYPE", &type,
+						       NULL)) {
+		snprintf(what, room, "a signature of '%s'", type);
+		ret = 1;
+	} else if (!found && !blkid_probe_lookup_value(probe, "PTTYPE", &type,
+						       NULL)) {
+		snprintf(what, room, "a '%s' partition table", type);
+		ret = 1;
+	}
+	blkid_free_probe(probe);
+	return ret;
+}
+
+static int check_bdev(const char *path, bool force)
+{
+	struct stat st;
+	char what[128];
+	int ret;
+
+	if (stat(path, &st))
+		return cmd_fail(errno, "", "%s", path);
+	if (!S_ISBLK(st.st_mode))
+		return cmd_fail(ENOTBLK, "a file can be made one: losetup -f --show FILE",
+				"%s", path);
+	if (force)
+		return EXIT_OK;
+	ret = signature_find(path, what, sizeof(what));
+	if (ret < 0)
+		return cmd_fail(ret, NULL, "looking for signatures on %s", path);
+	if (ret)
+		return cmd_fail(EBUSY, "its contents would be lost; if they are to be: --force",
+				"%s holds %s", path, what);
+	return EXIT_OK;
+}
+
+static int check_dax(const char *name)
+{
+	char driver[SYSFS_NAME_MAX];
+	int ret;
+
+	if (!sysfs_exists("bus/dax/devices/%s", name))
+		return cmd_fail(ENODEV, "see: kvtier cxl list; make one: kvtier cxl create",
+				"%s", name);
+	ret = sysfs_link_name(driver, sizeof(driver),
+			      "bus/dax/devices/%s/driver", name);
+	if (ret == -ENOENT)
+		return cmd_fail(ENXIO, "hand it to kvtier: kvtier cxl bind",
+				"%s has no driver", name);
+	if (ret)
+		return cmd_fail(ret, NULL, "%s", name);
+	if (!strcmp(driver, "kmem"))
+		return cmd_fail(EBUSY, "it is system RAM until the next reboot; it can be used as such: --tier node:node=N,size=SIZE",
+				"the kmem driver has %s", name);
+	if (strcmp(driver, "kvtier"))
+		return cmd_fail(EBUSY, "hand it to kvtier: kvtier cxl bind",
+				"driver %s has %s", driver, name);
+	return EXIT_OK;
+}
+
+int spec_check_device(const struct tier_spec *spec, bool force)
+{
+	switch (spec->params.type) {
+	case KVTIER_TIER_BDEV:
+		return check_bdev(spec->path, force);
+	case KVTIER_TIER_DAX:
+		return check_dax(spec->path);
+	}
+	return EXIT_OK;
+}
+
+static const char *attach_hint(int err, uint32_t type)
+{
+	switch (err) {
+	case -EEXIST:
+		return "its rank, name or device is in use already: kvtier tier list";
+	case -EINVAL:
+		return "is it large enough, and does memory rank before block devices?";
+	case -ENOSPC:
+		return "the pool has as many tiers as it can";
+	case -ENOENT:
+		return "the pool or the device is not there";
+	case -EBUSY:
+		return type == KVTIER_TIER_BDEV ?
+		       "is it mounted, or does another driver or pool have it?" :
+		       "does another pool have it?";
+	case -ENOMEM:
+		return "there is not so much free memory";
+	}
+	return NULL;
+}
+
+int spec_attach(struct kvtier_ctl *ctl, uint32_t pool_id,
+		const struct tier_spec *spec)
+{
+	int ret = kvtier_ctl_tier_attach(ctl, pool_id, &spec->params, NULL);
+
+	if (ret)
+		return cmd_fail(ret, attach_hint(ret, spec->params.type),
+				"attaching tier '%s'%s%s to pool %u",
+				spec->name, spec->path[0] ? " on " : "",
+				spec->path, pool_id);
+	return EXIT_OK;
+}

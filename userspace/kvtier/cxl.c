@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kvtier cxl list|create|destroy|bind|unbind
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cmd.h"
+#include "cxl.h"
+
+static int fail(const struct cxl_trouble *trouble)
+{
+	return cmd_fail(trouble->err, trouble->hint, "%s", trouble->what);
+}
+
+/* --- list ---------------------------------------------------------------- */
+
+static const struct cmd_column memdev_cols[] = {
+	{ "memdev", "MEMDEV", CMD_TEXT },
+	{ "serial", "SERIAL", CMD_COUNT },
+	{ "ram_bytes", "RAM", CMD_BYTES },
+	{ "free_bytes", "FREE", CMD_BYTES },
+	{ "pmem_bytes", "PMEM", CMD_BYTES },
+	{ "numa_node", "NODE", CMD_COUNT },
+	{ NULL, NULL, CMD_TEXT },
+};
+
+static const struct cmd_column region_cols[] = {
+	{ "region", "REGION", CMD_TEXT },
+	{ "dax", "DAX", CMD_TEXT },
+	{ "driver", "DRIVER", CMD_TEXT },
+	{ "used_by", "USED BY", CMD_TEXT },
+	{ "size_bytes", "SIZE", CMD_BYTES },
+	{ "decoder", "DECODER", CMD_TEXT },
+	{ "memdevs", "MEMDEVS", CMD_TEXT },
+	{ NULL, NULL, CMD_TEXT },
+};
+
+static struct json_object *memdev_json(const struct cxl_memdev_info *dev)
+{
+	struct json_object *obj = json_object_new_object();
+
+	cmd_add_str(obj, "memdev", dev->name);
+	cmd_add_u64(obj, "serial", dev->serial);
+	cmd_add_u64(obj, "ram_bytes", dev->ram_bytes);
+	cmd_add_u64(obj, "free_bytes", dev->free_bytes);
+	cmd_add_u64(obj, "pmem_bytes", dev->pmem_bytes);
+	cmd_add(obj, "numa_node", json_object_new_int(dev->numa_node));
+	if (dev->endpoint[0])
+		cmd_add_str(obj, "endpoint", dev->endpoint);
+	return obj;
+}
+
+/* Which device a target decoder belongs to: decoder2.0 is endpoint2's. */
+static const struct cxl_memdev_info *owner(const struct cxl_memdevs *devs,
+					   const char *decoder)
+{
+	char endpoint[SYSFS_NAME_MAX];
+	unsigned int port;
+	size_t i;
+
+	if (sscanf(decoder, "decoder%u.", &port) != 1)
+		return NULL;
+	snprintf(endpoint, sizeof(endpoint), "endpoint%u", port);
+	for (i = 0; i < devs->nr; i++)
+		if (!strcmp(devs->devs[i].endpoint, endpoint))
+			return &devs->devs[i];
+	return NULL;
+}
+
+static void add_targets(struct json_object *obj, const char *region,
+			const struct cxl_memdevs *devs)
+{
+	struct json_object *names = json_object_new_array();
+	struct json_object *serials = json_object_new_array();
+	const struct cxl_memdev_info *dev;
+	char decoder[SYSFS_NAME_MAX];
+	uint64_t i, ways = 0;
+
+	sysfs_read_u64(&ways, "bus/cxl/devices/%s/interleave_ways", region);
+	for (i = 0; i < ways && i < CXL_WAYS_MAX; i++) {
+		if (sysfs_read(decoder, sizeof(decoder),
+			       "bus/cxl/devices/%s/target%u", region,
+			       (unsigned int)i))
+			continue;
+		dev = owner(devs, decoder);
+		if (!dev)
+			continue;
+		cmd_append(names, json_object_new_string(dev->name));
+		cmd_append(serials, json_object_new_uint64(dev->serial));
+	}
+	cmd_add(obj, "memdevs", names);
+	cmd_add(obj, "serials", serials);
+}
+
+static struct json_object *region_json(const char *region,
+				       const struct cxl_memdevs *devs)
+{
+	struct json_object *obj = json_object_new_object();
+	char dax[SYSFS_NAME_MAX], text[2 * SYSFS_NAME_MAX];
+	uint64_t bytes = 0;
+
+	cmd_add_str(obj, "region", region);
+	sysfs_read_u64(&bytes, "bus/cxl/devices/%s/size", region);
+	cmd_add_u64(obj, "size_bytes", bytes);
+	if (!cxl_region_root(region, text))
+		cmd_add_str(obj, "decoder", text);
+	cxl_region_dax(region, dax);
+	if (dax[0]) {
+		cmd_add_str(obj, "dax", dax);
+		dax_driver(dax, text);
+		if (text[0])
+			cmd_add_str(obj, "driver", text);
+		if (dax_user(dax, text, sizeof(text)))
+			cmd_add_str(obj, "used_by", text);
+	}
+	add_targets(obj, region, devs);
+	return obj;
+}
+
+static int cxl_list(int argc, char **argv)
+{
+	static const struct cmd_table tables[] = {
+		{ "memdevs", memdev_cols }, { "regions", region_cols },
+		{ NULL, NULL },
+	};
+	struct json_object *obj, *memdevs, *regions;
+	struct cxl_memdevs devs;
+	struct sysfs_names list;
+	size_t i;
+	int ret;
+
+	if (argc > 1)
+		return cmd_usage("cxl list: what is '%s'?", argv[1]);
+	ret = cxl_find_memdevs(&devs);
+	if (ret)
+		return cmd_fail(ret, NULL, "listing CXL memory devices");
+	ret = sysfs_list(&list, "bus/cxl/devices", "region");
+	if (ret) {
+		cxl_free_memdevs(&devs);
+		return cmd_fail(ret, NULL, "listing CXL regions");
+	}
+	obj = json_object_new_object();
+	memdevs = json_object_new_array();
+	regions = json_object_new_array();
+	for (i = 0; i < devs.nr; i++)
+		cmd_append(memdevs, memdev_json(&devs.devs[i]));
+	for (i = 0; i < list.nr; i++)
+		cmd_append(regions, region_json(list.names[i], &devs));
+	if (!devs.nr)
+		cmd_note("there is no CXL memory (are cxl_acpi, cxl_pci and cxl_mem loaded?)");
+	cmd_add(obj, "memdevs", memdevs);
+	cmd_add(obj, "regions", regions);
+	cmd_emit_nested(obj, NULL, tables);
+	sysfs_free_names(&list);
+	cxl_free_memdevs(&devs);
+	return EXIT_OK;
+}
+
+/* --- create -------------------------------------------------------------- */
+
+struct create {
+	bool interleave;
+	uint64_t bytes;
+	const char *decoder;
+	unsigned int nr_wanted;
+	const char *wanted[CXL_WAYS_MAX];
+	struct cxl_memdevs devs;
+	unsigned int nr_plans;
+	struct cxl_region_plan plans[CXL_WAYS_MAX];
+};
+
+static int parse_create(int argc, char **argv, struct create *c)
+{
+	static const struct option options[] = {
+		{ "memdev", required_argument, NULL, 'm' },
+		{ "size", required_argument, NULL, 's' },
+		{ "decoder", required_argument, NULL, 'd' },
+		{ "interleave", no_argument, NULL, 'i' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int o;
+
+	while ((o = getopt_long(argc, argv, "m:s:d:i", options, NULL)) != -1) {
+		switch (o) {
+		case 'm':
+			if (c->nr_wanted == CXL_WAYS_MAX)
+				return cmd_usage("at most %d memdevs",
+						 CXL_WAYS_MAX);
+			c->wanted[c->nr_wanted++] = optarg;
+			break;
+		case 's':
+			if (cmd_parse_bytes(optarg, &c->bytes) || !c->bytes)
+				return cmd_usage("--size '%s' is not a size such as 512M",
+						 optarg);
+			break;
+		case 'd':
+			c->decoder = optarg;
+			break;
+		case 'i':
+			c->interleave = true;
+			break;
+		default:
+			return cmd_usage("cxl create: bad option '%s'",
+					 argv[optind - 1]);
+		}
+	}
+	if (optind < argc)
+		return cmd_usage("cxl create: what is '%s'?", argv[optind]);
+	return EXIT_OK;
+}
+
+static bool is_wanted(const struct cxl_memdev_info *dev, const char *word)
+{
+	uint64_t serial;
+
+	if (!strncmp(word, "serial=", 7))
+		return !cmd_parse_u64(word + 7, UINT64_MAX, &serial) &&
+		       serial == dev->serial;
+	return !strcmp(dev->name, word);
+}
+
+static int add_plan(struct create *c, const struct cxl_memdev_info *dev)
+{
+	struct cxl_region_plan *plan = &c->plans[c->nr_plans];
+	uint64_t bytes = c->bytes ? c->bytes : dev->free_bytes;
+
+	if (bytes > dev->free_bytes)
+		return cmd_fail(ENOSPC, "", "%s has %llu bytes free, not %llu",
+				dev->name, (unsigned long long)dev->free_bytes,
+				(unsigned long long)bytes);
+	bytes -= bytes % CXL_EXTENT_BYTES;
+	if (!bytes)
+		return cmd_fail(EINVAL, "regions are made of pieces of 256M",
+				"size for %s", dev->name);
+	if (c->interleave && c->nr_plans) {
+		plan = &c->plans[0];
+		if (bytes < plan->bytes)
+			plan->bytes = bytes;
+	} else {
+		plan->bytes = bytes;
+		c->nr_plans++;
+	}
+	plan->devs[plan->ways++] = dev;
+	return EXIT_OK;
+}
+
+static bool is_free(const struct cxl_memdev_info *dev)
+{
+	return dev->decoder[0] && dev->free_bytes >= CXL_EXTENT_BYTES;
+}
+
+static int plan_wanted(struct create *c, const char *word)
+{
+	size_t i;
+
+	for (i = 0; i < c->devs.nr; i++)
+		if (is_wanted(&c->devs.devs[i], word))
+			break;
+	if (i == c->devs.nr)
+		return cmd_fail(ENODEV, "see: kvtier cxl list", "memdev '%s'",
+				word);
+	if (!c->devs.devs[i].endpoint[0])
+		return cmd_fail(ENXIO, "is cxl_mem loaded, and the link up?",
+				"%s is not enabled", c->devs.devs[i].name);
+	if (!is_free(&c->devs.devs[i]))
+		return cmd_fail(EBUSY, "see: kvtier cxl list",
+				"the RAM of %s is in use",
+				c->devs.devs[i].name);
+	return add_plan(c, &c->devs.devs[i]);
+}
+
+static int make_plans(struct create *c)
+{
+	unsigned int n;
+	int status = EXIT_OK;
+	size_t i;
+
+	for (n = 0; !status && n < c->nr_wanted; n++)
+		status = plan_wanted(c, c->wanted[n]);
+	for (i = 0; !status && !c->nr_wanted && i < c->devs.nr &&
+	     i < CXL_WAYS_MAX; i++)
+		if (is_free(&c->devs.devs[i]))
+			status = add_plan(c, &c->devs.devs[i]);
+	if (!status && !c->nr_plans)
+		return cmd_fail(ENODEV, c->devs.nr ?
+				"all of it is in regions: kvtier cxl list" :
+				"are cxl_acpi, cxl_pci and cxl_mem loaded?",
+				"no free CXL RAM");
+	return status;
+}
+
+static struct json_object *plans_json(const struct create *c)
+{
+	struct json_object *array = json_object_new_array();
+	unsigned int i;
+
+	for (i = 0; i < c->nr_plans; i++)
+		cmd_append(array, region_json(c->plans[i].region, &c->devs));
+	return array;
+}
+
+/* All of them or none. */
+static int run_plans(struct create *c)
+{
+	struct cxl_trouble trouble = { 0 }, ignored = { 0 };
+	struct dax_guard guard;
+	unsigned int i;
+	int ret, end;
+
+	ret = dax_guard_begin(&guard, true, &trouble);
+	if (ret)
+		return fail(&trouble);
+	for (i = 0; !ret && i < c->nr_plans; i++)
+		ret = cxl_region_create(&c->plans[i], c->decoder, &trouble);
+	if (ret) {
+		/* The last one tried has undone itself. */
+		for (i--; i-- > 0;) {
+			dax_unbind(c->plans[i].dax, &ignored);
+			cxl_region_undo(&c->plans[i]);
+		}
+	}
+	end = dax_guard_end(&guard);
+	if (ret)
+		return fail(&trouble);
+	if (end)
+		return cmd_fail(end, "write 1 to /sys/bus/dax/drivers_autoprobe",
+				"the regions are made, but automatic binding of dax devices could not be switched on again");
+	return EXIT_OK;
+}
+
+static int cxl_create(int argc, char **argv)
+{
+	struct create c = { 0 };
+	int ret, status;
+
+	status = parse_create(argc, argv, &c);
+	if (status)
+		return status;
+	ret = cxl_find_memdevs(&c.devs);
+	if (ret)
+		return cmd_fail(ret, NULL, "listing CXL memory devices");
+	status = make_plans(&c);
+	if (!status)
+		status = run_plans(&c);
+	if (!status)
+		cmd_emit(plans_json(&c), region_cols);
+	cxl_free_memdevs(&c.devs);
+	return status;
+}
+
+/* --- destroy, bind, unbind ----------------------------------------------- */
+
+/* Runs @one for each of @words with other drivers kept off. */
+static int for_each(size_t nr, char (*words)[SYSFS_NAME_MAX],
+		    int (*one)(const char *word, struct cxl_trouble *trouble),
+		    bool need_driver, const char *done_key)
+{
+	struct json_object *obj, *done = json_object_new_array();
+	struct cxl_trouble trouble = { 0 };
+	struct dax_guard guard;
+	size_t i;
+	int ret;
+
+	ret = dax_guard_begin(&guard, need_driver, &trouble);
+	for (i = 0; !ret && i < nr; i++) {
+		ret = one(words[i], &trouble);
+		if (!ret)
+			cmd_append(done, json_object_new_string(words[i]));
+	}
+	dax_guard_end(&guard);
+	if (ret) {
+		json_object_put(done);
+		return fail(&trouble);
+	}
+	obj = json_object_new_object();
+	cmd_add(obj, done_key, done);
+	cmd_emit(obj, NULL);
+	return EXIT_OK;
+}
+
+static int words_of(int argc, char **argv, const char *prefix,
+		    char (*words)[SYSFS_NAME_MAX])
+{
+	size_t len = strlen(prefix);
+	int i;
+
+	for (i = 1; i < argc; i++) {
+		const char *word = argv[i];
+
+		if (!strncmp(word, "/dev/", 5))
+			word += 5;
+		if (strncmp(word, prefix, len) || !word[len] ||
+		    strlen(word) >= SYSFS_NAME_MAX || strchr(word, '/'))
+			return cmd_usage("'%s' is not a name such as %s%s",
+					 argv[i], prefix,
+					 *prefix == 'd' ? "0.0" : "0");
+		snprintf(words[i - 1], SYSFS_NAME_MAX, "%s", word);
+	}
+	return EXIT_OK;
+}
+
+static int cxl_destroy(int argc, char **argv)
+{
+	char words[CXL_WAYS_MAX][SYSFS_NAME_MAX];
+	struct sysfs_names list;
+	int status;
+
+	if (argc < 2 || argc > CXL_WAYS_MAX + 1)
+		return cmd_usage("cxl destroy needs regions, or 'all'");
+	if (argc == 2 && !strcmp(argv[1], "all")) {
+		status = sysfs_list(&list, "bus/cxl/devices", "region");
+		if (status)
+			return cmd_fail(status, NULL, "listing CXL regions");
+		status = for_each(list.nr, list.names, cxl_region_destroy,
+				  false, "destroyed");
+		sysfs_free_names(&list);
+		return status;
+	}
+	status = words_of(argc, argv, "region", words);
+	return status ? status : for_each((size_t)argc - 1, words,
+					  cxl_region_destroy, false, "destroyed");
+}
+
+static int cxl_bind_verb(int argc, char **argv,
+			 int (*one)(const char *, struct cxl_trouble *),
+			 const char *done_key)
+{
+	char words[CXL_WAYS_MAX][SYSFS_NAME_MAX];
+	int i, status;
+
+	if (argc < 2 || argc > CXL_WAYS_MAX + 1)
+		return cmd_usage("cxl %s needs dax devices", argv[0]);
+	status = words_of(argc, argv, "dax", words);
+	for (i = 0; !status && i < argc - 1; i++)
+		if (!sysfs_exists("bus/dax/devices/%s", words[i]))
+			return cmd_fail(ENODEV, "see: kvtier cxl list", "%s",
+					words[i]);
+	return status ? status :
+	       for_each((size_t)argc - 1, words, one, one == dax_bind, done_key);
+}
+
+static int cxl_bind(int argc, char **argv)
+{
+	return cxl_bind_verb(argc, argv, dax_bind, "bound");
+}
+
+static int cxl_unbind(int argc, char **argv)
+{
+	return cxl_bind_verb(argc, argv, dax_unbind, "unbound");
+}
+
+const struct cmd_verb cxl_verbs[] = {
+	{ "list", "", "list CXL memory devices and regions", cxl_list },
+	{ "create",
+	  "[--memdev memN|serial=N]... [--size SIZE] [--interleave] [--decoder NAME]",
+	  "make regions of free RAM and hand them to the kvtier driver",
+	  cxl_create },
+	{ "destroy", "REGION...|all", "take regions down", cxl_destroy },
+	{ "bind", "DAX...", "hand dax devices to the kvtier driver", cxl_bind },
+	{ "unbind", "DAX...", "take dax devices from the kvtier driver",
+	  cxl_unbind },
+	{ NULL, NULL, NULL, NULL },
+};

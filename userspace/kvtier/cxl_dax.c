@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Dax devices changing drivers.
+ *
+ * The kmem driver, where it is loaded, takes every new dax device of a CXL RAM
+ * region at once, makes it system RAM and cannot give it back before the next
+ * reboot. So automatic binding is switched off around the moment at which one
+ * appears.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+#include "cxl.h"
+
+#define OUR_DRIVER	"bus/dax/drivers/kvtier"
+#define AUTOPROBE	"bus/dax/drivers_autoprobe"
+
+_Static_assert(sizeof(sigset_t) <= sizeof(((struct dax_guard *)0)->signals),
+	       "room for a sigset_t");
+
+int cxl_give_up(struct cxl_trouble *trouble, int err, const char *hint,
+		const char *fmt, ...)
+{
+	va_list args;
+
+	/* The first failure is what matters, not those while cleaning up. */
+	if (trouble->err)
+		return err;
+	trouble->err = err;
+	trouble->hint = hint;
+	va_start(args, fmt);
+	vsnprintf(trouble->what, sizeof(trouble->what), fmt, args);
+	va_end(args);
+	return err;
+}
+
+int cxl_write(struct cxl_trouble *trouble, const char *value, const char *fmt,
+	      ...)
+{
+	char path[SYSFS_PATH_MAX];
+	va_list args;
+	int ret;
+
+	va_start(args, fmt);
+	vsnprintf(path, sizeof(path), fmt, args);
+	va_end(args);
+	ret = sysfs_write(value, "%s", path);
+	if (ret == -EACCES || ret == -EPERM)
+		return cxl_give_up(trouble, ret, "run it as root", "%s", path);
+	if (ret)
+		return cxl_give_up(trouble, ret, NULL, "writing '%s' to %s",
+				   *value == '\n' ? "" : value, path);
+	return 0;
+}
+
+static void hold_signals(struct dax_guard *guard)
+{
+	sigset_t set, before;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGPIPE);
+	sigaddset(&set, SIGQUIT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, &before);
+	memcpy(guard->signals, &before, sizeof(before));
+}
+
+static void let_signals(const struct dax_guard *guard)
+{
+	sigset_t before;
+
+	memcpy(&before, guard->signals, sizeof(before));
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+static int lock_bus(void)
+{
+	char path[SYSFS_PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/bus/dax", sysfs_root());
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX)) {
+		int err = errno;
+
+		close(fd);
+		return -err;
+	}
+	return fd;
+}
+
+int dax_guard_begin(struct dax_guard *guard, bool need_driver,
+		    struct cxl_trouble *trouble)
+{
+	int ret;
+
+	memset(guard, 0, sizeof(*guard));
+	if (!need_driver && !sysfs_exists(AUTOPROBE))
+		return 0;
+	if (need_driver && !sysfs_exists(OUR_DRIVER))
+		return cxl_give_up(trouble, -ENOENT,
+				   "the module is not loaded: modprobe kvtier",
+				   "the kvtier driver of the dax bus");
+	guard->lock_fd = lock_bus();
+	if (guard->lock_fd < 0)
+		return cxl_give_up(trouble, guard->lock_fd, NULL,
+				   "locking the dax bus");
+	hold_signals(guard);
+	ret = sysfs_read(guard->before, sizeof(guard->before), AUTOPROBE);
+	if (ret)
+		cxl_give_up(trouble, ret, NULL, AUTOPROBE);
+	else
+		ret = cxl_write(trouble, "0", AUTOPROBE);
+	if (ret) {
+		let_signals(guard);
+		close(guard->lock_fd);
+		return ret;
+	}
+	guard->changed = true;
+	return 0;
+}
+
+int dax_guard_end(struct dax_guard *guard)
+{
+	int ret = 0;
+
+	if (!guard->changed)
+		return 0;
+	guard->changed = false;
+	ret = sysfs_write(guard->before, AUTOPROBE);
+	close(guard->lock_fd);
+	/* What was held back ends us here, with nothing left to restore. */
+	let_signals(guard);
+	return ret;
+}
+
+void dax_driver(const char *dax, char driver[static SYSFS_NAME_MAX])
+{
+	if (sysfs_link_name(driver, SYSFS_NAME_MAX,
+			    "bus/dax/devices/%s/driver", dax))
+		driver[0] = 0;
+}
+
+int dax_bind(const char *dax, struct cxl_trouble *trouble)
+{
+	char driver[SYSFS_NAME_MAX];
+	int ret;
+
+	dax_driver(dax, driver);
+	if (!strcmp(driver, "kvtier"))
+		return 0;
+	if (!strcmp(driver, "kmem"))
+		return cxl_give_up(trouble, -EBUSY,
+				   "it is system RAM until the next reboot; then let 'kvtier cxl create' make the region, or use the memory as it is: --tier node:node=N,size=SIZE",
+				   "the kmem driver has %s", dax);
+	if (driver[0]) {
+		ret = cxl_write(trouble, dax, "bus/dax/drivers/%s/unbind",
+				driver);
+		if (ret)
+			return ret;
+	}
+	ret = cxl_write(trouble, dax, OUR_DRIVER "/new_id");
+	if (ret)
+		return ret;
+	/* The write succeeds even when the driver refuses the device. */
+	dax_driver(dax, driver);
+	if (strcmp(driver, "kvtier"))
+		return cxl_give_up(trouble, -ENXIO,
+				   "the kernel log says why: dmesg | tail",
+				   "the kvtier driver did not take %s%s%s",
+				   dax, driver[0] ? ", it is now with " : "",
+				   driver);
+	return 0;
+}
+
+bool dax_user(const char *dax, char *user, size_t room)
+{
+	struct sysfs_names pools, tiers;
+	char dir[SYSFS_PATH_MAX], device[SYSFS_NAME_MAX];
+	bool found = false;
+	size_t i, j;
+
+	if (sysfs_list(&pools, "class/kvtier", "kvtier"))
+		return false;
+	for (i = 0; !found && i < pools.nr; i++) {
+		snprintf(dir, sizeof(dir), "class/kvtier/%s/tiers",
+			 pools.names[i]);
+		if (sysfs_list(&tiers, dir, ""))
+			continue;
+		for (j = 0; !found && j < tiers.nr; j++) {
+			found = !sysfs_read(device, sizeof(device),
+					    "%s/%s/device", dir,
+					    tiers.names[j]) &&
+				!strcmp(device, dax);
+			if (found)
+				snprintf(user, room, "%s/%s", pools.names[i],
+					 tiers.names[j]);
+		}
+		sysfs_free_names(&tiers);
+	}
+	sysfs_free_names(&pools);
+	return found;
+}
+
+int dax_unbind(const char *dax, struct cxl_trouble *trouble)
+{
+	char driver[SYSFS_NAME_MAX], user[2 * SYSFS_NAME_MAX];
+	int ret;
+
+	if (dax_user(dax, user, sizeof(user)))
+		return cxl_give_up(trouble, -EBUSY,
+				   "detach it first: kvtier tier detach",
+				   "%s is tier %s", dax, user);
+	dax_driver(dax, driver);
+	if (!driver[0])
+		return 0;
+	if (strcmp(driver, "kvtier"))
+		return cxl_give_up(trouble, -EBUSY,
+				   strcmp(driver, "kmem") ? NULL :
+				   "it is system RAM until the next reboot",
+				   "driver %s has %s", driver, dax);
+	ret = cxl_write(trouble, dax, OUR_DRIVER "/unbind");
+	if (!ret)
+		ret = cxl_write(trouble, dax, OUR_DRIVER "/remove_id");
+	return ret;
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * RAM regions, made and unmade in sysfs.
+ *
+ * Order matters to the kernel: the region's name is reserved under a root
+ * decoder, each device's endpoint decoder gets a piece of its RAM, the region
+ * its geometry and these decoders as targets; commit programs the hardware, and
+ * binding the region makes the dax device. Undoing goes the other way.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "cxl.h"
+
+#define DEVICES		"bus/cxl/devices"
+#define DAX_WAIT_MS	10000
+
+static void format_u64(char text[static 24], uint64_t value)
+{
+	snprintf(text, 24, "%#llx", (unsigned long long)value);
+}
+
+/* Calls @visit for each dax device of a region until it gives other than 0. */
+static int for_each_dax(const char *region,
+			int (*visit)(const char *dax, void *data), void *data)
+{
+	char inside[SYSFS_NAME_MAX + 2], real[SYSFS_PATH_MAX];
+	struct sysfs_names list;
+	size_t i;
+	int ret;
+
+	snprintf(inside, sizeof(inside), "/%s/", region);
+	ret = sysfs_list(&list, "bus/dax/devices", "dax");
+	for (i = 0; !ret && i < list.nr; i++)
+		if (!sysfs_resolve(real, sizeof(real), "bus/dax/devices/%s",
+				   list.names[i]) && strstr(real, inside))
+			ret = visit(list.names[i], data);
+	sysfs_free_names(&list);
+	return ret;
+}
+
+static int take_name(const char *dax, void *data)
+{
+	snprintf(data, SYSFS_NAME_MAX, "%s", dax);
+	return 1;
+}
+
+void cxl_region_dax(const char *region, char dax[static SYSFS_NAME_MAX])
+{
+	dax[0] = 0;
+	for_each_dax(region, take_name, dax);
+}
+
+static int release_dax(const char *dax, void *trouble)
+{
+	return dax_unbind(dax, trouble);
+}
+
+int cxl_region_root(const char *region, char decoder[static SYSFS_NAME_MAX])
+{
+	char real[SYSFS_PATH_MAX], *slash;
+	int ret;
+
+	ret = sysfs_resolve(real, sizeof(real), DEVICES "/%s", region);
+	if (ret)
+		return ret;
+	/* .../root0/decoder0.0/region0 */
+	slash = strrchr(real, '/');
+	*slash = 0;
+	slash = strrchr(real, '/');
+	if (!slash || strncmp(slash + 1, "decoder", 7))
+		return -ENOENT;
+	snprintf(decoder, SYSFS_NAME_MAX, "%s", slash + 1);
+	return 0;
+}
+
+static void wait_for_dax(struct cxl_region_plan *plan)
+{
+	const struct timespec step = { .tv_nsec = 10000000 };
+	int left_ms;
+
+	for (left_ms = DAX_WAIT_MS; left_ms > 0; left_ms -= 10) {
+		cxl_region_dax(plan->region, plan->dax);
+		if (plan->dax[0])
+			return;
+		nanosleep(&step, NULL);
+	}
+}
+
+void cxl_region_undo(struct cxl_region_plan *plan)
+{
+	/* Where the driver did not take the device, it still has its name. */
+	if (plan->dax[0])
+		sysfs_write(plan->dax, "bus/dax/drivers/kvtier/remove_id");
+	if (plan->committed)
+		sysfs_write("0", DEVICES "/%s/commit", plan->region);
+	if (plan->exists)
+		sysfs_write(plan->region, DEVICES "/%s/delete_region",
+			    plan->root_decoder);
+	/* Last sized, first given back: the kernel insists. */
+	while (plan->nr_sized > 0)
+		sysfs_write("0", DEVICES "/%s/dpa_size",
+			    plan->devs[--plan->nr_sized]->decoder);
+	plan->exists = false;
+	plan->committed = false;
+}
+
+static int size_devices(struct cxl_region_plan *plan,
+			struct cxl_trouble *trouble)
+{
+	char bytes[24];
+	unsigned int i;
+	int ret;
+
+	format_u64(bytes, plan->bytes);
+	for (i = 0; i < plan->ways; i++) {
+		const char *decoder = plan->devs[i]->decoder;
+
+		ret = cxl_write(trouble, "ram", DEVICES "/%s/mode", decoder);
+		if (!ret)
+			ret = cxl_write(trouble, bytes, DEVICES "/%s/dpa_size",
+					decoder);
+		if (ret)
+			return ret;
+		plan->nr_sized++;
+	}
+	return 0;
+}
+
+static int shape_region(struct cxl_region_plan *plan,
+			struct cxl_trouble *trouble)
+{
+	char text[24];
+	unsigned int i;
+	int ret;
+
+	snprintf(text, sizeof(text), "%u", plan->granularity);
+	ret = cxl_write(trouble, text, DEVICES "/%s/interleave_granularity",
+			plan->region);
+	snprintf(text, sizeof(text), "%u", plan->ways);
+	if (!ret)
+		ret = cxl_write(trouble, text, DEVICES "/%s/interleave_ways",
+				plan->region);
+	format_u64(text, plan->bytes * plan->ways);
+	if (!ret)
+		ret = cxl_write(trouble, text, DEVICES "/%s/size",
+				plan->region);
+	for (i = 0; !ret && i < plan->ways; i++)
+		ret = cxl_write(trouble, plan->devs[i]->decoder,
+				DEVICES "/%s/target%u", plan->region, i);
+	return ret;
+}
+
+static int make_region(struct cxl_region_plan *plan,
+		       struct cxl_trouble *trouble)
+{
+	int ret;
+
+	ret = sysfs_read(plan->region, sizeof(plan->region),
+			 DEVICES "/%s/create_ram_region", plan->root_decoder);
+	if (ret)
+		return cxl_give_up(trouble, ret, NULL,
+				   "asking %s for a region name",
+				   plan->root_decoder);
+	ret = cxl_write(trouble, plan->region, DEVICES "/%s/create_ram_region",
+			plan->root_decoder);
+	if (ret)
+		return ret;
+	plan->exists = true;
+	ret = size_devices(plan, trouble);
+	if (!ret)
+		ret = shape_region(plan, trouble);
+	if (!ret)
+		ret = cxl_write(trouble, "1", DEVICES "/%s/commit",
+				plan->region);
+	if (ret)
+		return ret;
+	plan->committed = true;
+	return cxl_write(trouble, plan->region,
+			 "bus/cxl/drivers/cxl_region/bind");
+}
+
+static int hand_over(struct cxl_region_plan *plan, struct cxl_trouble *trouble)
+{
+	wait_for_dax(plan);
+	if (!plan->dax[0])
+		return cxl_give_up(trouble, -ETIMEDOUT,
+				   "is the dax_cxl module there? modprobe dax_cxl",
+				   "no dax device appeared for %s",
+				   plan->region);
+	return dax_bind(plan->dax, trouble);
+}
+
+static bool root_can(const char *decoder, const struct cxl_region_plan *plan)
+{
+	uint64_t cap = 0, ways = 1, size = 0;
+
+	if (!sysfs_exists(DEVICES "/%s/create_ram_region", decoder))
+		return false;
+	sysfs_read_u64(&cap, DEVICES "/%s/cap_ram", decoder);
+	sysfs_read_u64(&ways, DEVICES "/%s/interleave_ways", decoder);
+	sysfs_read_u64(&size, DEVICES "/%s/size", decoder);
+	return cap && size >= plan->bytes * plan->ways &&
+	       plan->ways % (ways ? ways : 1) == 0;
+}
+
+static int try_root(struct cxl_region_plan *plan, const char *decoder,
+		    struct cxl_trouble *trouble)
+{
+	uint64_t ways = 1, granularity = 256;
+	int ret;
+
+	snprintf(plan->root_decoder, sizeof(plan->root_decoder), "%s", decoder);
+	sysfs_read_u64(&ways, DEVICES "/%s/interleave_ways", decoder);
+	if (ways > 1)
+		sysfs_read_u64(&granularity,
+			       DEVICES "/%s/interleave_granularity", decoder);
+	plan->granularity = (unsigned int)granularity;
+	ret = make_region(plan, trouble);
+	if (!ret)
+		ret = hand_over(plan, trouble);
+	if (ret)
+		cxl_region_undo(plan);
+	return ret;
+}
+
+int cxl_region_create(struct cxl_region_plan *plan, const char *decoder,
+		      struct cxl_trouble *trouble)
+{
+	struct sysfs_names list;
+	int ret = -ENODEV;
+	size_t i;
+
+	if (sysfs_list(&list, DEVICES, "decoder"))
+		return cxl_give_up(trouble, ret, NULL, "listing CXL decoders");
+	/* Which of the host's windows reach a device is for the kernel to say:
+	 * try them in turn.
+	 */
+	for (i = 0; ret && i < list.nr; i++) {
+		if ((decoder && strcmp(decoder, list.names[i])) ||
+		    !root_can(list.names[i], plan))
+			continue;
+		trouble->err = 0;
+		ret = try_root(plan, list.names[i], trouble);
+		/* One that went further than choosing a window will not go
+		 * better in another.
+		 */
+		if (ret && plan->dax[0])
+			break;
+	}
+	sysfs_free_names(&list);
+	if (ret && !trouble->err)
+		cxl_give_up(trouble, ret, "the firmware must offer a CXL window for volatile memory that is large enough",
+			    "no root decoder can take %s",
+			    decoder ? decoder : plan->devs[0]->name);
+	return ret;
+}
+
+static void find_target(struct cxl_region_plan *plan, unsigned int i,
+			struct cxl_memdev_info *dev)
+{
+	if (sysfs_read(dev->decoder, sizeof(dev->decoder),
+		       DEVICES "/%s/target%u", plan->region, i) ||
+	    !dev->decoder[0])
+		return;
+	plan->devs[plan->nr_sized++] = dev;
+}
+
+int cxl_region_destroy(const char *region, struct cxl_trouble *trouble)
+{
+	struct cxl_memdev_info devs[CXL_WAYS_MAX] = { 0 };
+	struct cxl_region_plan plan = { .exists = true };
+	uint64_t ways = 0;
+	unsigned int i;
+	int ret;
+
+	snprintf(plan.region, sizeof(plan.region), "%s", region);
+	ret = cxl_region_root(region, plan.root_decoder);
+	if (ret)
+		return cxl_give_up(trouble, ret, "see: kvtier cxl list",
+				   "region %s", region);
+	ret = for_each_dax(region, release_dax, trouble);
+	if (ret)
+		return ret;
+	sysfs_read_u64(&ways, DEVICES "/%s/interleave_ways", region);
+	for (i = 0; i < ways && i < CXL_WAYS_MAX; i++)
+		find_target(&plan, i, &devs[i]);
+	ret = cxl_write(trouble, "0", DEVICES "/%s/commit", region);
+	if (ret)
+		return ret;
+	cxl_region_undo(&plan);
+	return 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Tier specifications, as the command line gives them:
+ *
+ *   dram:size=256M[,name=dram0][,rank=N]
+ *   node:node=1,size=1G
+ *   dax:dev=dax0.0[,size=1G]
+ *   bdev:path=/dev/nvme0n1[,size=100G][,segment=64M]
+ */
+#ifndef KVTIER_SPEC_H
+#define KVTIER_SPEC_H
+
+#include <stdbool.h>
+#include <kvtier/libkvtier.h>
+
+/* A parsed specification; @params points into it. */
+struct tier_spec {
+	struct kvtier_tier_params params;
+	bool has_rank;
+	char name[KVTIER_NAME_MAX];
+	char path[KVTIER_PATH_MAX];
+};
+
+/* Where a parser says what it does not like. */
+struct spec_error {
+	char text[256];
+};
+
+/* 0, or -EINVAL with @error filled in. */
+int spec_parse(const char *text, struct tier_spec *spec,
+	       struct spec_error *error);
+
+/* Ranks and names that were not given: in order, behind the @nr_taken tiers that
+ * are there already; then checks the ranks against each other.
+ */
+int spec_complete(struct tier_spec *specs, unsigned int nr,
+		  const struct kvtier_tier_info *taken, unsigned int nr_taken,
+		  struct spec_error *error);
+
+/* Looks at the devices: 0, or an exit status after a report. Block devices with a
+ * signature are refused unless @force.
+ */
+int spec_check_device(const struct tier_spec *spec, bool force);
+
+/* Attaches it; 0 or an exit status after a report with advice. */
+int spec_attach(struct kvtier_ctl *ctl, uint32_t pool_id,
+		const struct tier_spec *spec);
+
+/**
+ * signature_find - what a device holds that would be overwritten
+ * @what: "ext4 filesystem", "gpt partition table"
+ *
+ * Returns 1 if there is something, 0 if not, or -errno.
+ */
+int signature_find(const char *path, char *what, size_t room);
+
+#endif /* KVTIER_SPEC_H */

@@ -1,0 +1,748 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The kvtier tool as a user meets it, over a stand-in for the kernel: cli.sh TOP OUT
+# shellcheck disable=SC2317 # functions are called by the names in the last lines
+set -euo pipefail
+
+top=$1
+out=$2
+tests=$top/userspace/tests
+tool=$out/userspace/tests/kvtier-mock
+# shellcheck source=userspace/tests/fake_sysfs.sh
+. "$tests/fake_sysfs.sh"
+
+failed=0
+base=$(mktemp -d)
+trap 'rm -rf "$base"' EXIT
+export ASAN_OPTIONS=detect_leaks=1
+
+# --- helpers -----------------------------------------------------------------
+
+fail()
+{
+	echo "  $*"
+	exit 1
+}
+
+# kv ARGS...: runs the tool; status, stdout and stderr are left in files.
+kv()
+{
+	local status=0
+	"$tool" "$@" >"$work/stdout" 2>"$work/stderr" || status=$?
+	echo "$status" >"$work/status"
+}
+
+# want STATUS ARGS...: the tool must end so, and never in a sanitizer's arms.
+want()
+{
+	local status=$1
+	shift
+	kv "$@"
+	if grep -q -e Sanitizer -e 'runtime error' "$work/stderr"; then
+		cat "$work/stderr"
+		fail "sanitizer: kvtier $*"
+	fi
+	if [ "$(cat "$work/status")" != "$status" ]; then
+		cat "$work/stdout" "$work/stderr"
+		fail "kvtier $*: status $(cat "$work/status"), not $status"
+	fi
+}
+
+says()
+{
+	grep -qF -e "$1" "$work/stdout" || {
+		cat "$work/stdout"
+		fail "stdout does not say: $1"
+	}
+}
+
+complains()
+{
+	grep -qF -e "$1" "$work/stderr" || {
+		cat "$work/stderr"
+		fail "stderr does not say: $1"
+	}
+}
+
+# json EXPRESSION: python over the last output, parsed as "j"; must be true.
+json()
+{
+	python3 -c 'import json, sys
+j = json.load(open(sys.argv[1]))
+if not eval("(%s)" % sys.argv[2]):
+    print("  not so:", sys.argv[2], "in", json.dumps(j))
+    sys.exit(1)' "$work/stdout" "$1" || exit 1
+}
+
+same()
+{
+	diff "$1" "$2" || fail "$1 and $2 differ"
+}
+
+# Runs test_NAME in a subshell of its own, with a fresh folder, store and sysfs.
+run_test()
+{
+	local name=$1 log=$base/log status=0
+	work=$base/$name
+	mkdir "$work"
+	(
+		export KVTIER_SYSFS=$work/sys KVTIER_MOCK=$work/store
+		"test_${name//-/_}"
+	) >"$log" 2>&1 &
+	wait $! || status=1
+	if [ "$status" -eq 0 ]; then
+		echo "ok tool/$name"
+	else
+		cat "$log"
+		echo "not ok tool/$name"
+		failed=1
+	fi
+	rm -rf "$work"
+}
+
+# --- grammar, help, errors ---------------------------------------------------
+
+test_help()
+{
+	want 0 help
+	says 'pool'
+	says 'version'
+	want 0 pool help
+	says 'kvtier pool create [--id N]'
+	want 0 pool create --help
+	says 'kvtier pool create'
+	want 0 help cxl
+	says 'kvtier cxl create'
+	want 0 put --help
+	says 'kvtier put'
+	want 2
+	complains 'Usage:'
+	want 2 help nonsense
+	complains "unknown command 'nonsense'"
+	want 0 version
+	says "$(cat "$top/VERSION")"
+	want 0 -j version
+	json 'j["version"] == j["library"] and j["abi_revision"] >= 1'
+}
+
+test_prefixes()
+{
+	want 2 p list
+	complains "'p' is ambiguous: pool or put?"
+	want 0 po li
+	want 2 pool s
+	complains 'show or set?'
+	want 2 pool frobnicate
+	complains "'pool' cannot 'frobnicate'"
+	want 2 pool
+	complains 'needs a verb'
+}
+
+test_usage_errors()
+{
+	local line
+	while read -r line; do
+		# shellcheck disable=SC2086 # words on purpose
+		want 2 $line
+		[ ! -s "$work/stdout" ] || fail "$line wrote to stdout"
+		grep -q '^kvtier: ' "$work/stderr" || fail "$line: no message"
+		# shellcheck disable=SC2086
+		want 2 $line -j
+		json 'j["error"]["name"] == "USAGE" and j["error"]["message"]'
+		[ ! -s "$work/stderr" ] || fail "$line -j wrote to stderr"
+	done <<-'END'
+	pool create --id 256
+	pool create --id x
+	pool create --tier
+	pool create --tier dram
+	pool create --nonsense
+	pool create stray
+	pool create --tier bdev:path=/dev/x --tier dram:size=1M
+	pool list stray
+	pool show 0 1
+	pool show notapool
+	pool destroy
+	pool set 0
+	tier attach
+	tier detach a b c
+	tier detach x --timeout soon
+	tier drain x --discard
+	ns list a b
+	stat --watch 0
+	stat --watch never
+	stat --count 3
+	stat 0 1
+	put
+	put --ns x
+	put --ns x 1234
+	put --ns x --key-text a f g
+	put --key-text a
+	put --ns x --key-text a --block-bytes 512M
+	put --ns x --key-text a --mode 999
+	get --ns x
+	ls --ns x --limit many
+	ls --ns x 00
+	rm --ns x
+	rm --ns x --all --key-text a
+	cxl create --size 0
+	cxl create --memdev
+	cxl destroy
+	cxl destroy dax0.0
+	cxl destroy region0/../x
+	cxl bind region0
+	cxl bind
+	version now
+	nonsense
+	END
+}
+
+test_no_module()
+{
+	unset KVTIER_MOCK
+	want 1 pool list
+	complains 'modprobe kvtier'
+	want 1 -j pool create --tier dram:size=1M
+	json 'j["error"]["name"] == "ENOENT" and j["error"]["errno"] == 2'
+	json '"modprobe kvtier" in j["error"]["hint"]'
+	want 1 -j stat
+	json '"modprobe kvtier" in j["error"]["hint"]'
+	export KVTIER_MOCK_DENY=1
+	want 1 pool create
+	complains 'managed by root'
+	# Without the control device, sysfs tells which pools there are.
+	mkdir -p "$KVTIER_SYSFS/class/kvtier/kvtier4"
+	want 1 stat
+	complains 'pool 4'
+	complains 'member of group kvtier'
+}
+
+test_json_forms()
+{
+	want 0 pool create --tier dram:size=64M
+	want 0 pool list -j
+	[ "$(wc -l <"$work/stdout")" -eq 1 ] || fail 'plain JSON is not one line'
+	json 'j[0]["pool"] == 0'
+	want 0 -p pool list
+	[ "$(wc -l <"$work/stdout")" -gt 5 ] || fail 'pretty JSON is not indented'
+	json 'j[0]["tiers"][0]["capacity_bytes"] == 64 << 20'
+	want 0 --pretty pool show
+	json 'j["features"] == ["async", "arena"]'
+}
+
+# --- pools and tiers ---------------------------------------------------------
+
+test_pool()
+{
+	want 0 -j pool create --id 3 --tier dram:name=fast,size=256M \
+		--tier node:node=1,size=1.5G
+	json 'j["pool"] == 3 and j["capacity_bytes"] == 1792 << 20'
+	json '[t["name"] for t in j["tiers"]] == ["fast", "node0"]'
+	json '[t["rank"] for t in j["tiers"]] == [0, 1]'
+	want 1 -j pool create --id 3
+	json 'j["error"]["name"] == "EEXIST"'
+	want 0 pool create
+	want 0 pool list
+	says '/dev/kvtier3'
+	says '/dev/kvtier0'
+	want 2 stat
+	complains 'there are 2 pools'
+	want 0 pool destroy 0
+	want 0 pool show
+	says '256M'
+	want 1 -j pool destroy 0
+	json 'j["error"]["name"] == "ENOENT"'
+	want 0 pool destroy kvtier3
+	want 1 pool show
+	complains 'kvtier pool create'
+}
+
+# A tier that cannot be had takes the pool and the others with it.
+test_pool_create_undoes()
+{
+	fake_sysfs "$KVTIER_SYSFS" 0
+	mkdir -p "$KVTIER_SYSFS/bus/dax/devices/dax9.9"
+	ln -s "$KVTIER_SYSFS/bus/dax/drivers/kvtier" \
+		"$KVTIER_SYSFS/bus/dax/devices/dax9.9/driver"
+	export KVTIER_MOCK_FAIL_OP=36 KVTIER_MOCK_FAIL_ERRNO=16
+	want 1 -j pool create --tier dram:size=1M --tier dax:dev=dax9.9
+	json 'j["error"]["name"] == "EBUSY" and "dram0" in j["error"]["message"]'
+	unset KVTIER_MOCK_FAIL_OP
+	want 0 -j pool list
+	json 'j == []'
+	# The same rank twice is found before anything is made.
+	want 2 pool create --tier dram:size=1M,rank=1 --tier dax:dev=dax9.9,rank=1
+	want 1 -j pool create --tier dram:size=1M,name=a --tier dax:dev=dax9.9,name=a
+	json 'j["error"]["name"] == "EEXIST"'
+	want 0 -j pool list
+	json 'j == []'
+}
+
+test_tier_devices()
+{
+	fake_sysfs "$KVTIER_SYSFS" 0
+	local dax=$KVTIER_SYSFS/bus/dax
+	want 0 pool create --tier dram:size=1M
+	want 1 tier attach dax:dev=dax0.0
+	complains 'kvtier cxl create'
+	mkdir "$dax/devices/dax0.0"
+	want 1 tier attach dax:dev=dax0.0
+	complains 'kvtier cxl bind'
+	ln -s "$dax/drivers/kmem" "$dax/devices/dax0.0/driver"
+	want 1 -j tier attach dax:dev=dax0.0
+	json '"system RAM" in j["error"]["hint"]'
+	ln -sfn "$dax/drivers/device_dax" "$dax/devices/dax0.0/driver"
+	want 1 tier attach dax:dev=dax0.0
+	complains 'driver device_dax has dax0.0'
+	ln -sfn "$dax/drivers/kvtier" "$dax/devices/dax0.0/driver"
+	want 0 tier attach dax:dev=dax0.0
+	want 1 tier attach bdev:path=/nonexistent
+	complains '/nonexistent'
+	touch "$work/file"
+	want 1 tier attach "bdev:path=$work/file"
+	complains 'losetup'
+}
+
+test_tier()
+{
+	local tier
+	want 0 pool create --tier dram:size=16M
+	want 0 -j tier attach 0 node:node=0,size=32M
+	json '[t["rank"] for t in j["tiers"]] == [0, 1]'
+	want 1 -j tier attach dram:size=16M,name=dram0,rank=7
+	json 'j["error"]["name"] == "EEXIST"'
+	tier=$KVTIER_SYSFS/class/kvtier/kvtier0/tiers/node0
+	mkdir -p "$tier"
+	echo node0 >"$tier/device"
+	want 0 tier list
+	says 'node0'
+	want 0 -j tier list kvtier0
+	json 'j[1]["device"] == "node0" and "device" not in j[0]'
+	want 1 tier drain ghost
+	complains 'kvtier tier list'
+	want 0 -j tier drain node0 --timeout 100ms
+	json 'j["tiers"][1]["state"] == "draining"'
+	export KVTIER_MOCK_FAIL_OP=37 KVTIER_MOCK_FAIL_ERRNO=16
+	want 1 tier detach node0
+	complains 'online again'
+	unset KVTIER_MOCK_FAIL_OP
+	want 0 -j tier detach 0 node0 --discard
+	json 'len(j["tiers"]) == 1'
+}
+
+test_pool_set()
+{
+	local dir=$KVTIER_SYSFS/class/kvtier/kvtier0
+	want 0 pool create
+	mkdir -p "$dir"
+	echo lru >"$dir/policy"
+	echo 70 >"$dir/watermark_low_percent"
+	want 0 -j pool set 0 policy=reuse watermark_low_percent=60
+	json 'j["policy"] == "reuse" and j["watermark_low_percent"] == 60'
+	want 2 pool set 0 color=red
+	want 2 pool set 0 policy
+	echo 'class/kvtier/kvtier0/policy 22' >"$work/fail"
+	want 1 pool set 0 policy=nonsense
+	complains 'unknown'
+	[ ! -e "$work/fail" ] || fail 'the error was not injected'
+}
+
+test_ns_list()
+{
+	local dir=$KVTIER_SYSFS/class/kvtier/kvtier0/namespaces
+	want 0 pool create
+	want 1 ns list
+	mkdir -p "$dir/2" "$dir/10"
+	echo 1001 >"$dir/2/owner_uid"
+	echo 0640 >"$dir/2/mode"
+	echo 65536 131072 >"$dir/2/groups"
+	echo 1048576 >"$dir/2/used_bytes"
+	want 0 -j ns list
+	json '[n["ns"] for n in j] == [2, 10]'
+	json 'j[0]["mode"] == "0640" and j[0]["groups"] == "65536 131072"'
+	want 0 ns list 0
+	says '0640'
+	says '1M'
+}
+
+test_stat()
+{
+	want 0 pool create --tier dram:size=16M
+	want 0 -j stat
+	json 'j["pool"] == 0 and j["tiers"][0]["tier"] == "dram0"'
+	json '"hit_rate" not in j and j["meta_bytes_per_block"] == 120'
+	want 0 -j stat --watch 10ms --count 3
+	[ "$(wc -l <"$work/stdout")" -eq 3 ] || fail 'not three samples'
+	[ "$(grep -c hits_per_s "$work/stdout")" -eq 2 ] || fail 'rates'
+	want 0 stat 0
+	says 'dram0'
+	export KVTIER_MOCK_FAIL_OP=14 KVTIER_MOCK_FAIL_ERRNO=1
+	want 1 stat
+	complains 'CAP_SYS_ADMIN'
+}
+
+# --- blocks ------------------------------------------------------------------
+
+test_blocks()
+{
+	local key
+	want 0 pool create --tier dram:size=16M
+	head -c 65536 /dev/urandom >"$work/in"
+	want 1 put --ns model "$work/in" --key-text hello
+	complains '--block-bytes SIZE'
+	want 0 -j put --ns model --key-text hello --block-bytes 64K "$work/in"
+	json 'j["status"] == "done" and j["bytes"] == 65536'
+	key=$(python3 -c 'import hashlib
+print(hashlib.sha256(b"hello").hexdigest())')
+	json "j['key'] == '$key'"
+	want 0 -j put --ns model --block-bytes 64K "$key" "$work/in"
+	json 'j["status"] == "exists"'
+	want 0 get --ns model --block-bytes 64K "$key"
+	same "$work/in" "$work/stdout"
+	want 0 -j get --ns model --block-bytes 64K "$key" -o "$work/out"
+	same "$work/in" "$work/out"
+	want 2 -j get --ns model --block-bytes 64K "$key"
+	want 1 get --ns model --block-bytes 64K --key-text other
+	complains 'not in the pool'
+	[ ! -s "$work/stdout" ] || fail 'a miss wrote something'
+	want 1 get --ns nobody "$key"
+	complains 'another'
+	want 1 get --ns model --block-bytes 32K "$key"
+	complains 'other block sizes'
+	"$tool" put --ns model --block-bytes 64K --key-text stdin <"$work/in" >/dev/null
+	want 0 get --ns model --block-bytes 64K --key-text stdin
+	same "$work/in" "$work/stdout"
+	want 1 get --ns model --block-bytes 64K --key-text stdin -o /nonexistent/x
+	if [ -e /dev/full ]; then
+		"$tool" get --ns model --block-bytes 64K "$key" >/dev/full \
+			2>"$work/stderr" && fail '/dev/full took it'
+		complains 'writing'
+	fi
+}
+
+test_block_sizes()
+{
+	want 0 pool create --tier dram:size=16M
+	echo short >"$work/short"
+	head -c 5000 /dev/zero >"$work/long"
+	want 1 put --ns s --block-bytes 4K --key-text a "$work/short"
+	complains '--pad'
+	want 0 put --ns s --block-bytes 4K --key-text a --pad "$work/short"
+	want 0 get --ns s --block-bytes 4K --key-text a
+	{ cat "$work/short"; head -c $((4096 - 6)) /dev/zero; } >"$work/padded"
+	same "$work/padded" "$work/stdout"
+	want 1 put --ns s --block-bytes 4K --key-text b "$work/long"
+	complains 'File too large'
+	want 1 put --ns s --block-bytes 4K --key-text b "$work/nothing"
+	# Sizes of an existing namespace come from sysfs.
+	want 1 get --ns s --key-text a
+	complains '--block-bytes SIZE'
+	mkdir -p "$KVTIER_SYSFS/class/kvtier/kvtier0/namespaces/1"
+	echo 4096 >"$KVTIER_SYSFS/class/kvtier/kvtier0/namespaces/1/groups"
+	want 0 get --ns s --key-text a
+	same "$work/padded" "$work/stdout"
+	want 1 get --ns s --key-text a --group 1
+}
+
+test_secrets()
+{
+	want 0 pool create --tier dram:size=16M
+	head -c 4096 /dev/urandom >"$work/in"
+	head -c 32 /dev/urandom >"$work/secret"
+	head -c 31 /dev/urandom >"$work/stub"
+	want 0 put --ns n --secret-file "$work/secret" --block-bytes 4K \
+		--key-text a "$work/in"
+	want 1 get --ns n --block-bytes 4K --key-text a
+	want 1 get --ns n --secret-file "$work/stub" --block-bytes 4K --key-text a
+	complains 'a secret has 32 bytes'
+	head -c 33 /dev/zero >"$work/stub"
+	want 1 get --ns n --secret-file "$work/stub" --block-bytes 4K --key-text a
+	want 0 get --ns n --secret-file "$work/secret" --block-bytes 4K --key-text a
+	same "$work/in" "$work/stdout"
+	printf n >"$work/name"
+	want 0 ls --ns-file "$work/name" --secret-file "$work/secret" -j
+	json 'len(j) == 1'
+}
+
+test_chains()
+{
+	local i parent=()
+	want 0 pool create --tier dram:size=16M
+	head -c 4096 /dev/zero >"$work/in"
+	want 1 put --ns c --block-bytes 4K --key-text b --parent-text a "$work/in"
+	complains 'its parent is not in the pool'
+	for i in $(seq 30); do
+		want 0 put --ns c --block-bytes 4K --key-text "k$i" \
+			"${parent[@]}" "$work/in"
+		parent=(--parent-text "k$i")
+	done
+	want 0 -j ls --ns c
+	json 'len(j) == 30 and sum("parent" in b for b in j) == 29'
+	json 'all(b["status"] == "hit" and b["tier"] == "dram0" for b in j)'
+	want 0 -j ls --ns c --limit 3
+	json 'len(j) == 3'
+	want 0 ls --ns c
+	[ "$(wc -l <"$work/stdout")" -eq 31 ] || fail 'not 30 lines and a heading'
+	want 1 rm --ns c --key-text k1
+	complains '0 blocks dropped, 1 kept'
+	want 0 -j rm --ns c --key-text k30
+	json 'j["dropped"] == 1'
+	want 0 -j rm --ns c --key-text k28 --key-text k29 --key-text nothere
+	json 'j["dropped"] == 2 and j["missing"] == 1'
+	want 0 -j rm --ns c --all
+	json 'j["dropped"] == 27 and j["kept"] == 0'
+	want 0 -j ls --ns c
+	json 'j == []'
+	want 0 -j rm --ns c --all
+	json 'j["dropped"] == 0'
+}
+
+# --- CXL ---------------------------------------------------------------------
+
+logged()
+{
+	sed 's/.*\/\([^/]*\/[^/]*=\)/\1/' "$work/log"
+}
+
+autoprobe_is_on()
+{
+	[ "$(cat "$KVTIER_SYSFS/bus/dax/drivers_autoprobe")" = 1 ] ||
+		fail 'autoprobe was not restored'
+}
+
+nothing_left()
+{
+	local file
+	for file in "$KVTIER_SYSFS"/bus/cxl/devices/region* \
+		"$KVTIER_SYSFS"/bus/dax/devices/dax*; do
+		[ ! -e "$file" ] || fail "$file is left"
+	done
+	for file in "$KVTIER_SYSFS"/bus/cxl/devices/decoder[1-9]*/dpa_size; do
+		[ $(($(cat "$file"))) -eq 0 ] || fail "$file is not given back"
+	done
+	autoprobe_is_on
+}
+
+test_cxl_create()
+{
+	fake_sysfs "$KVTIER_SYSFS" 2
+	want 0 -j cxl create
+	json '[(r["region"], r["dax"], r["driver"]) for r in j] ==
+		[("region0", "dax0.0", "kvtier"), ("region1", "dax1.0", "kvtier")]'
+	json '[r["serials"] for r in j] == [[11], [12]]'
+	json '[r["size_bytes"] for r in j] == [512 << 20] * 2'
+	autoprobe_is_on
+	logged | head -13 >"$work/sequence"
+	cat >"$work/expected" <<-'END'
+	dax/drivers_autoprobe=0
+	decoder0.0/create_ram_region=region0
+	decoder2.0/mode=ram
+	decoder2.0/dpa_size=0x20000000
+	region0/interleave_granularity=256
+	region0/interleave_ways=1
+	region0/size=0x20000000
+	region0/target0=decoder2.0
+	region0/commit=1
+	cxl_region/bind=region0
+	kvtier/new_id=dax0.0
+	decoder0.0/create_ram_region=region1
+	decoder3.0/mode=ram
+	END
+	same "$work/expected" "$work/sequence"
+	[ "$(logged | tail -n 1)" = dax/drivers_autoprobe=1 ] ||
+		fail 'restoring autoprobe is not the last thing'
+	want 0 cxl list
+	says 'region1'
+	want 1 -j cxl create
+	json '"kvtier cxl list" in j["error"]["hint"]'
+	want 0 -j cxl destroy all
+	json 'j["destroyed"] == ["region0", "region1"]'
+	nothing_left
+}
+
+test_cxl_choose()
+{
+	fake_sysfs "$KVTIER_SYSFS" 3
+	want 0 -j cxl create --memdev serial=13 --size 256M
+	json 'j[0]["serials"] == [13] and j[0]["size_bytes"] == 256 << 20'
+	want 0 -j cxl create --memdev mem0 --memdev mem1 --interleave
+	json 'len(j) == 1 and j[0]["memdevs"] == ["mem0", "mem1"]'
+	json 'j[0]["size_bytes"] == 1 << 30'
+	want 0 -j cxl list
+	json '[m["free_bytes"] >> 20 for m in j["memdevs"]] == [0, 0, 256]'
+	want 1 cxl create --memdev mem9
+	complains "memdev 'mem9'"
+	want 1 cxl create --memdev mem0
+	complains 'in use'
+	want 0 -j cxl destroy region0
+	want 1 cxl create --memdev mem2 --size 1G
+	complains 'mem2 has'
+	want 1 cxl create --memdev mem2 --size 1M
+	complains '256M'
+	want 1 cxl create --memdev mem2 --decoder decoder7.0
+	complains 'decoder7.0'
+	want 0 cxl destroy region1
+	nothing_left
+	want 1 cxl destroy region1
+	complains 'kvtier cxl list'
+}
+
+# Whichever write fails, everything is as before.
+test_cxl_create_fails()
+{
+	local step
+	for step in decoder0.0/create_ram_region decoder3.0/mode \
+		decoder3.0/dpa_size region1/interleave_granularity \
+		region1/interleave_ways region1/size region1/target0 \
+		region1/commit; do
+		rm -rf "$KVTIER_SYSFS"
+		fake_sysfs "$KVTIER_SYSFS" 2
+		# The first region is there by then, and must go too.
+		[ "$step" != decoder0.0/create_ram_region ] ||
+			echo region1 >"$KVTIER_SYSFS/bus/cxl/devices/decoder0.0/create_ram_region"
+		echo "bus/cxl/devices/$step 5" >"$work/fail"
+		want 1 -j cxl create
+		json 'j["error"]["name"] == "EIO"'
+		[ ! -e "$work/fail" ] || fail "$step: not injected"
+		nothing_left
+	done
+	for step in bus/cxl/drivers/cxl_region/bind \
+		bus/dax/drivers/kvtier/new_id bus/dax/drivers_autoprobe; do
+		rm -rf "$KVTIER_SYSFS"
+		fake_sysfs "$KVTIER_SYSFS" 2
+		echo "$step 5" >"$work/fail"
+		want 1 cxl create
+		complains 'Input/output error'
+		[ ! -e "$work/fail" ] || fail "$step: not injected"
+		nothing_left
+	done
+}
+
+test_cxl_driver_refuses()
+{
+	fake_sysfs "$KVTIER_SYSFS" 1
+	touch "$work/refuse"
+	want 1 cxl create
+	complains 'did not take dax0.0'
+	complains 'dmesg'
+	nothing_left
+	rm -r "$KVTIER_SYSFS/bus/dax/drivers/kvtier"
+	want 1 -j cxl create
+	json '"modprobe kvtier" in j["error"]["hint"]'
+	nothing_left
+}
+
+test_cxl_signal()
+{
+	fake_sysfs "$KVTIER_SYSFS" 1
+	echo bus/cxl/drivers/cxl_region/bind >"$work/kill"
+	kv cxl create
+	[ "$(cat "$work/status")" -eq 143 ] || fail 'not ended by SIGTERM'
+	[ ! -e "$work/kill" ] || fail 'the signal was not sent'
+	autoprobe_is_on
+	want 0 cxl list
+	says kvtier
+}
+
+# Switched off by the administrator, it stays off.
+test_cxl_autoprobe_off()
+{
+	fake_sysfs "$KVTIER_SYSFS" 1
+	echo 0 >"$KVTIER_SYSFS/bus/dax/drivers_autoprobe"
+	want 0 cxl create
+	[ "$(cat "$KVTIER_SYSFS/bus/dax/drivers_autoprobe")" = 0 ] ||
+		fail 'autoprobe was switched on'
+}
+
+test_cxl_bind()
+{
+	local dax=$KVTIER_SYSFS/bus/dax driver
+	fake_sysfs "$KVTIER_SYSFS" 1
+	want 0 cxl create
+	driver=$dax/devices/dax0.0/driver
+	want 0 -j cxl unbind dax0.0
+	json 'j["unbound"] == ["dax0.0"]'
+	[ ! -e "$driver" ] || fail 'still bound'
+	logged | grep -q 'kvtier/remove_id=dax0.0' || fail 'no remove_id'
+	ln -s "$dax/drivers/device_dax" "$driver"
+	want 1 cxl unbind dax0.0
+	complains 'driver device_dax has dax0.0'
+	want 0 -j cxl bind /dev/dax0.0
+	json 'j["bound"] == ["dax0.0"]'
+	[ "$(basename "$(readlink "$driver")")" = kvtier ] || fail 'not bound'
+	want 1 cxl bind dax7.0
+	ln -sfn "$dax/drivers/kmem" "$driver"
+	want 1 cxl bind dax0.0
+	complains 'until the next reboot'
+	want 1 cxl destroy region0
+	complains 'kmem'
+	autoprobe_is_on
+}
+
+test_cxl_in_use()
+{
+	local tier=$KVTIER_SYSFS/class/kvtier/kvtier0/tiers/cxl0
+	fake_sysfs "$KVTIER_SYSFS" 1
+	want 0 cxl create
+	mkdir -p "$tier"
+	echo dax0.0 >"$tier/device"
+	want 1 -j cxl destroy region0
+	json 'j["error"]["name"] == "EBUSY" and "kvtier0/cxl0" in j["error"]["message"]'
+	want 1 -j cxl unbind dax0.0
+	json 'j["error"]["name"] == "EBUSY"'
+	want 0 -j cxl list
+	json 'j["regions"][0]["used_by"] == "kvtier0/cxl0"'
+	rm -r "$tier"
+	want 0 cxl destroy region0
+	nothing_left
+}
+
+test_cxl_none()
+{
+	want 0 cxl list
+	complains 'no CXL memory'
+	want 1 cxl create
+	complains 'no free CXL RAM'
+	want 0 -j cxl list
+	json 'j == {"memdevs": [], "regions": []}'
+}
+
+# --- completion --------------------------------------------------------------
+
+# What bash offers for a line is what the tool accepts.
+test_completion()
+{
+	bash -c '
+	. "$1/userspace/completion/kvtier"
+	complete_line() {
+		COMP_WORDS=("$@")
+		COMP_CWORD=$(($# - 1))
+		COMPREPLY=()
+		_kvtier
+		printf "%s\n" "${COMPREPLY[@]}" | sort
+	}
+	complete_line kvtier "" >"$2/top"
+	complete_line kvtier pool "" >"$2/pool"
+	complete_line kvtier -j tier d >"$2/tier"
+	complete_line kvtier cxl create --m >"$2/option"
+	complete_line kvtier pool create --tier d >"$2/spec"
+	' _ "$top" "$work"
+	"$tool" help | sed -n '/^Objects/,/^Options/s/^  \([a-z]*\) .*/\1/p' |
+		sort >"$work/objects"
+	same "$work/objects" <(grep -v '^-' "$work/top")
+	"$tool" help pool | sed -n 's/^  kvtier pool \([a-z]*\).*/\1/p' |
+		sort >"$work/verbs"
+	same "$work/verbs" "$work/pool"
+	[ "$(paste -sd ' ' "$work/tier")" = 'detach drain' ] || fail 'prefix d'
+	[ "$(cat "$work/option")" = '--memdev' ] || fail 'options'
+	[ "$(paste -sd ' ' "$work/spec")" = 'dax: dram:' ] || fail 'specs'
+}
+
+for name in help prefixes usage-errors no-module json-forms pool \
+	pool-create-undoes tier-devices tier pool-set ns-list stat blocks \
+	block-sizes secrets chains cxl-create cxl-choose cxl-create-fails \
+	cxl-driver-refuses cxl-signal cxl-autoprobe-off cxl-bind cxl-in-use \
+	cxl-none completion; do
+	run_test "$name"
+done
+exit "$failed"

@@ -1,0 +1,42 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Makes the tree that mock_sysfs.c works on, for sourcing.
+
+# fake_sysfs ROOT NR_MEMDEVS: a host with one CXL window, devices of 512 MiB each
+# (serial 11, 12, ...), and the dax bus with the drivers kmem and kvtier.
+fake_sysfs()
+{
+	local root=$1 nr=$2 i endpoint mem
+	local platform=$root/devices/platform/ACPI0017:00/root0
+	local window=$platform/decoder0.0
+	mkdir -p "$root"/bus/cxl/{devices,drivers/cxl_region} \
+		"$root"/bus/dax/{devices,drivers/{kmem,kvtier,device_dax}} \
+		"$root/class/kvtier" "$window"
+	touch "$root/bus/cxl/drivers/cxl_region/bind" \
+		"$root"/bus/dax/drivers/kvtier/{new_id,remove_id,unbind} \
+		"$root/bus/dax/drivers/device_dax/unbind" "$window/delete_region"
+	echo 1 >"$root/bus/dax/drivers_autoprobe"
+	echo region0 >"$window/create_ram_region"
+	echo 1 >"$window/cap_ram"
+	echo 1 >"$window/interleave_ways"
+	echo 4096 >"$window/interleave_granularity"
+	echo 0x100000000 >"$window/size"
+	ln -s "$window" "$root/bus/cxl/devices/decoder0.0"
+	for ((i = 0; i < nr; i++)); do
+		mem=$root/devices/pci0000:0c/mem$i
+		endpoint=$platform/port1/endpoint$((i + 2))
+		mkdir -p "$mem"/{ram,pmem} "$endpoint/decoder$((i + 2)).0"
+		printf '%#x\n' $((i + 11)) >"$mem/serial"
+		echo 0x20000000 >"$mem/ram/size"
+		echo 0x0 >"$mem/pmem/size"
+		echo 0 >"$mem/numa_node"
+		echo none >"$endpoint/decoder$((i + 2)).0/mode"
+		echo 0x0 >"$endpoint/decoder$((i + 2)).0/dpa_size"
+		ln -s "$mem" "$endpoint/uport"
+		ln -s "$mem" "$root/bus/cxl/devices/mem$i"
+		ln -s "$endpoint" "$root/bus/cxl/devices/endpoint$((i + 2))"
+		ln -s "$endpoint/decoder$((i + 2)).0" \
+			"$root/bus/cxl/devices/decoder$((i + 2)).0"
+	done
+}

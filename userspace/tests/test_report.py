@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Tests of the replay's HTML page and of the demo's verdict, on made-up results."""
+import copy
+import html.parser
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TREE = os.path.dirname(os.path.dirname(HERE))
+REPORT = os.path.join(TREE, "userspace", "kvtier", "report.py")
+CHECK = os.path.join(TREE, "selftests", "vm", "demo_check.py")
+VOID = {"meta"}
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(CHECK))
+import demo_check  # noqa: E402
+
+
+def make_tier(number, kind):
+    """One tier as 'kvtier replay' writes it."""
+    names = ("hits", "leased", "promotions_in", "promotions_out", "demotions_in",
+             "demotions_out", "evictions", "read_bytes", "write_bytes", "dma_bytes")
+    tier = {name: 10 + number for name in names}
+    tier.update(id=number, name=f"tier{number}", type=kind, rank=10 * number,
+                capacity_bytes=1 << 24, used_bytes=1 << 23, nr_blocks=5, hit_rate=0.2,
+                io_errors=0)
+    return tier
+
+
+def make_latency(operation, tier):
+    """A row of the latency list."""
+    return {"operation": operation, "tier": tier, "count": 100, "mean_ns": 2000,
+            "p50_ns": 1000, "p90_ns": 3000, "p99_ns": 9000, "max_ns": 20000,
+            "curve": [[1000, 0.5], [20000, 1.0]]}
+
+
+def make_result():
+    """A result that is good in every respect."""
+    samples = 20
+    rising = [10 * i for i in range(samples)]
+    tiers = [make_tier(0, "dram"), make_tier(1, "dax"), make_tier(2, "bdev")]
+    clients = {name: 7 for name in (
+        "stored", "existing", "skipped", "no_space", "no_parent",
+        "io_errors", "timeouts", "stored_bytes")}
+    clients.update(requests=190, blocks=190, hits=90, hit_rate=0.47, verified_bytes=1 << 30,
+                   wrong_blocks=0, wrong_bytes=0)
+    return {
+        "passed": True, "duration_ns": 19 * 10**9,
+        "trace": {"name": "t.csv", "requests": 190, "blocks": 190, "distinct_blocks": 50,
+                  "endless_cache_hit_rate": 0.7},
+        "options": {"procs": 4, "block_bytes": 65536, "verify": "full"},
+        "clients": clients,
+        "dedup": {"saved_blocks": 3, "saved_bytes": 3 << 16, "saved_rate": 0.1},
+        "pool": {"counters_known": True, "promotions": 1, "demotions": 2, "evictions": 3,
+                 "dma_bytes": 4, "dedup_waits": 6, "moves_dmaengine": 0, "moves_cpu": 5},
+        "tiers": tiers,
+        "latency": [make_latency("get_request", "all")] +
+                   [make_latency(op, t["name"]) for t in tiers
+                    for op in ("get_block", "read_block")],
+        "series": {"t_ns": [10**9 * i for i in range(samples)], "blocks": rising,
+                   "tier_hits": [rising] * 3, "tier_used_bytes": [rising] * 3,
+                   "tier_promotions_in": [rising] * 3, "tier_demotions_in": [rising] * 3},
+    }
+
+
+def report(result):
+    """Runs report.py; returns its exit status, page and messages."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        file.write(result if isinstance(result, str) else json.dumps(result))
+        file.flush()
+        done = subprocess.run([sys.executable, "-B", REPORT, file.name], text=True,
+                              capture_output=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+class Balance(html.parser.HTMLParser):
+    """Notes tags that do not close, and what the page shows as text."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.bad, self.text, self.tags = [], [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.bad.append(tag)
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def parse(page):
+    """The page, read; complains about anything unbalanced."""
+    balance = Balance()
+    balance.feed(page)
+    assert not balance.bad and not balance.open, (balance.bad, balance.open)
+    return balance
+
+
+def test_page():
+    """A page with all its charts and tables, and nothing from elsewhere."""
+    status, page, errors = report(make_result())
+    assert status == 0 and not errors, errors
+    tags = parse(page).tags
+    assert tags.count("svg") == 7, tags.count("svg")
+    assert tags.count("table") == 3 and "script" not in tags
+    assert not re.search(r"(src|href)=|url\(|@import|https?:", page)
+    assert "NaN" not in page and "nan" not in re.sub(r"<[^>]*>", "", page)
+
+
+def test_edges():
+    """No latencies, no time, nothing asked for: still a page."""
+    result = make_result()
+    result["latency"] = []
+    for key, value in result["series"].items():
+        result["series"][key] = [v[:1] for v in value] if key.startswith("tier") else value[:1]
+    result["duration_ns"] = 0
+    status, page, errors = report(result)
+    assert status == 0, errors
+    parse(page)
+
+
+def test_escapes():
+    """Names are text, whatever they look like."""
+    result = make_result()
+    evil = '<script>alert("1")</script>&'
+    result["trace"]["name"] = evil
+    result["tiers"][0]["name"] = evil
+    status, page, errors = report(result)
+    assert status == 0, errors
+    balance = parse(page)
+    assert "script" not in balance.tags and evil in "".join(balance.text)
+
+
+def test_refuses():
+    """What is no result gives a message, no page and no traceback."""
+    for bad in ("", "{", "[]", "{}", '{"tiers": 1}'):
+        status, page, errors = report(bad)
+        assert status == 1 and not page, (bad, status)
+        assert errors.startswith("report.py: ") and "Traceback" not in errors, errors
+
+
+def test_verdict():
+    """The demo's check finds nothing in a good result, and each thing that is wrong."""
+    good = make_result()
+    assert list(demo_check.problems(good)) == []
+
+    def change(path, value):
+        result = copy.deepcopy(good)
+        place = result
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = value
+        return list(demo_check.problems(result))
+
+    assert change(["clients", "wrong_bytes"], 1)
+    assert change(["clients", "requests"], 189)
+    assert change(["clients", "verified_bytes"], 0)
+    assert change(["passed"], False)
+    assert change(["pool", "counters_known"], False)
+    for tier in range(3):
+        assert change(["tiers", tier, "hits"], 0) == [f"tier{tier}: no hits"]
+        assert bool(change(["tiers", tier, "promotions_in"], 0)) == (tier != 2)
+        assert bool(change(["tiers", tier, "demotions_out"], 0)) == (tier != 2)
+        assert change(["tiers", tier, "io_errors"], 1)
+    good["tiers"].reverse()
+    assert list(demo_check.problems(good)) == []
+
+
+def main():
+    """Runs all tests; one result line each."""
+    failed = 0
+    for name, test in list(globals().items()):
+        if not name.startswith("test_"):
+            continue
+        try:
+            test()
+            print(f"ok report_{name[5:]}")
+        except AssertionError as error:
+            print(f"line {error.__traceback__.tb_next.tb_lineno}: {error}")
+            print(f"not ok report_{name[5:]}")
+            failed = 1
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
