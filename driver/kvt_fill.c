@@ -12,6 +12,19 @@
 #include "kvt_internal.h"
 #include "kvt_trace.h"
 
+/* Is it a reservation of this file, whoever is ending it. Meta lock held. */
+bool kvt_filling_mine(struct kvt_pool *p, u32 id, u32 gen, u32 owner)
+{
+	struct kvt_hot *h;
+
+	lockdep_assert_held(&p->meta_lock);
+	if (!kvt_table_valid(&p->table, id))
+		return false;
+	h = kvt_hot(&p->table, id);
+	return h->gen == gen && kvt_cold(&p->table, id)->owner == owner &&
+	       kvt_ctl_state(kvt_ctl(h)) == KVT_FILLING;
+}
+
 /**
  * kvt_filling_claim() - get the right to end a reservation
  * @p:     pool, meta lock held
@@ -22,16 +35,9 @@
  */
 bool kvt_filling_claim(struct kvt_pool *p, u32 id, u32 gen, u32 owner)
 {
-	struct kvt_hot *h;
-
-	lockdep_assert_held(&p->meta_lock);
-	if (!kvt_table_valid(&p->table, id))
-		return false;
-	h = kvt_hot(&p->table, id);
-	if (h->gen != gen || kvt_cold(&p->table, id)->owner != owner)
-		return false;
-	return kvt_ctl_update(h, KVT_CTL_STATE | KVT_CTL_MOVING, KVT_FILLING, 0,
-			      KVT_CTL_MOVING);
+	return kvt_filling_mine(p, id, gen, owner) &&
+	       kvt_ctl_update(kvt_hot(&p->table, id), KVT_CTL_STATE | KVT_CTL_MOVING,
+			      KVT_FILLING, 0, KVT_CTL_MOVING);
 }
 
 static bool kvt_slot_in_arena(struct kvt_tier *t, u32 page)

@@ -425,6 +425,7 @@ int kvt_slot_alloc(struct kvt_pool *p, struct kvt_ns *ns, u32 group, u32 id,
 		   u32 skip, u32 *tier, u32 *page);	/* meta lock held */
 
 /* kvt_fill.c: giving up reservations */
+bool kvt_filling_mine(struct kvt_pool *p, u32 id, u32 gen, u32 owner);	/* meta lock held */
 bool kvt_filling_claim(struct kvt_pool *p, u32 id, u32 gen, u32 owner);	/* meta lock held */
 void kvt_filling_abort(struct kvt_pool *p, const u32 *ids, u32 nr, bool mapped);
 void kvt_fill_lost(struct kvt_pool *p, struct kvt_tier *t);

@@ -138,7 +138,7 @@ static const struct kvt_op kvt_ops[] = {
 	DATA(DROP, kvt_op_drop, kvtier_drop, nr_done, RSV(kvtier_drop)),
 	DATA(ITERATE, kvt_op_iterate, kvtier_iterate, entries, RSV(kvtier_iterate)),
 	DATA(STAT, kvt_op_stat, kvtier_stat, meta_bytes_per_block,
-	     .flags = KVTIER_STAT_FLAGS, RSV(kvtier_stat)),
+	     .flags = KVTIER_STAT_FLAGS, RSV(kvtier_stat), .unbound = true),
 	DATA(ARENA, kvt_op_arena, kvtier_arena, slot_bytes),
 	CTL(CTL_QUERY, kvt_ctl_query, kvtier_ctl_query, ops, .anyone = true),
 	CTL(POOL_CREATE, kvt_ctl_pool_create, kvtier_pool_create, pool_id,

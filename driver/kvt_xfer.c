@@ -144,18 +144,24 @@ static void kvt_xfer_start(struct kvt_xfer *x)
 	kvt_xfer_submit(x, write ? x->dst : x->src);
 }
 
-/* Racing updates lose a sample, no more. */
-static void kvt_xfer_estimate(struct kvt_xfer *x)
+/*
+ * How long a read takes when others are queued with it: from the end of the one
+ * before, or from its start if that was later. Racing updates lose a sample, no more.
+ */
+static void kvt_xfer_estimate(struct kvt_xfer *x, u64 prev_end_ns)
 {
-	u64 old = READ_ONCE(x->src->read_ns_per_mib);
-	u64 new = div_u64((x->end_ns - x->start_ns) << 20, x->bytes);
+	u64 old = READ_ONCE(x->src->read_ns_per_mib), new;
+	u64 from = max(x->start_ns, prev_end_ns);
 
+	if (x->end_ns <= from)
+		return;
+	new = div_u64((x->end_ns - from) << 20, x->bytes);
 	if (old)
 		new = old - (old >> KVT_ESTIMATE_SHIFT) + (new >> KVT_ESTIMATE_SHIFT);
 	WRITE_ONCE(x->src->read_ns_per_mib, max(new, 1ull));
 }
 
-static void kvt_xfer_finish(struct kvt_xfer *x)
+static void kvt_xfer_finish(struct kvt_xfer *x, u64 prev_end_ns)
 {
 	bool read = x->dst->ops->is_mem;
 
@@ -168,7 +174,7 @@ static void kvt_xfer_finish(struct kvt_xfer *x)
 	}
 	if (!read)
 		return;
-	kvt_xfer_estimate(x);
+	kvt_xfer_estimate(x, prev_end_ns);
 	if (kvt_pages_crc(x->dst, x->dst_addr, kvt_xfer_pages(x)) != x->csum)
 		kvt_xfer_failed(x, x->src, -EBADMSG);
 }
@@ -298,6 +304,7 @@ static bool kvt_xfer_mixed(const struct kvt_xfer *x)
 void kvt_xfer_run(struct kvt_xfer *x, u32 nr)
 {
 	struct blk_plug plug;
+	u64 prev_end_ns = 0;
 	u32 i;
 
 	blk_start_plug(&plug);
@@ -320,7 +327,9 @@ void kvt_xfer_run(struct kvt_xfer *x, u32 nr)
 	for (i = 0; i < nr; i++) {
 		if (!kvt_xfer_mixed(&x[i]))
 			continue;
-		kvt_xfer_finish(&x[i]);
+		kvt_xfer_finish(&x[i], prev_end_ns);
+		if (!x[i].err)
+			prev_end_ns = x[i].end_ns;
 		kvt_xfer_count(&x[i]);
 	}
 }

@@ -383,7 +383,7 @@ static int kvt_stat_tiers(struct kvt_pool *p, struct kvtier_stat *s)
 
 /**
  * kvt_op_stat() - STAT
- * @f:   caller
+ * @f:   caller, maybe unbound
  * @arg: struct kvtier_stat
  */
 int kvt_op_stat(struct kvt_file *f, void *arg)
@@ -394,6 +394,8 @@ int kvt_op_stat(struct kvt_file *f, void *arg)
 
 	if ((s->flags & KVTIER_STAT_POOL) && !capable(CAP_SYS_ADMIN))
 		return -EPERM;
+	if (!(s->flags & KVTIER_STAT_POOL) && !smp_load_acquire(&f->ns))
+		return -EBADFD;
 	out.size = s->size;
 	out.flags = s->flags;
 	out.tiers = s->tiers;

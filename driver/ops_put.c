@@ -508,7 +508,7 @@ static void kvt_commit_claim(struct kvt_file *f, struct kvt_commit_chunk *c)
 
 	for (i = 0; i < c->nr; i++) {
 		struct kvt_lease *l = kvt_lease_find(f, c->handle[i], KVT_HELD_RESERVATION);
-		bool ok = false;
+		bool ok, gone;
 
 		c->id[i] = KVT_NIL;
 		c->res[i].status = KVTIER_ST_STALE;
@@ -516,10 +516,12 @@ static void kvt_commit_claim(struct kvt_file *f, struct kvt_commit_chunk *c)
 			continue;
 		spin_lock(&p->meta_lock);
 		ok = kvt_filling_claim(p, l->block, l->gen, f->id);
+		/* The same handle twice in one call is claimed already, not gone. */
+		gone = !ok && !kvt_filling_mine(p, l->block, l->gen, f->id);
 		spin_unlock(&p->meta_lock);
 		if (ok)
 			c->id[i] = l->block;
-		else
+		else if (gone)
 			kvt_lease_del(f, l);
 	}
 }

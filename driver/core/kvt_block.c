@@ -86,6 +86,7 @@ int kvt_table_add_chunk(struct kvt_table *t, struct kvt_hot *hot, struct kvt_col
 		t->free_head = first + i;
 		t->nr_free++;
 	}
+	/* Pairs with kvt_table_valid(): who may use the ids sees the chunk. */
 	smp_store_release(&t->nr_chunks, chunk + 1);
 	return 0;
 }
@@ -144,8 +145,10 @@ void kvt_table_free(struct kvt_table *t, u32 id)
  */
 bool kvt_table_valid(const struct kvt_table *t, u32 id)
 {
-	return id != KVT_NIL &&
-	       (id >> KVT_CHUNK_SHIFT) < smp_load_acquire(&t->nr_chunks);
+	/* Pairs with kvt_table_add_chunk(). */
+	u32 nr_chunks = smp_load_acquire(&t->nr_chunks);
+
+	return id != KVT_NIL && (id >> KVT_CHUNK_SHIFT) < nr_chunks;
 }
 
 /**

@@ -106,4 +106,5 @@ static struct kunit_suite chain_suite = {
 	.name = "kvt_chain",
 	.test_cases = chain_cases,
 };
+
 kunit_test_suite(chain_suite);

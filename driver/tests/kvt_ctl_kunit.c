@@ -165,4 +165,5 @@ static struct kunit_suite ctl_suite = {
 	.name = "kvt_ctl",
 	.test_cases = ctl_cases,
 };
+
 kunit_test_suite(ctl_suite);

@@ -253,4 +253,5 @@ static struct kunit_suite index_suite = {
 	.name = "kvt_index",
 	.test_cases = index_cases,
 };
+
 kunit_test_suite(index_suite);

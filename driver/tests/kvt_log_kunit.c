@@ -73,8 +73,8 @@ static void log_consistent(struct kunit *test, struct fixture *f)
 		s = &f->segs[i];
 		live += s->live;
 		nr_free += s->state == KVT_SEG_FREE;
-		nr_ids += s->ids != NULL;
-		KUNIT_ASSERT_EQ(test, s->ids != NULL, s->state != KVT_SEG_FREE);
+		nr_ids += !!s->ids;
+		KUNIT_ASSERT_EQ(test, !!s->ids, s->state != KVT_SEG_FREE);
 		KUNIT_ASSERT_TRUE(test, s->live <= s->fill && s->fill <= SEG_UNITS);
 		KUNIT_ASSERT_TRUE(test, s->nr_ids <= s->max_ids);
 		if (s->state == KVT_SEG_FREE)
@@ -261,7 +261,7 @@ static void log_full_head_is_not_stuck(struct kunit *test)
 static void log_victim_is_cheapest(struct kunit *test)
 {
 	struct fixture *f = setup(test);
-	u32 a, b, c, unit;
+	u32 a, b, c, unit, open;
 
 	a = fill_seg(test, f, 8);
 	b = fill_seg(test, f, 8);
@@ -284,6 +284,12 @@ static void log_victim_is_cheapest(struct kunit *test)
 	del(test, f, unit, 8);
 	KUNIT_EXPECT_EQ(test, kvt_log_victim(&f->l), KVT_NO_SEG);
 	KUNIT_EXPECT_EQ(test, (u32)f->segs[c].state, (u32)KVT_SEG_SEALED);
+	open = f->l.open[DEMOTE];
+	put(test, f, DEMOTE, 8, 2);
+	KUNIT_ASSERT_TRUE(test, open_seg(test, f, DEMOTE, MAX_IDS));
+	KUNIT_EXPECT_EQ(test, kvt_log_victim(&f->l), KVT_NO_SEG);
+	give_back(test, f, kvt_log_write_done(&f->l, unit));
+	KUNIT_EXPECT_EQ(test, kvt_log_victim(&f->l), open);
 	log_consistent(test, f);
 }
 
@@ -422,4 +428,5 @@ static struct kunit_suite log_suite = {
 	.name = "kvt_log",
 	.test_cases = log_cases,
 };
+
 kunit_test_suite(log_suite);

@@ -381,4 +381,5 @@ static struct kunit_suite mem_suite = {
 	.name = "kvt_mem",
 	.test_cases = mem_cases,
 };
+
 kunit_test_suite(mem_suite);

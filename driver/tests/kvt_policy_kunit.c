@@ -182,4 +182,5 @@ static struct kunit_suite policy_suite = {
 	.name = "kvt_policy",
 	.test_cases = policy_cases,
 };
+
 kunit_test_suite(policy_suite);

@@ -187,4 +187,5 @@ static struct kunit_suite table_suite = {
 	.name = "kvt_table",
 	.test_cases = table_cases,
 };
+
 kunit_test_suite(table_suite);

@@ -3,6 +3,7 @@
 #
 # All tests of libkvtier that need no kernel module: check.sh TOP OUT
 # One line per test: "ok NAME" or "not ok NAME", details before it.
+# shellcheck disable=SC2317 # functions are called by name, through try
 set -euo pipefail
 
 top=$1
@@ -72,6 +73,26 @@ documented()
 	return "$missing"
 }
 
+# The example in libkvtier(3) compiles.
+example_compiles()
+{
+	sed -n '/^\.EX/,/^\.EE/{/^\.E/d;s/\\-/-/g;p}' \
+		"$top/Documentation/man/libkvtier.3" >"$work/example.c"
+	[ "$(wc -l <"$work/example.c")" -gt 20 ]
+	"$CC" -std=gnu11 -Wall -Wextra -Wno-sign-compare -Werror -c -I"$top/uapi" \
+		-I"$top/lib/include" "$work/example.c" -o "$work/example.o"
+}
+
+man_pages_are_clean()
+{
+	local page
+	for page in "$top"/Documentation/man/*.[0-9]; do
+		man --warnings -E UTF-8 -l -Tutf8 "$page" 2>&1 >/dev/null |
+			tee "$work/warnings"
+		[ ! -s "$work/warnings" ]
+	done
+}
+
 # A library does not print and does not end its user's process.
 only_silent_imports()
 {
@@ -121,6 +142,7 @@ installed_tree_works()
 		pkg-config --cflags --libs libkvtier)
 	# shellcheck disable=SC2086 # words on purpose
 	"$CC" -Wall -Werror -pedantic "$work/user.c" $flags -o "$work/user"
+	grep -q 'so man3/kvtier_get.3' "$work/root/usr/share/man/man3/kvtier_release.3"
 	LD_LIBRARY_PATH="$work/root/usr/lib" "$work/user" | diff - "$top/VERSION"
 	rm "$work"/root/usr/lib/libkvtier.so*
 	# shellcheck disable=SC2086
@@ -141,6 +163,12 @@ header_is_cplusplus()
 try exports-match-map exports_match_map
 try header-matches-map header_matches_map
 try documented documented
+try example example_compiles
+if command -v man >/dev/null; then
+	try man-pages man_pages_are_clean
+else
+	echo "skip lib/man-pages # no man"
+fi
 try silent only_silent_imports
 try soname soname
 try abi-complete abi_complete

@@ -18,7 +18,7 @@
 #include <time.h>
 
 #if defined(__has_include)
-#if __has_include(<valgrind/callgrind.h>)
+#if __has_include("valgrind/callgrind.h")
 #include <valgrind/callgrind.h>
 #endif
 #endif
@@ -137,7 +137,6 @@ static bool get_one(struct store *st, const u8 *key, struct lease *l)
 }
 
 /* GET a batch, then RELEASE it. Returns how many were hits. */
-__attribute__((noinline))
 static u32 batch(struct store *st, const u8 (*keys)[KVT_KEY_BYTES], struct lease *leases)
 {
 	u32 i, hits = 0;

@@ -33,7 +33,8 @@ typedef int64_t s64;
 #define U32_MAX			UINT32_MAX
 #define U64_MAX			UINT64_MAX
 
-#define __aligned(n)		__attribute__((aligned(n)))
+#define kvt_env_attr(x)		__attribute__((x))
+#define __aligned(n)		kvt_env_attr(aligned(n))
 #define ____cacheline_aligned_in_smp __aligned(64)
 #define BUILD_BUG_ON(cond)	_Static_assert(!(cond), "BUILD_BUG_ON: " #cond)
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
@@ -54,7 +55,9 @@ typedef int64_t s64;
 
 #define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define WRITE_ONCE(x, v)	__atomic_store_n(&(x), (v), __ATOMIC_RELAXED)
+/* Barriers of C11 instead of the kernel's: the same for what the core does. */
 #define smp_load_acquire(p)	__atomic_load_n((p), __ATOMIC_ACQUIRE)
+/* Pairs with smp_load_acquire() */
 #define smp_store_release(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
 typedef struct {
@@ -92,8 +95,7 @@ static inline bool atomic_try_cmpxchg(atomic_t *v, int *old, int new)
 					   __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
-__attribute__((noreturn, cold))
-static inline void kvt_env_die(const char *file, int line, const char *what)
+_Noreturn static inline void kvt_env_die(const char *file, int line, const char *what)
 {
 	fprintf(stderr, "%s:%d: %s\n", file, line, what);
 	abort();
@@ -105,7 +107,8 @@ typedef struct {
 } spinlock_t;
 
 /* Its address names the thread. One for all sources that include this. */
-__attribute__((weak)) __thread char kvt_env_marker;
+#pragma weak kvt_env_marker
+__thread char kvt_env_marker;
 
 static inline uintptr_t kvt_env_self(void)
 {

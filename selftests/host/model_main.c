@@ -64,8 +64,9 @@ static void on_abort(int sig)
 	int len;
 
 	(void)sig;
-	len = snprintf(line, sizeof(line), "# reproduce: model %u %" PRIu64 "\nnot ok model/random\n",
-		       RUN_STEPS, current_seed);
+	len = snprintf(line, sizeof(line),
+		       "# reproduce: model %u %" PRIu64 "\nnot ok model/random\n", RUN_STEPS,
+		       current_seed);
 	if (len > 0 && write(1, line, (size_t)len) < 0)
 		_exit(3);
 }

@@ -3,10 +3,11 @@
  * Leases against moves, with real threads: race_main [ROUNDS].
  *
  * Readers lease a few blocks and read their bytes where the entry says they are.
- * Movers claim a block, copy it to another slot, and publish the new place if
- * nobody leases it by then, else give up; a reused slot is overwritten at once.
- * Blocks are dropped under their readers, and freed by the last of them. Under ThreadSanitizer a missing ordering in the control word is a data
- * race on place or bytes; without it, wrong bytes.
+ * A mover claims a block, copies it to another slot, and publishes the new place
+ * if nobody leases it by then, else gives up; the old slot is overwritten at once.
+ * Blocks are dropped under their readers, and freed by the last of them. Under
+ * ThreadSanitizer a missing ordering in the control word is a data race on place
+ * or bytes; without it, wrong bytes.
  */
 #include "kvt_env.h"
 #include "kvt_block.h"

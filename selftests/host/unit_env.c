@@ -94,4 +94,5 @@ static struct kunit_suite env_suite = {
 	.name = "harness",
 	.test_cases = env_cases,
 };
-kunit_test_suite(env_suite)
+
+kunit_test_suite(env_suite);

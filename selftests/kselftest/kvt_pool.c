@@ -2,8 +2,8 @@
 /*
  * Pools, tiers and open files, as an operator and as a client would make them.
  *
- * Which devices may be used is told by the environment (see env.sh), never
- * guessed: the tests overwrite them.
+ * Which devices may be used is told by the environment or, on the test machine, by
+ * the script "devices" beside the program; never guessed: the tests overwrite them.
  */
 #include "kvt_test.h"
 #include <grp.h>
@@ -13,11 +13,38 @@
 #define SYSFS_CLASS	"/sys/class/kvtier"
 #define DAX_BUS		"/sys/bus/dax"
 
+static int live_pools;	/* of this test */
+
 static const char *env_or_null(const char *name)
 {
 	const char *value = getenv(name);
 
 	return value && *value ? value : NULL;
+}
+
+/* Ask the script, once for each program, what has not been said. */
+static void __attribute__((constructor)) find_devices(void)
+{
+	char dir[256], line[256], *value;
+	ssize_t n = readlink("/proc/self/exe", dir, sizeof(dir) - 32);
+	FILE *f;
+
+	if (n <= 0)
+		return;
+	dir[n] = 0;
+	*strrchr(dir, '/') = 0;
+	strcat(dir, "/devices");
+	f = access(dir, X_OK) ? NULL : popen(dir, "r");
+	while (f && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = 0;
+		value = strchr(line, '=');
+		if (!value)
+			continue;
+		*value++ = 0;
+		setenv(line, value, 0);
+	}
+	if (f)
+		pclose(f);
 }
 
 const char *kvt_env_dax(void)
@@ -37,7 +64,9 @@ const char *kvt_env_scratch(void)
 
 bool kvt_env_long(void)
 {
-	return env_or_null("KVT_LONG") != NULL;
+	const char *length = env_or_null("KVT_LENGTH");
+
+	return env_or_null("KVT_LONG") || (length && !strcmp(length, "long"));
 }
 
 static int write_file(const char *path, const char *value)
@@ -105,11 +134,14 @@ int kvt_setup(struct kvt_pool *p)
 		fprintf(stderr, "# /dev/kvtier: %s\n", strerror(-err));
 		return err;
 	}
-	destroy_leftovers(p->ctl);
-	kvt_klog_start();
+	if (!live_pools) {
+		destroy_leftovers(p->ctl);
+		kvt_klog_start();
+	}
 	err = kvt_ioctl(p->ctl, KVTIER_OP_POOL_CREATE, &a);
 	if (err)
 		return err;
+	live_pools++;
 	p->id = a.pool_id;
 	snprintf(p->node, sizeof(p->node), "/dev/kvtier%u", p->id);
 	return make_open_node(p);
@@ -126,6 +158,7 @@ int kvt_teardown(struct kvt_pool *p)
 	if (err)
 		fprintf(stderr, "# destroying pool %u: %s\n", p->id, strerror(-err));
 	close(p->ctl);
+	live_pools--;
 	if (kvt_klog_complaints() && !err)
 		err = -EPROTO;
 	return err;

@@ -649,8 +649,9 @@ struct kvtier_tier_stat {
 	__aligned_u64 capacity_bytes;
 };
 
-#define KVTIER_STAT_POOL	(1U << 0)	/* the pool, not the namespace; EPERM
-						 * without CAP_SYS_ADMIN
+#define KVTIER_STAT_POOL	(1U << 0)	/* the pool, not the namespace: works on
+						 * an unbound file; EPERM without
+						 * CAP_SYS_ADMIN
 						 */
 #define KVTIER_STAT_FLAGS	(KVTIER_STAT_POOL)
 

@@ -162,6 +162,13 @@ static int do_help(int argc, char **argv)
 	object = find_object(argv[1]);
 	if (!object)
 		return EXIT_USAGE;
+	if (object->own_help) {
+		char name[16], help[] = "--help", *args[] = { name, help, NULL };
+
+		snprintf(name, sizeof(name), "%s", object->name);
+		optind = 1;
+		return object->self.run(2, args);
+	}
 	print_object_help(stdout, object);
 	return EXIT_OK;
 }

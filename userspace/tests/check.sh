@@ -14,6 +14,9 @@ failed=0
 for program in "$out"/userspace/tests/test_*; do
 	"$program" || failed=1
 done
+for program in "$tests"/test_*.py; do
+	python3 "$program" || failed=1
+done
 # Any bytes as a trace, for a moment; needs a compiler with a fuzzer in it.
 fuzz=$out/userspace/tests/fuzz_trace
 if [ -x "$fuzz" ]; then

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The kvtier tool as a user meets it, over a stand-in for the kernel: cli.sh TOP OUT
+# shellcheck disable=SC2030,SC2031 # each test has a subshell and variables of its own
 # shellcheck disable=SC2317 # functions are called by the names in the last lines
 set -euo pipefail
 
@@ -116,6 +117,10 @@ test_help()
 	says 'kvtier cxl create'
 	want 0 put --help
 	says 'kvtier put'
+	want 0 help replay
+	says '--procs'
+	want 0 gen --help
+	says '--seed'
 	want 2
 	complains 'Usage:'
 	want 2 help nonsense
@@ -228,6 +233,22 @@ test_json_forms()
 	json 'j[0]["tiers"][0]["capacity_bytes"] == 64 << 20'
 	want 0 --pretty pool show
 	json 'j["features"] == ["async", "arena"]'
+}
+
+# Every verb and command has its place in the manual.
+test_manual()
+{
+	local page=$top/Documentation/man/kvtier.1 words
+	sed 's/\\f[BIR]//g; s/\\-/-/g; s/^\.B //' "$page" >"$work/page"
+	for object in cxl pool tier ns; do
+		"$tool" help "$object"
+	done | sed -n 's/^  \(kvtier [a-z]* [a-z]*\).*/\1/p' >"$work/verbs"
+	"$tool" help | sed -n '/^Commands/,/^Options/s/^  \([a-z]*\) .*/kvtier \1/p' |
+		grep -v -e help -e version >>"$work/verbs"
+	[ "$(wc -l <"$work/verbs")" -gt 15 ] || fail 'too few verbs found'
+	while read -r words; do
+		grep -q "^$words" "$work/page" || fail "kvtier(1) lacks: $words"
+	done <"$work/verbs"
 }
 
 # --- pools and tiers ---------------------------------------------------------
@@ -738,7 +759,7 @@ test_completion()
 	[ "$(paste -sd ' ' "$work/spec")" = 'dax: dram:' ] || fail 'specs'
 }
 
-for name in help prefixes usage-errors no-module json-forms pool \
+for name in help prefixes usage-errors no-module json-forms manual pool \
 	pool-create-undoes tier-devices tier pool-set ns-list stat blocks \
 	block-sizes secrets chains cxl-create cxl-choose cxl-create-fails \
 	cxl-driver-refuses cxl-signal cxl-autoprobe-off cxl-bind cxl-in-use \

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: LGPL-2.1-or-later
 /*
  * Puts the stand-in kernel under the tool. KVTIER_MOCK names the file with the
  * store's state, which outlives the process; without it there is no module.
