@@ -70,10 +70,10 @@ check-long:
 	scripts/check.sh long
 
 demo:
-	scripts/demo.sh
+	selftests/vm/demo.sh
 
 bench:
-	scripts/bench.sh
+	selftests/vm/bench.sh
 
 shell:
 	selftests/vm/shell.sh
@@ -90,8 +90,7 @@ install: modules tools
 uninstall:
 	rm -f $(DESTDIR)/lib/modules/$(KREL)/updates/kvtier.ko
 	$(if $(DESTDIR),,depmod -a $(KREL))
-	$(MAKE) -C lib uninstall
-	$(MAKE) -C userspace uninstall
+	DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) scripts/uninstall.sh
 
 dkms-install:
 	install -d $(DESTDIR)/usr/src/kvtier-$(VERSION)

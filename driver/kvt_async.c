@@ -4,11 +4,12 @@
  *
  * An asynchronous call leaves a list of blocks that have to settle and maybe a
  * promotion. A work item waits for them in the caller's stead and then queues one
- * completion on the open file, wakes pollers and signals the eventfd. It holds a
- * reference to the file, so the file outlives it; a file whose last user has gone
- * is released when its last such call has ended, and waits are bounded.
+ * completion on the open file, wakes pollers and signals the eventfd. The file's
+ * release stops those that still wait, and waits are bounded anyway.
+ *
+ * A call is on f->running until its completion is queued on f->done; after that
+ * its work touches neither the file nor itself.
  */
-#include <linux/file.h>
 #include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -24,14 +25,14 @@ struct kvt_async_block {
 
 /*
  * struct kvt_async - one outstanding call
- * @file:  reference, dropped when the completion is queued
+ * @stop:  the file is closing
  * @promo: or NULL
  */
 struct kvt_async {
 	struct work_struct work;
 	struct list_head link;
 	struct kvt_file *f;
-	struct file *file;
+	bool stop;
 	struct eventfd_ctx *eventfd;
 	struct kvt_promo *promo;
 	struct kvtier_completion c;
@@ -61,31 +62,32 @@ static void kvt_async_work(struct work_struct *work)
 	struct kvt_async *a = container_of(work, struct kvt_async, work);
 	u64 deadline = kvt_deadline(KVT_ASYNC_WAIT_NS);
 	struct kvt_file *f = a->f;
-	struct file *file = a->file;
 	struct eventfd_ctx *eventfd = a->eventfd;
+	struct kvt_promo *promo;
 	u32 i;
 	int err = 0;
 
 	if (a->promo)
-		err = kvt_promo_wait(a->promo, deadline);
-	for (i = 0; i < a->nr && !err; i++)
-		err = kvt_block_wait(f->pool, a->block[i].id, a->block[i].gen, deadline);
+		err = kvt_promo_wait(a->promo, deadline, &a->stop);
+	for (i = 0; i < a->nr && !err && !READ_ONCE(a->stop); i++)
+		err = kvt_block_wait(f->pool, a->block[i].id, a->block[i].gen, deadline,
+				     &a->stop);
 	a->c.result = err;
 	a->c.nr_ready = err ? 0 : kvt_async_ready(a);
-	if (a->promo)
-		kvt_promo_put(a->promo);
-	a->promo = NULL;
+	promo = a->promo;
 	a->eventfd = NULL;
 	spin_lock(&f->async_lock);
-	/* From here on a reader may free it. */
-	list_add_tail(&a->link, &f->done);
-	spin_unlock(&f->async_lock);
+	a->promo = NULL;
+	list_move_tail(&a->link, &f->done);
 	wake_up_all(&f->async_wait);
+	/* From here on it may be read and freed, and the file may go. */
+	spin_unlock(&f->async_lock);
+	if (promo)
+		kvt_promo_put(promo);
 	if (eventfd) {
 		eventfd_signal(eventfd);
 		eventfd_ctx_put(eventfd);
 	}
-	fput(file);
 }
 
 /**
@@ -149,9 +151,13 @@ void kvt_async_add(struct kvt_async *a, u32 id, u32 gen)
  */
 void kvt_async_start(struct kvt_async *a, struct kvt_promo *pr)
 {
+	struct kvt_file *f = a->f;
+
 	a->promo = pr;
-	a->file = get_file(a->f->file);
-	queue_work(a->f->pool->async_wq, &a->work);
+	spin_lock(&f->async_lock);
+	list_add_tail(&a->link, &f->running);
+	queue_work(f->pool->async_wq, &a->work);
+	spin_unlock(&f->async_lock);
 }
 
 /* Free a call that was not started or that has completed. */
@@ -217,11 +223,35 @@ __poll_t kvt_async_poll(struct file *file, struct poll_table_struct *pt)
 	return list_empty_careful(&f->done) ? 0 : EPOLLIN | EPOLLRDNORM;
 }
 
-/* The file is closing, so no call is running: free what was not read. */
+/* Stop the first call that still waits. False: there is none. */
+static bool kvt_async_stop_one(struct kvt_file *f)
+{
+	struct kvt_async *a;
+	u32 i;
+
+	spin_lock(&f->async_lock);
+	a = list_first_entry_or_null(&f->running, struct kvt_async, link);
+	if (a) {
+		WRITE_ONCE(a->stop, true);
+		/* While it is on the list what it waits for is there, too. */
+		if (a->promo)
+			kvt_promo_nudge(a->promo);
+		for (i = 0; i < a->nr; i++)
+			wake_up_all(kvt_block_wq(f->pool, a->block[i].id));
+	}
+	spin_unlock(&f->async_lock);
+	if (a)
+		flush_work(&a->work);
+	return a;
+}
+
+/* The file is closing and makes no more calls. */
 void kvt_async_release(struct kvt_file *f)
 {
 	struct kvt_async *a;
 
+	while (kvt_async_stop_one(f))
+		;
 	while ((a = kvt_async_pop(f)))
 		kvt_async_free(a);
 }

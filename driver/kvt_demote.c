@@ -42,7 +42,8 @@ bool kvt_tier_over(struct kvt_pool *p, struct kvt_tier *t, u32 percent)
  * @p:        pool
  * @t:        tier
  * @leaf:     only blocks that may leave the pool
- * @ns_group: only this owner's; 0: anybody's
+ * @ns_group: only this owner's; 0: anybody's, but not what is guaranteed to its
+ *            namespace in memory
  * @ids:      out: claimed (MOVING)
  * @max:      room in @ids
  * Return: how many.
@@ -65,7 +66,9 @@ u32 kvt_collect(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,
 		if (ns_group && h->ns_group != ns_group)
 			break;
 		ctl = kvt_ctl(h);
-		if (!(leaf && (ctl & KVT_CTL_PINNED)) && kvt_move_try(h))
+		if (!(leaf && (ctl & KVT_CTL_PINNED)) &&
+		    !(!ns_group && t->ops->is_mem && kvt_ns_guarded(p, h)) &&
+		    kvt_move_try(h))
 			ids[nr++] = id;
 		/* Out of the way of the next question, taken or not. */
 		ops->skip(&p->policy, t->id, id);
@@ -139,6 +142,50 @@ bool kvt_evict_claimed(struct kvt_pool *p, u32 id, u32 why)
 	return true;
 }
 
+/* Evict the least valuable leaf of a tier. Meta lock held. */
+static u32 kvt_evict_next(struct kvt_pool *p, struct kvt_tier *t, u32 *budget)
+{
+	const struct kvt_policy_ops *ops = p->policy.ops;
+	u32 id = ops->next(&p->policy, t->id, true, budget);
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+
+	if (id == KVT_NIL)
+		return KVT_NIL;
+	if ((kvt_ctl(h) & KVT_CTL_PINNED) || (t->ops->is_mem && kvt_ns_guarded(p, h)) ||
+	    !kvt_move_try(h) || !kvt_evict_claimed(p, id, KVT_WHY_ROOM)) {
+		ops->skip(&p->policy, t->id, id);
+		return KVT_NIL;
+	}
+	return id;
+}
+
+/**
+ * kvt_evict_some() - make room in the lowest tier
+ * @p:   pool
+ * @t:   tier
+ * @max: most blocks to evict
+ *
+ * One at a time: a chain goes from its end, and its next block is a leaf only
+ * when the one after it has gone.
+ * Return: how many went.
+ */
+u32 kvt_evict_some(struct kvt_pool *p, struct kvt_tier *t, u32 max)
+{
+	u32 budget = KVT_COLLECT_BUDGET + 2 * max, nr = 0, id;
+
+	spin_lock(&p->meta_lock);
+	kvt_touch_drain(p);
+	while (nr < max && budget) {
+		id = kvt_evict_next(p, t, &budget);
+		nr += id != KVT_NIL;
+		if (p->policy.list[t->id].tail == KVT_NIL)
+			break;
+	}
+	spin_unlock(&p->meta_lock);
+	kvt_garbage_free(p);
+	return nr;
+}
+
 /* Place a move on the best tier that takes it. Lower ranks first. */
 static bool kvt_demote_place(struct kvt_pool *p, struct kvt_mv *mv, bool any_tier)
 {
@@ -205,19 +252,13 @@ static u32 kvt_demote_leftover(struct kvt_pool *p, struct kvt_tier *t, struct kv
 static bool kvt_evict_below(struct kvt_pool *p, struct kvt_tier *t, u32 want)
 {
 	struct kvt_tier *tiers[KVT_TIERS];
-	u32 nr = kvt_tier_snapshot(p, tiers, false), ids[KVT_MOVE_BATCH], n, i;
+	u32 nr = kvt_tier_snapshot(p, tiers, false);
 	bool any = false;
 
 	while (nr--) {
 		if (tiers[nr]->rank <= t->rank || tiers[nr]->state != KVTIER_TIER_ONLINE)
 			continue;
-		n = kvt_collect(p, tiers[nr], true, 0, ids, min(want, KVT_MOVE_BATCH));
-		spin_lock(&p->meta_lock);
-		for (i = 0; i < n; i++)
-			any |= kvt_evict_claimed(p, ids[i], KVT_WHY_ROOM);
-		spin_unlock(&p->meta_lock);
-		for (i = 0; i < n; i++)
-			kvt_block_wake(p, ids[i]);
+		any |= kvt_evict_some(p, tiers[nr], want) != 0;
 		if (!tiers[nr]->ops->is_mem)
 			any |= kvt_log_clean(tiers[nr]);
 		if (any)
@@ -332,6 +373,54 @@ static u32 kvt_evict_all(struct kvt_pool *p, const u32 *ids, u32 nr)
 	return gone;
 }
 
+/*
+ * Evict what is in a region, ends of chains first: there is no way down. Last slot
+ * first, since chains tend to be laid out in order. Returns how many went.
+ */
+static u32 kvt_region_evict_leaves(struct kvt_pool *p, struct kvt_tier *t, u32 r)
+{
+	struct kvt_region *reg = &t->mem.regions[r];
+	u32 i, id, gone = 0;
+
+	spin_lock(&p->meta_lock);
+	for (i = reg->nr_slots; i-- > 0 && gone < KVT_MOVE_BATCH;) {
+		struct kvt_hot *h;
+
+		id = reg->slot[i];
+		if (id & KVT_SLOT_FREE)
+			continue;
+		h = kvt_hot(&p->table, id);
+		if (h->mem_tier == t->id && (kvt_ctl(h) & KVT_CTL_MEM) &&
+		    kvt_ch_leaf(&p->table, id) && kvt_move_try(h))
+			gone += kvt_evict_claimed(p, id, KVT_WHY_ROOM);
+	}
+	spin_unlock(&p->meta_lock);
+	kvt_garbage_free(p);
+	return gone;
+}
+
+/* Make the blocks of a draining region go, as far as they can. */
+static void kvt_region_empty_out(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool keep,
+				 bool any_tier)
+{
+	u32 ids[KVT_MOVE_BATCH], nr;
+	bool stuck = false;
+
+	if (keep && !any_tier && !kvt_tier_has_lower(p, t)) {
+		while (kvt_region_evict_leaves(p, t, r))
+			cond_resched();
+		return;
+	}
+	do {
+		spin_lock(&p->meta_lock);
+		nr = kvt_region_claim(p, t, r, ids, KVT_MOVE_BATCH, &stuck);
+		spin_unlock(&p->meta_lock);
+		if (nr)
+			nr = keep ? kvt_demote(p, t, ids, nr, any_tier) :
+				    kvt_evict_all(p, ids, nr);
+	} while (nr && !stuck);
+}
+
 /**
  * kvt_evacuate_region() - empty a region and take it from its owner
  * @p:    pool; srcu held, may sleep
@@ -346,8 +435,7 @@ static u32 kvt_evict_all(struct kvt_pool *p, const u32 *ids, u32 nr)
 bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool keep)
 {
 	struct kvt_region *reg = &t->mem.regions[r];
-	bool draining = t->state != KVTIER_TIER_ONLINE, stuck = false, empty, mine;
-	u32 ids[KVT_MOVE_BATCH], nr;
+	bool draining = t->state != KVTIER_TIER_ONLINE, empty, mine;
 
 	spin_lock(&p->meta_lock);
 	mine = t->mem.piece_region[r] == r && !reg->arena &&
@@ -358,26 +446,80 @@ bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool kee
 	spin_unlock(&p->meta_lock);
 	if (!mine)
 		return false;
-	do {
-		spin_lock(&p->meta_lock);
-		nr = kvt_region_claim(p, t, r, ids, KVT_MOVE_BATCH, &stuck);
-		spin_unlock(&p->meta_lock);
-		if (!nr)
-			break;
-		nr = keep ? kvt_demote(p, t, ids, nr, draining) : kvt_evict_all(p, ids, nr);
-	} while (nr && !stuck);
-
+	kvt_region_empty_out(p, t, r, keep, draining);
 	spin_lock(&p->meta_lock);
 	empty = !reg->nr_used && reg->state == KVT_REGION_DRAINING;
 	if (empty)
 		reg->state = KVT_REGION_CLEANING;
-	else if (!draining && reg->state == KVT_REGION_DRAINING)
+	else if (!draining && !reg->retire && reg->state == KVT_REGION_DRAINING)
 		kvt_mem_region_undrain(&t->mem,
 				       &kvt_group_of(p, reg->ns_group)->owner[t->id], r);
 	spin_unlock(&p->meta_lock);
 	if (empty)
 		kvt_region_clean(t, r);
 	return empty;
+}
+
+/**
+ * kvt_region_retire() - go on taking regions whose owner has lost them
+ * @p: pool; srcu held, may sleep; called by its worker
+ * @t: memory tier
+ */
+void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t)
+{
+	u32 r;
+
+	for (r = 0; r < t->nr_pieces; r++) {
+		struct kvt_region *reg = &t->mem.regions[r];
+
+		if (READ_ONCE(t->mem.piece_region[r]) == r && READ_ONCE(reg->retire) &&
+		    READ_ONCE(reg->state) == KVT_REGION_DRAINING)
+			kvt_evacuate_region(p, t, r, true);
+	}
+}
+
+/* The block of a region that was idle longest and can go. Meta lock held. */
+static u32 kvt_region_oldest(struct kvt_pool *p, struct kvt_region *reg, bool leaf)
+{
+	u32 now = kvt_now_ms(), best = KVT_NIL, best_age = 0, i;
+
+	for (i = 0; i < reg->nr_slots; i++) {
+		u32 id = reg->slot[i], ctl, age;
+
+		if (id & KVT_SLOT_FREE)
+			continue;
+		ctl = kvt_ctl(kvt_hot(&p->table, id));
+		if (kvt_ctl_state(ctl) != KVT_READY || kvt_ctl_leases(ctl) ||
+		    (ctl & KVT_CTL_MOVING) || !(ctl & KVT_CTL_MEM) ||
+		    (leaf && ((ctl & KVT_CTL_PINNED) || !kvt_ch_leaf(&p->table, id))))
+			continue;
+		age = now - kvt_cold(&p->table, id)->touch_ms;
+		if (best == KVT_NIL || age > best_age) {
+			best = id;
+			best_age = age;
+		}
+	}
+	return best;
+}
+
+/* Claim the region's oldest blocks, all that are at least half as old as the first. */
+static u32 kvt_arena_claim_old(struct kvt_pool *p, struct kvt_region *reg, u32 *ids, u32 max)
+{
+	u32 now = kvt_now_ms(), oldest = kvt_region_oldest(p, reg, false), age, i, nr = 0;
+
+	if (oldest == KVT_NIL)
+		return 0;
+	age = now - kvt_cold(&p->table, oldest)->touch_ms;
+	for (i = 0; i < reg->nr_slots && nr < max; i++) {
+		u32 id = reg->slot[i];
+
+		if (!(id & KVT_SLOT_FREE) &&
+		    now - kvt_cold(&p->table, id)->touch_ms >= age / 2 &&
+		    (kvt_ctl(kvt_hot(&p->table, id)) & KVT_CTL_MEM) &&
+		    kvt_move_try(kvt_hot(&p->table, id)))
+			ids[nr++] = id;
+	}
+	return nr;
 }
 
 /**
@@ -389,39 +531,26 @@ bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool kee
  */
 bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r)
 {
-	u32 ids[KVT_MOVE_BATCH], nr = 0, i, now = kvt_now_ms(), best = KVT_NIL, best_age = 0;
 	struct kvt_region *reg = &t->mem.regions[r];
+	u32 ids[KVT_MOVE_BATCH], nr, i, id;
 	bool free;
 
+	if (kvt_tier_has_lower(p, t)) {
+		spin_lock(&p->meta_lock);
+		kvt_touch_drain(p);
+		nr = kvt_arena_claim_old(p, reg, ids, ARRAY_SIZE(ids));
+		spin_unlock(&p->meta_lock);
+		kvt_demote(p, t, ids, nr, false);
+	}
 	spin_lock(&p->meta_lock);
 	kvt_touch_drain(p);
-	for (i = 0; i < reg->nr_slots; i++) {
-		u32 id = reg->slot[i], ctl;
-
-		if (id & KVT_SLOT_FREE)
-			continue;
-		ctl = kvt_ctl(kvt_hot(&p->table, id));
-		if (kvt_ctl_state(ctl) != KVT_READY || kvt_ctl_leases(ctl) ||
-		    (ctl & KVT_CTL_MOVING))
-			continue;
-		if (best == KVT_NIL || now - kvt_cold(&p->table, id)->touch_ms > best_age) {
-			best = id;
-			best_age = now - kvt_cold(&p->table, id)->touch_ms;
-		}
+	/* No way down: out, one by one from the ends of chains. */
+	for (i = 0; i < KVT_MOVE_BATCH && reg->nr_used == reg->nr_slots; i++) {
+		id = kvt_region_oldest(p, reg, true);
+		if (id == KVT_NIL || !kvt_move_try(kvt_hot(&p->table, id)) ||
+		    !kvt_evict_claimed(p, id, KVT_WHY_ROOM))
+			break;
 	}
-	/* All that have been idle for as long go together. */
-	for (i = 0; best != KVT_NIL && i < reg->nr_slots && nr < ARRAY_SIZE(ids); i++) {
-		u32 id = reg->slot[i];
-
-		if (!(id & KVT_SLOT_FREE) &&
-		    now - kvt_cold(&p->table, id)->touch_ms >= best_age / 2 &&
-		    (kvt_ctl(kvt_hot(&p->table, id)) & KVT_CTL_MEM) &&
-		    kvt_move_try(kvt_hot(&p->table, id)))
-			ids[nr++] = id;
-	}
-	spin_unlock(&p->meta_lock);
-	kvt_demote(p, t, ids, nr, false);
-	spin_lock(&p->meta_lock);
 	free = reg->nr_used < reg->nr_slots;
 	spin_unlock(&p->meta_lock);
 	return free;

@@ -8,8 +8,8 @@
  *
  * A descriptor that does not end in time may still write later. So it owns its
  * mapping and a reference to the first page of either side, and gives them back
- * when it does end: the pages look foreign until then, and are not used again. The
- * engine is not asked any more after such a thing.
+ * when it does end: the pages look foreign until then, and are not used again. Nor
+ * can the module go before that. The engine is not asked any more after such a thing.
  */
 #define pr_fmt(fmt) "kvtier: " fmt
 
@@ -37,12 +37,14 @@ static bool kvt_dma_stuck;
  * @refs:    the waiter's and one for each descriptor in flight
  * @pending: descriptors in flight, and one while there are more to come
  * @failed:  some descriptor did
+ * @late:    the waiter has left; holds a reference to the module
  * @done:    @pending is 0
  */
 struct kvt_dma {
 	refcount_t refs;
 	atomic_t pending;
 	bool failed;
+	bool late;
 	struct completion done;
 };
 
@@ -66,10 +68,20 @@ struct kvt_dma_run {
 	size_t bytes;
 };
 
+/*
+ * Releasing channels, as module exit does, waits for engines' callbacks: so this may
+ * be the last that a callback does.
+ */
 static void kvt_dma_put(struct kvt_dma *all)
 {
-	if (refcount_dec_and_test(&all->refs))
-		kfree(all);
+	bool late;
+
+	if (!refcount_dec_and_test(&all->refs))
+		return;
+	late = all->late;
+	kfree(all);
+	if (late)
+		module_put(THIS_MODULE);
 }
 
 static void kvt_dma_pending_put(struct kvt_dma *all)
@@ -167,6 +179,8 @@ static int kvt_dma_wait(struct kvt_dma *all, bool ok)
 	if (!wait_for_completion_timeout(&all->done, KVT_DMA_TIMEOUT)) {
 		if (!xchg(&kvt_dma_stuck, true))
 			pr_err("a DMA engine does not finish: not used any more\n");
+		__module_get(THIS_MODULE);
+		all->late = true;
 		err = -ETIMEDOUT;
 	} else if (!ok || READ_ONCE(all->failed)) {
 		err = -EIO;
@@ -184,6 +198,7 @@ static struct kvt_dma *kvt_dma_alloc(void)
 	refcount_set(&all->refs, 1);
 	atomic_set(&all->pending, 1);
 	all->failed = false;
+	all->late = false;
 	init_completion(&all->done);
 	return all;
 }

@@ -39,6 +39,7 @@ static int kvt_open(struct inode *inode, struct file *file)
 	f->rdonly = !(file->f_mode & FMODE_WRITE);
 	mutex_init(&f->lock);
 	spin_lock_init(&f->async_lock);
+	INIT_LIST_HEAD(&f->running);
 	INIT_LIST_HEAD(&f->done);
 	init_waitqueue_head(&f->async_wait);
 	for (i = 0; i < KVTIER_GROUPS_MAX; i++)
@@ -106,6 +107,7 @@ static void kvt_file_drop_arenas(struct kvt_file *f)
 		f->ns->arena_bytes -= (u64)r->nr_pieces << KVT_PIECE_SHIFT;
 		kvt_mem_region_arena(&t->mem, &f->ns->group[g].owner[a->tier],
 				     a->region, 0);
+		r->retire = true;
 		if (r->state == KVT_REGION_ACTIVE)
 			kvt_mem_region_drain(&t->mem, &f->ns->group[g].owner[a->tier],
 					     a->region);

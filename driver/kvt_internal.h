@@ -25,7 +25,7 @@
  *  pool     device refcount; destroyed only with no file open
  *  tier     pool->tiers[], until detach; readers hold pool->srcu
  *  ns       ->nr_files, ->nr_blocks, ->nr_regions; freed by the worker when all are 0
- *  file     struct file; mappings and asynchronous calls hold that
+ *  file     struct file; mappings hold that; release ends asynchronous calls
  *  block    see core/kvt_block.h; freed by kvt_block_reap() alone
  */
 #ifndef KVT_INTERNAL_H
@@ -67,7 +67,7 @@
 #define KVT_WAITQS		64
 #define KVT_RING_SIZE		1024
 #define KVT_UP_SIZE		256	/* promotions between memory tiers remembered */
-#define KVT_CHUNK_KEYS		64	/* keys handled per copy and per meta_lock hold */
+#define KVT_CHUNK_KEYS		32	/* keys handled per copy and per meta_lock hold */
 #define KVT_LEASES_PER_FILE	(1u << 20)
 #define KVT_ASYNC_PER_FILE	256
 #define KVT_NS_MAX		65536
@@ -120,6 +120,7 @@ struct kvt_group {
  * @min_bytes:  guaranteed memory
  * @arena_bytes: of which claimed by arenas. Meta lock, as all below
  * @used_bytes: slot bytes of its blocks
+ * @mem_bytes:  slot bytes it has in memory, moves under way included
  * @nr_blocks:  entries that carry its index, DEAD ones too
  * @nr_live:    blocks that can be found
  * @nr_pinned:  ADVISE pins
@@ -142,6 +143,7 @@ struct kvt_ns {
 	u64 min_bytes;
 	u64 arena_bytes;
 	u64 used_bytes;
+	u64 mem_bytes;
 	u64 nr_blocks;
 	u64 nr_live;
 	u64 nr_pinned;
@@ -294,6 +296,7 @@ struct kvt_arena {
  * @free:      first free record + 1, 0: none
  * @arena:     one for each group. Lock
  * @async_lock: what follows
+ * @running:   asynchronous calls that wait
  * @done:      completions to be read
  * @nr_async:  outstanding and unread together
  */
@@ -313,6 +316,7 @@ struct kvt_file {
 	struct kvt_arena arena[KVTIER_GROUPS_MAX];
 
 	spinlock_t async_lock;
+	struct list_head running;
 	struct list_head done;
 	u32 nr_async;
 	wait_queue_head_t async_wait;
@@ -394,9 +398,11 @@ void kvt_block_die(struct kvt_pool *p, u32 id);
 void kvt_block_kill(struct kvt_pool *p, u32 id);
 bool kvt_block_expired(struct kvt_pool *p, u32 id);
 void kvt_block_mem_set(struct kvt_pool *p, u32 id, struct kvt_tier *t, u32 page);
+u32 kvt_block_mem_alloc(struct kvt_pool *p, struct kvt_tier *t, struct kvt_ns *ns, u32 group,
+			u32 region, u32 id);
+bool kvt_ns_guarded(struct kvt_pool *p, const struct kvt_hot *h);
 void kvt_block_mem_free(struct kvt_pool *p, u32 tier, u32 page, u32 ns_group);
 void kvt_block_log_free(struct kvt_pool *p, u32 id);
-u32 kvt_block_tier(const struct kvt_hot *h, u32 ctl);
 void kvt_block_wake(struct kvt_pool *p, u32 id);	/* no lock */
 void kvt_lease_drop(struct kvt_pool *p, u32 id);	/* takes the lock if needed */
 void kvt_touch(struct kvt_pool *p, const u32 *ids, u32 nr);	/* no lock */
@@ -470,11 +476,13 @@ bool kvt_tier_over(struct kvt_pool *p, struct kvt_tier *t, u32 percent);
 bool kvt_tier_has_lower(struct kvt_pool *p, struct kvt_tier *t);
 u32 kvt_demote(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32 nr, bool any_tier);
 bool kvt_evict_claimed(struct kvt_pool *p, u32 id, u32 why);	/* meta lock held */
+u32 kvt_evict_some(struct kvt_pool *p, struct kvt_tier *t, u32 max);
 u32 kvt_collect(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group, u32 *ids,
 		u32 max);
 u32 kvt_collect_own(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group, u32 *ids,
 		    u32 max);
 bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool keep);
+void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t);
 bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r);
 
 /* kvt_clean.c: block tiers */
@@ -488,11 +496,12 @@ struct kvt_promo *kvt_promo_alloc(struct kvt_pool *p, u32 max);
 bool kvt_promo_add(struct kvt_promo *pr, u32 id, u32 gen);
 u32 kvt_promo_nr(const struct kvt_promo *pr);
 void kvt_promo_start(struct kvt_promo *pr);
-int kvt_promo_wait(struct kvt_promo *pr, u64 deadline_ns);
+int kvt_promo_wait(struct kvt_promo *pr, u64 deadline_ns, const bool *stop);
+void kvt_promo_nudge(struct kvt_promo *pr);
 int kvt_promo_error(const struct kvt_promo *pr, u32 id, u32 gen);
 u32 kvt_promo_failed(const struct kvt_promo *pr);
 void kvt_promo_put(struct kvt_promo *pr);
-int kvt_block_wait(struct kvt_pool *p, u32 id, u32 gen, u64 deadline_ns);
+int kvt_block_wait(struct kvt_pool *p, u32 id, u32 gen, u64 deadline_ns, const bool *stop);
 void kvt_promote_up(struct kvt_pool *p, const u32 *ids, u32 nr);
 
 /* kvt_async.c */

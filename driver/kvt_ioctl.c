@@ -10,6 +10,7 @@
 #include <linux/capability.h>
 #include <linux/module.h>
 #include <linux/nospec.h>
+#include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "kvt_internal.h"
@@ -41,18 +42,22 @@ struct kvt_op {
 static int kvt_ctl_query(void *arg)
 {
 	struct kvtier_ctl_query *q = arg;
-	u32 ids[KVT_POOLS_MAX], room = q->nr_pools, nr;
+	u32 *ids = kmalloc_array(KVT_POOLS_MAX, sizeof(*ids), GFP_KERNEL);
+	u32 room = q->nr_pools, nr;
+	int err = 0;
 
+	if (!ids)
+		return -ENOMEM;
 	nr = kvt_pool_ids(ids, KVT_POOLS_MAX);
 	q->abi_revision = KVTIER_ABI_REVISION;
 	q->features = kvt_features();
 	q->ops = kvt_ops_mask(true);
 	q->nr_pools = nr;
-	if (!q->pools)
-		return 0;
-	if (copy_to_user(u64_to_user_ptr(q->pools), ids, min(room, nr) * sizeof(u32)))
-		return -EFAULT;
-	return nr > room ? -EMSGSIZE : 0;
+	if (q->pools && copy_to_user(u64_to_user_ptr(q->pools), ids,
+				     min(room, nr) * sizeof(u32)))
+		err = -EFAULT;
+	kfree(ids);
+	return err ?: q->pools && nr > room ? -EMSGSIZE : 0;
 }
 
 static int kvt_ctl_pool_create(void *arg)

@@ -198,7 +198,8 @@ int kvt_mmap(struct file *file, struct vm_area_struct *vma)
 
 	if (!smp_load_acquire(&f->ns))
 		return -EBADFD;
-	if (!(vma->vm_flags & VM_SHARED))
+	/* VM_SHARED is cleared for files opened read-only. */
+	if (!(vma->vm_flags & VM_MAYSHARE))
 		return -EINVAL;
 	if (start < KVT_WINDOW_BYTES) {
 		if (end > KVT_WINDOW_BYTES)

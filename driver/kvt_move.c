@@ -47,9 +47,7 @@ bool kvt_mv_place_mem(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t)
 	/* MOVING keeps the entry, and so its namespace, from being freed. */
 	for (tries = 0; tries < 2; tries++) {
 		spin_lock(&p->meta_lock);
-		page = t->state != KVTIER_TIER_ONLINE ? KVT_NO_PAGE :
-		       kvt_mem_slot_alloc(&t->mem, &ns->group[ns_group & 15].owner[t->id],
-					  KVT_NO_REGION, mv->id);
+		page = kvt_block_mem_alloc(p, t, ns, ns_group & 15, KVT_NO_REGION, mv->id);
 		spin_unlock(&p->meta_lock);
 		if (page != KVT_NO_PAGE) {
 			mv->x.dst = t;

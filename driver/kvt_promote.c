@@ -132,14 +132,22 @@ void kvt_promo_start(struct kvt_promo *pr)
  * kvt_promo_wait() - wait until it is done
  * @pr:          started promotion; no srcu held
  * @deadline_ns: see kvt_deadline()
+ * @stop:        give up when this becomes true, or NULL; see kvt_promo_nudge()
  * Return: 0, -ETIMEDOUT, or -EINTR on a fatal signal.
  */
-int kvt_promo_wait(struct kvt_promo *pr, u64 deadline_ns)
+int kvt_promo_wait(struct kvt_promo *pr, u64 deadline_ns, const bool *stop)
 {
-	long ret = wait_event_killable_timeout(pr->wait, smp_load_acquire(&pr->done),
+	long ret = wait_event_killable_timeout(pr->wait, smp_load_acquire(&pr->done) ||
+					       (stop && READ_ONCE(*stop)),
 					       kvt_deadline_jiffies(deadline_ns));
 
 	return ret > 0 ? 0 : ret < 0 ? -EINTR : -ETIMEDOUT;
+}
+
+/* Have waiters look at their @stop. */
+void kvt_promo_nudge(struct kvt_promo *pr)
+{
+	wake_up_all(&pr->wait);
 }
 
 /**
@@ -278,12 +286,14 @@ static bool kvt_block_settled(struct kvt_pool *p, u32 id, u32 gen)
  * @id:          valid id
  * @gen:         its generation
  * @deadline_ns: see kvt_deadline()
+ * @stop:        give up when this becomes true, or NULL
  * Return: 0, -ETIMEDOUT, or -EINTR on a fatal signal.
  */
-int kvt_block_wait(struct kvt_pool *p, u32 id, u32 gen, u64 deadline_ns)
+int kvt_block_wait(struct kvt_pool *p, u32 id, u32 gen, u64 deadline_ns, const bool *stop)
 {
 	long ret = wait_event_killable_timeout(*kvt_block_wq(p, id),
-					       kvt_block_settled(p, id, gen),
+					       kvt_block_settled(p, id, gen) ||
+					       (stop && READ_ONCE(*stop)),
 					       kvt_deadline_jiffies(deadline_ns));
 
 	return ret > 0 ? 0 : ret < 0 ? -EINTR : -ETIMEDOUT;

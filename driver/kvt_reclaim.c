@@ -88,7 +88,12 @@ static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struc
 			return false;
 		if (kvt_hot(&p->table, ids[0])->ns_group == ns_group) {
 			/* The coldest is the owner's own: his slots will do. */
-			nr += kvt_collect(p, t, !kvt_tier_has_lower(p, t), ns_group, ids + 1,
+			if (!kvt_tier_has_lower(p, t)) {
+				if (kvt_demote(p, t, ids, 1, false))
+					return true;
+				continue;
+			}
+			nr += kvt_collect(p, t, false, ns_group, ids + 1,
 					  ARRAY_SIZE(ids) - 1);
 			if (kvt_demote(p, t, ids, nr, false))
 				return true;
@@ -163,7 +168,7 @@ static bool kvt_serve_next(struct kvt_pool *p)
 
 static bool kvt_balance_log(struct kvt_pool *p, struct kvt_tier *t)
 {
-	u32 ids[KVT_MOVE_BATCH], nr, i, gone = 0;
+	u32 ids[KVT_MOVE_BATCH], nr, gone;
 
 	if (READ_ONCE(t->log.nr_free) < min(KVT_LOG_FREE_MIN, t->nr_segs / 2) &&
 	    kvt_log_clean(t))
@@ -174,29 +179,27 @@ static bool kvt_balance_log(struct kvt_pool *p, struct kvt_tier *t)
 		if (kvt_tier_has_lower(p, t)) {
 			nr = kvt_collect(p, t, false, 0, ids, KVT_MOVE_BATCH);
 			gone = kvt_demote(p, t, ids, nr, false);
-			continue;
+		} else {
+			gone = kvt_evict_some(p, t, KVT_MOVE_BATCH);
 		}
-		nr = kvt_collect(p, t, true, 0, ids, KVT_MOVE_BATCH);
-		spin_lock(&p->meta_lock);
-		for (i = 0, gone = 0; i < nr; i++)
-			gone += kvt_evict_claimed(p, ids[i], 0);
-		spin_unlock(&p->meta_lock);
-		for (i = 0; i < nr; i++)
-			kvt_block_wake(p, ids[i]);
 	} while (gone && kvt_tier_over(p, t, READ_ONCE(p->watermark_low_percent)));
 	return gone;
 }
 
 static bool kvt_balance_mem(struct kvt_pool *p, struct kvt_tier *t)
 {
-	bool leaf = !kvt_tier_has_lower(p, t);
+	bool lowest = !kvt_tier_has_lower(p, t);
 	u32 ids[KVT_MOVE_BATCH], nr, gone;
 
 	if (!kvt_tier_over(p, t, READ_ONCE(p->watermark_high_percent)))
 		return false;
 	do {
-		nr = kvt_collect(p, t, leaf, 0, ids, KVT_MOVE_BATCH);
-		gone = kvt_demote(p, t, ids, nr, false);
+		if (lowest) {
+			gone = kvt_evict_some(p, t, KVT_MOVE_BATCH);
+		} else {
+			nr = kvt_collect(p, t, false, 0, ids, KVT_MOVE_BATCH);
+			gone = kvt_demote(p, t, ids, nr, false);
+		}
 		/* Foreground first. */
 		if (!list_empty_careful(&p->wants))
 			return true;
@@ -217,7 +220,7 @@ static bool kvt_balance(struct kvt_pool *p)
 		any |= t[nr]->ops->is_mem ? kvt_balance_mem(p, t[nr]) :
 					    kvt_balance_log(p, t[nr]);
 		if (t[nr]->ops->is_mem)
-			kvt_region_release_empty(p, t[nr], 0);
+			kvt_region_retire(p, t[nr]);
 	}
 	return any;
 }

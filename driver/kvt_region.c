@@ -358,8 +358,7 @@ int kvt_slot_alloc(struct kvt_pool *p, struct kvt_ns *ns, u32 group, u32 id, u32
 		    (skip & BIT(t->id)))
 			continue;
 		*tier = t->id;
-		*page = kvt_mem_slot_alloc(&t->mem, &ns->group[group].owner[t->id],
-					   KVT_NO_REGION, id);
+		*page = kvt_block_mem_alloc(p, t, ns, group, KVT_NO_REGION, id);
 		if (*page != KVT_NO_PAGE)
 			return 0;
 		if (t->mem.nr_free)

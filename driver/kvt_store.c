@@ -17,19 +17,6 @@
 #include "kvt_trace.h"
 
 /**
- * kvt_block_tier() - tier of a block's fastest copy
- * @h:   entry
- * @ctl: its control word
- * Return: tier id or KVT_NO_TIER.
- */
-u32 kvt_block_tier(const struct kvt_hot *h, u32 ctl)
-{
-	if (ctl & KVT_CTL_MEM)
-		return h->mem_tier;
-	return ctl & KVT_CTL_LOG ? h->log_tier : KVT_NO_TIER;
-}
-
-/**
  * kvt_block_expired() - is the block's time to live over
  * @p:  pool
  * @id: block that is not FREE
@@ -162,9 +149,49 @@ void kvt_block_mem_set(struct kvt_pool *p, u32 id, struct kvt_tier *t, u32 page)
 void kvt_block_mem_free(struct kvt_pool *p, u32 tier, u32 page, u32 ns_group)
 {
 	struct kvt_tier *t = p->tiers[tier];
+	struct kvt_ns *ns = kvt_ns_of(p, ns_group);
+	struct kvt_group *g = &ns->group[ns_group & 15];
 
 	lockdep_assert_held(&p->meta_lock);
-	kvt_mem_slot_free(&t->mem, &kvt_group_of(p, ns_group)->owner[tier], page);
+	kvt_mem_slot_free(&t->mem, &g->owner[tier], page);
+	ns->mem_bytes -= kvt_slot_bytes(g);
+}
+
+/**
+ * kvt_block_mem_alloc() - take a slot of one tier
+ * @p:      pool, meta lock held
+ * @t:      memory tier
+ * @ns:     for whom
+ * @group:  of it
+ * @region: an arena's region, or KVT_NO_REGION
+ * @id:     block that will live there
+ * Return: first page, or KVT_NO_PAGE.
+ */
+u32 kvt_block_mem_alloc(struct kvt_pool *p, struct kvt_tier *t, struct kvt_ns *ns, u32 group,
+			u32 region, u32 id)
+{
+	struct kvt_group *g = &ns->group[group];
+	u32 page;
+
+	lockdep_assert_held(&p->meta_lock);
+	if (t->state != KVTIER_TIER_ONLINE)
+		return KVT_NO_PAGE;
+	page = kvt_mem_slot_alloc(&t->mem, &g->owner[t->id], region, id);
+	if (page != KVT_NO_PAGE)
+		ns->mem_bytes += kvt_slot_bytes(g);
+	return page;
+}
+
+/**
+ * kvt_ns_guarded() - may others' need not push this block out of memory
+ * @p: pool, meta lock held
+ * @h: block
+ */
+bool kvt_ns_guarded(struct kvt_pool *p, const struct kvt_hot *h)
+{
+	const struct kvt_ns *ns = kvt_ns_of(p, h->ns_group);
+
+	return ns->mem_bytes <= ns->min_bytes;
 }
 
 /**

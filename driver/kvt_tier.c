@@ -113,6 +113,9 @@ static int kvt_tier_alloc_space(struct kvt_tier *t)
 	u64 *last_owner;
 	struct kvt_seg *segs;
 
+	/* Addresses within a tier are 32 bits, with the highest value for none. */
+	if (t->nr_pieces >= (1u << 23) || (u64)t->nr_segs * t->seg_units > U32_MAX - 1)
+		return -ENOSPC;
 	if (!t->ops->is_mem) {
 		segs = kvcalloc(t->nr_segs, sizeof(*segs), GFP_KERNEL);
 		if (!segs)

@@ -45,7 +45,7 @@ static bool kvt_pages_poisoned(struct kvt_tier *t, u32 page, u32 nr)
 	u32 i;
 
 	for (i = 0; i < nr; i++) {
-		if (PageHWPoison(t->ops->page(t, page + i)))
+		if (kvt_tier_page_bad(t, page + i))
 			return true;
 	}
 	return false;
@@ -67,10 +67,8 @@ static u32 kvt_pages_crc(struct kvt_tier *t, u32 page, u32 nr)
 void kvt_pages_scrub(struct kvt_tier *t, u32 page, u32 nr)
 {
 	for (; nr; nr--, page++) {
-		struct page *p = t->ops->page(t, page);
-
-		if (!PageHWPoison(p))
-			clear_page(page_address(p));
+		if (!kvt_tier_page_bad(t, page))
+			clear_page(kvt_page_addr(t, page));
 		if (!(nr % KVT_CPU_PAGES))
 			cond_resched();
 	}
@@ -144,24 +142,51 @@ static void kvt_xfer_start(struct kvt_xfer *x)
 	kvt_xfer_submit(x, write ? x->dst : x->src);
 }
 
-/*
- * How long a read takes when others are queued with it: from the end of the one
- * before, or from its start if that was later. Racing updates lose a sample, no more.
+/**
+ * struct kvt_read_span - reads from one tier that were in flight together
+ * @tier:     from where, NULL: none yet
+ * @bytes:    how much
+ * @start_ns: when the first was started
+ * @end_ns:   when the last ended
  */
-static void kvt_xfer_estimate(struct kvt_xfer *x, u64 prev_end_ns)
-{
-	u64 old = READ_ONCE(x->src->read_ns_per_mib), new;
-	u64 from = max(x->start_ns, prev_end_ns);
+struct kvt_read_span {
+	struct kvt_tier *tier;
+	u64 bytes;
+	u64 start_ns;
+	u64 end_ns;
+};
 
-	if (x->end_ns <= from)
+/* Take a sample and start over. Racing updates lose a sample, no more. */
+static void kvt_span_end(struct kvt_read_span *s)
+{
+	struct kvt_tier *t = s->tier;
+	u64 old, new;
+
+	if (!t)
 		return;
-	new = div_u64((x->end_ns - from) << 20, x->bytes);
+	old = READ_ONCE(t->read_ns_per_mib);
+	new = div64_u64((s->end_ns - s->start_ns) << 20, s->bytes);
 	if (old)
 		new = old - (old >> KVT_ESTIMATE_SHIFT) + (new >> KVT_ESTIMATE_SHIFT);
-	WRITE_ONCE(x->src->read_ns_per_mib, max(new, 1ull));
+	WRITE_ONCE(t->read_ns_per_mib, max(new, 1ull));
+	s->tier = NULL;
 }
 
-static void kvt_xfer_finish(struct kvt_xfer *x, u64 prev_end_ns)
+static void kvt_span_add(struct kvt_read_span *s, const struct kvt_xfer *x)
+{
+	if (s->tier != x->src) {
+		kvt_span_end(s);
+		*s = (struct kvt_read_span) {
+			.tier = x->src,
+			.start_ns = x->start_ns,
+			.end_ns = x->end_ns,
+		};
+	}
+	s->bytes += x->bytes;
+	s->end_ns = max(s->end_ns, x->end_ns);
+}
+
+static void kvt_xfer_finish(struct kvt_xfer *x, struct kvt_read_span *span)
 {
 	bool read = x->dst->ops->is_mem;
 
@@ -174,7 +199,7 @@ static void kvt_xfer_finish(struct kvt_xfer *x, u64 prev_end_ns)
 	}
 	if (!read)
 		return;
-	kvt_xfer_estimate(x, prev_end_ns);
+	kvt_span_add(span, x);
 	if (kvt_pages_crc(x->dst, x->dst_addr, kvt_xfer_pages(x)) != x->csum)
 		kvt_xfer_failed(x, x->src, -EBADMSG);
 }
@@ -303,8 +328,8 @@ static bool kvt_xfer_mixed(const struct kvt_xfer *x)
 /* See tier.h. */
 void kvt_xfer_run(struct kvt_xfer *x, u32 nr)
 {
+	struct kvt_read_span span = {};
 	struct blk_plug plug;
-	u64 prev_end_ns = 0;
 	u32 i;
 
 	blk_start_plug(&plug);
@@ -327,11 +352,10 @@ void kvt_xfer_run(struct kvt_xfer *x, u32 nr)
 	for (i = 0; i < nr; i++) {
 		if (!kvt_xfer_mixed(&x[i]))
 			continue;
-		kvt_xfer_finish(&x[i], prev_end_ns);
-		if (!x[i].err)
-			prev_end_ns = x[i].end_ns;
+		kvt_xfer_finish(&x[i], &span);
 		kvt_xfer_count(&x[i]);
 	}
+	kvt_span_end(&span);
 }
 
 bool kvt_xfer_has_dmaengine(void)

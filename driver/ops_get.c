@@ -213,7 +213,7 @@ static int kvt_get_round(struct kvt_getter *g, enum kvt_found found)
 	struct kvt_pool *p = b->f->pool;
 	u32 id = b->id[g->at], gen = b->gen[g->at];
 
-	if (found == KVT_FOUND_NOT || found == KVT_FOUND_FILLING)
+	if (found == KVT_FOUND_NOT)
 		return 0;
 	if (g->flags & KVTIER_GET_NOPROMOTE)
 		return 0;
@@ -227,7 +227,7 @@ static int kvt_get_round(struct kvt_getter *g, enum kvt_found found)
 			g->promo = NULL;
 			return -EAGAIN;
 		}
-		err = kvt_promo_wait(g->promo, g->deadline_ns);
+		err = kvt_promo_wait(g->promo, g->deadline_ns, NULL);
 		if (err)
 			return err == -ETIMEDOUT ? 0 : err;
 		g->err = kvt_promo_error(g->promo, id, gen);
@@ -235,7 +235,7 @@ static int kvt_get_round(struct kvt_getter *g, enum kvt_found found)
 	}
 	if (!(g->flags & KVTIER_GET_WAIT))
 		return 0;
-	if (kvt_block_wait(p, id, gen, g->deadline_ns) == -EINTR)
+	if (kvt_block_wait(p, id, gen, g->deadline_ns, NULL) == -EINTR)
 		return -EINTR;
 	return kvt_deadline_jiffies(g->deadline_ns) ? -EAGAIN : 0;
 }

@@ -148,14 +148,15 @@ int kvt_op_advise(struct kvt_file *f, void *arg)
 		expire_s = 1;
 	st = (s32 *)b.res;
 	a->nr_done = 0;
-	/* Tail first, so that cooling a chain leaves its tail the coldest. */
-	for (i = a->nr; i-- > 0;) {
+	/* Heating goes tail first and cooling head first: the tail ends up colder. */
+	for (i = 0; i < a->nr; i++) {
+		u32 at = a->advice == KVTIER_ADV_COLD ? i : a->nr - 1 - i;
+
 		spin_lock(&p->meta_lock);
 		p->policy.now_ms = kvt_now_ms();
-		st[i] = kvt_advise_locked(&b, a->advice == KVTIER_ADV_COLD ? a->nr - 1 - i : i,
-					  a->advice, expire_s);
+		st[at] = kvt_advise_locked(&b, at, a->advice, expire_s);
 		spin_unlock(&p->meta_lock);
-		a->nr_done += st[i] == KVTIER_ST_DONE;
+		a->nr_done += st[at] == KVTIER_ST_DONE;
 	}
 	err = kvt_put_statuses(a->results, st, a->nr);
 	kvt_batch_free(&b);
@@ -305,7 +306,7 @@ static void kvt_stat_counts(struct kvtier_stat *s, struct kvt_counts __percpu *c
 		    kvt_count_read(c, KVT_CNT_LEASES_GIVEN);
 }
 
-/* Index, chains, lists, slot maps and segments' id arrays. Meta lock held. */
+/* Index, chains, lists, tables of pieces, slots and segments. Meta lock held. */
 u64 kvt_meta_bytes(struct kvt_pool *p)
 {
 	u64 sum = p->meta_bytes;
@@ -315,8 +316,12 @@ u64 kvt_meta_bytes(struct kvt_pool *p)
 	for (i = 0; i < p->nr_tiers; i++) {
 		struct kvt_tier *t = p->tiers[p->order[i]];
 
+		if (t->ops->is_mem)
+			sum += t->nr_pieces * (sizeof(struct kvt_region) + sizeof(u32) +
+					       sizeof(u64));
 		for (s = 0; !t->ops->is_mem && s < t->nr_segs; s++)
-			sum += t->log.segs[s].max_ids * sizeof(u32);
+			sum += sizeof(struct kvt_seg) +
+			       t->log.segs[s].max_ids * sizeof(u32);
 	}
 	return sum;
 }

@@ -139,8 +139,7 @@ static int kvt_reserve_slot(struct kvt_putter *w, u32 id, u32 skip, u32 *tier, u
 	if (w->region == KVT_NO_REGION)
 		return kvt_slot_alloc(p, b->f->ns, group, id, skip, tier, page);
 	*tier = w->tier;
-	*page = kvt_mem_slot_alloc(&p->tiers[w->tier]->mem, &b->group->owner[w->tier],
-				   w->region, id);
+	*page = kvt_block_mem_alloc(p, p->tiers[w->tier], b->f->ns, group, w->region, id);
 	return *page == KVT_NO_PAGE ? -ENOSPC : 0;
 }
 
@@ -182,8 +181,25 @@ static int kvt_reserve_locked(struct kvt_putter *w, u32 i, u32 skip, u32 *tier)
 	return 0;
 }
 
+/*
+ * Keep the parent of key @i while room is made: as the end of its chain it would
+ * be among the first to go. KVT_NIL: there is none to keep.
+ */
+static u32 kvt_reserve_keep_parent(struct kvt_putter *w, u32 i)
+{
+	struct kvt_pool *p = w->b->f->pool;
+	u32 parent;
+
+	spin_lock(&p->meta_lock);
+	if (!kvt_reserve_parent(w, i, &parent) || parent == KVT_NIL ||
+	    !kvt_lease_try(kvt_hot(&p->table, parent)))
+		parent = KVT_NIL;
+	spin_unlock(&p->meta_lock);
+	return parent;
+}
+
 /* Wait with srcu dropped, so that a tier can go meanwhile. */
-static int kvt_reserve_room(struct kvt_putter *w)
+static int kvt_reserve_room(struct kvt_putter *w, u32 i)
 {
 	struct kvt_pool *p = w->b->f->pool;
 	struct kvt_want want = {
@@ -192,12 +208,14 @@ static int kvt_reserve_room(struct kvt_putter *w)
 		.region = w->region,
 		.tier = w->tier,
 	};
+	u32 parent;
 	int err;
 
 	if (!(w->flags & KVTIER_RESERVE_WAIT)) {
 		kvt_reclaim_kick(p);
 		return -ENOSPC;
 	}
+	parent = kvt_reserve_keep_parent(w, i);
 	srcu_read_unlock(&p->srcu, w->idx);
 	err = kvt_room_wait(p, &want, w->deadline_ns);
 	if (err == -ENOSPC && kvt_deadline_jiffies(w->deadline_ns)) {
@@ -206,25 +224,51 @@ static int kvt_reserve_room(struct kvt_putter *w)
 		      -EINTR : 0;
 	}
 	w->idx = srcu_read_lock(&p->srcu);
+	if (parent != KVT_NIL)
+		kvt_lease_drop(p, parent);
 	return err;
 }
 
-/* The namespace is at its quota: its own oldest leaves go. */
-static bool kvt_reserve_quota(struct kvt_putter *w)
+/* Evict one of the claimed blocks that is not @spare; the others are let go. */
+static bool kvt_reserve_evict_one(struct kvt_pool *p, const u32 *ids, u32 nr, u32 spare)
+{
+	bool gone = false;
+	u32 i;
+
+	spin_lock(&p->meta_lock);
+	for (i = 0; i < nr; i++) {
+		if (!gone && ids[i] != spare) {
+			gone = kvt_evict_claimed(p, ids[i], KVT_WHY_ROOM);
+			continue;
+		}
+		kvt_ctl_update(kvt_hot(&p->table, ids[i]), 0, 0, KVT_CTL_MOVING, 0);
+		kvt_block_reap(p, ids[i]);
+	}
+	spin_unlock(&p->meta_lock);
+	for (i = 0; i < nr; i++)
+		kvt_block_wake(p, ids[i]);
+	return gone;
+}
+
+/*
+ * The namespace is at its quota: its oldest leaf goes, slowest tier first, but not
+ * the one that is about to be extended.
+ */
+static bool kvt_reserve_quota(struct kvt_putter *w, u32 i)
 {
 	struct kvt_batch *b = w->b;
 	struct kvt_pool *p = b->f->pool;
 	struct kvt_tier *t[KVT_TIERS];
-	u32 nr = kvt_tier_snapshot(p, t, false), ids[KVT_MOVE_BATCH], n, i, gone = 0;
+	u32 nr = kvt_tier_snapshot(p, t, false), ids[2], n, parent;
+	bool gone = false;
 
+	spin_lock(&p->meta_lock);
+	kvt_touch_drain(p);
+	kvt_reserve_parent(w, i, &parent);
+	spin_unlock(&p->meta_lock);
 	while (nr-- && !gone) {
-		n = kvt_collect_own(p, t[nr], true, b->ns_group, ids, 4);
-		spin_lock(&p->meta_lock);
-		for (i = 0; i < n; i++)
-			gone += kvt_evict_claimed(p, ids[i], KVT_WHY_ROOM);
-		spin_unlock(&p->meta_lock);
-		for (i = 0; i < n; i++)
-			kvt_block_wake(p, ids[i]);
+		n = kvt_collect_own(p, t[nr], true, b->ns_group, ids, ARRAY_SIZE(ids));
+		gone = kvt_reserve_evict_one(p, ids, n, parent);
 	}
 	return gone;
 }
@@ -236,7 +280,7 @@ static int kvt_reserve_filler(struct kvt_putter *w, u32 i)
 	int err;
 
 	srcu_read_unlock(&p->srcu, w->idx);
-	err = kvt_block_wait(p, b->id[i], b->gen[i], w->deadline_ns);
+	err = kvt_block_wait(p, b->id[i], b->gen[i], w->deadline_ns, NULL);
 	w->idx = srcu_read_lock(&p->srcu);
 	return err;
 }
@@ -254,7 +298,7 @@ static int kvt_reserve_obstacle(struct kvt_putter *w, u32 i, int what, u32 *skip
 		return 0;
 	case KVT_RSV_ROOM:
 		*skip = 0;
-		err = kvt_reserve_room(w);
+		err = kvt_reserve_room(w, i);
 		b->res[i].status = KVTIER_ST_NOSPACE;
 		return err;
 	case KVT_RSV_ENTRY:
@@ -263,7 +307,7 @@ static int kvt_reserve_obstacle(struct kvt_putter *w, u32 i, int what, u32 *skip
 		return err;
 	case KVT_RSV_QUOTA:
 		b->res[i].status = KVTIER_ST_QUOTA;
-		return kvt_reserve_quota(w) ? 0 : -ENOSPC;
+		return kvt_reserve_quota(w, i) ? 0 : -ENOSPC;
 	}
 	return 0;
 }
@@ -481,7 +525,6 @@ s32 kvt_commit_locked(struct kvt_pool *p, struct kvt_ns *ns, u32 id, bool lease)
 	kvt_list_del(&p->table, &p->filling, id);
 	c->owner = 0;
 	c->touch_ms = kvt_now_ms();
-	p->policy.now_ms = c->touch_ms;
 	p->policy.ops->insert(&p->policy, t->id, id);
 	t->nr_blocks++;
 	kvt_count(p, ns, KVT_CNT_PUTS, 1);
@@ -569,6 +612,12 @@ static void kvt_commit_publish(struct kvt_file *f, struct kvt_commit_chunk *c, b
 		c->res[i].status = kvt_commit_locked(p, f->ns, c->id[i], lease);
 		c->res[i].tier = h->mem_tier;
 		c->res[i].offset = kvt_window_offset(p->tiers[h->mem_tier], h->mem_page);
+	}
+	/* A chain's tail is to be the older, as with every other use. */
+	p->policy.now_ms = kvt_now_ms();
+	for (i = c->nr; i-- > 0;) {
+		if (c->id[i] != KVT_NIL && c->res[i].status >= 0)
+			p->policy.ops->touch(&p->policy, c->res[i].tier, c->id[i]);
 	}
 	spin_unlock(&p->meta_lock);
 	for (i = 0; i < c->nr; i++) {

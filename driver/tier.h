@@ -45,7 +45,8 @@ struct kvt_bio_xfer;
  *           tier's own nor page-table entries. Any context; racy by nature, so
  *           callers first make sure that no new ones can come
  * @insert:  memory: map @nr pages from @page at @addr. Called from a fault, may
- *           sleep. Pages mapped already count as success
+ *           sleep. Pages mapped already count as success, and poisoned ones are
+ *           left out: a fault on one must end in VM_FAULT_HWPOISON without this
  * @insert_pmd: memory, or NULL: map 2 MiB from @page, which is 2 MiB-aligned;
  *           VM_FAULT_FALLBACK if it cannot
  * @submit:  block: start one transfer; x->done() is called exactly once, from
@@ -184,6 +185,12 @@ void kvt_tier_dax_exit(void);
 void kvt_tier_lost(struct kvt_tier *t);
 void kvt_tier_poison(struct kvt_tier *t, u32 page, u32 nr);
 
+/* Is the page of a memory tier known to be poisoned. Any context. */
+static inline bool kvt_tier_page_bad(struct kvt_tier *t, u32 page)
+{
+	return PageHWPoison(t->ops->page(t, page));
+}
+
 /*
  * References to a page that has one of its own, beyond that one and its page-table
  * entries. Reading the references first errs towards too many: an entry that goes
@@ -193,7 +200,7 @@ static inline int kvt_page_extra_refs(struct page *page)
 {
 	int refs = page_ref_count(page);
 
-	smp_rmb();
+	smp_rmb();	/* map count after references, see above */
 	return refs - 1 - folio_mapcount(page_folio(page));
 }
 

@@ -53,6 +53,7 @@
  * @gone:     unbound
  * @suspect:  see above
  * @held:     holds a reference to the module
+ * @poisoned: some page is
  * @pgmap:    its ranges, trimmed to 2 MiB, and their page map
  * @nr_res:   how many of the ranges are claimed
  * @nr_pieces: 2 MiB pieces in all
@@ -67,6 +68,7 @@ struct kvt_dax {
 	bool gone;
 	bool suspect;
 	bool held;
+	bool poisoned;
 	struct dev_pagemap *pgmap;
 	int nr_res;
 	u32 nr_pieces;
@@ -147,17 +149,16 @@ static int kvt_dax_memory_failure(struct dev_pagemap *pgmap, unsigned long pfn,
 
 	for (i = 0; i < nr_pages; i++)
 		SetPageHWPoison(pfn_to_page(pfn + i));
+	WRITE_ONCE(d->poisoned, true);
 	mutex_lock(&kvt_dax_lock);
 	t = kvt_dax_call_begin(d);
 	mutex_unlock(&kvt_dax_lock);
 	if (!t)
 		return 0;
 	page = kvt_dax_page_of(d, pfn);
-	if (page < t->nr_pieces * KVT_PIECE_PAGES) {
-		atomic64_inc(&t->count.io_errors);
+	if (page < t->nr_pieces * KVT_PIECE_PAGES)
 		kvt_tier_poison(t, page, min_t(unsigned long, nr_pages,
 					       t->nr_pieces * KVT_PIECE_PAGES - page));
-	}
 	kvt_dax_call_end(d);
 	return 0;
 }
@@ -425,17 +426,25 @@ static vm_fault_t kvt_dax_insert(struct kvt_tier *t, struct vm_area_struct *vma,
 				 unsigned long addr, u32 page, u32 nr, bool write)
 {
 	vm_fault_t ret = VM_FAULT_NOPAGE;
-	u32 i;
 
-	for (i = 0; i < nr && ret == VM_FAULT_NOPAGE; i++)
-		ret = kvt_insert_device_page(vma, addr + ((unsigned long)i << PAGE_SHIFT),
-					     kvt_dax_page(t, page + i));
+	for (; nr && ret == VM_FAULT_NOPAGE; nr--, page++, addr += PAGE_SIZE) {
+		if (!kvt_tier_page_bad(t, page))
+			ret = kvt_insert_device_page(vma, addr, kvt_dax_page(t, page));
+	}
 	return ret;
 }
 
 static vm_fault_t kvt_dax_insert_pmd(struct kvt_tier *t, struct vm_fault *vmf, u32 page,
 				     bool write)
 {
+	struct kvt_dax *d = t->priv;
+	u32 i;
+
+	/* The flag spares the good case a look at 512 pages. */
+	for (i = 0; READ_ONCE(d->poisoned) && i < KVT_PIECE_PAGES; i++) {
+		if (kvt_tier_page_bad(t, page + i))
+			return VM_FAULT_FALLBACK;
+	}
 	return kvt_insert_device_pmd(vmf, kvt_dax_page(t, page), write);
 }
 

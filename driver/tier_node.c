@@ -115,9 +115,9 @@ static int kvt_node_attach(struct kvt_tier *t)
 {
 	nodemask_t nodes = NODE_MASK_NONE;
 
-	if (t->args.node < 0 || t->args.node >= MAX_NUMNODES)
+	if (t->args.node < 0)
 		return -EINVAL;
-	if (!node_state(t->args.node, N_MEMORY))
+	if (t->args.node >= MAX_NUMNODES || !node_state(t->args.node, N_MEMORY))
 		return -ENODEV;
 	node_set(t->args.node, nodes);
 	return kvt_node_attach_from(t, &nodes);
@@ -141,25 +141,36 @@ static int kvt_node_extra_refs(struct kvt_tier *t, u32 page)
 	return kvt_page_extra_refs(kvt_node_page(t, page));
 }
 
+/* Good pages from @page on, up to the first poisoned one. */
+static u32 kvt_node_gather(struct kvt_tier *t, u32 page, u32 nr, struct page **pages)
+{
+	u32 i;
+
+	for (i = 0; i < min(nr, KVT_NODE_BATCH); i++) {
+		if (kvt_tier_page_bad(t, page + i))
+			break;
+		pages[i] = kvt_node_page(t, page + i);
+	}
+	return i;
+}
+
 static vm_fault_t kvt_node_insert(struct kvt_tier *t, struct vm_area_struct *vma,
 				  unsigned long addr, u32 page, u32 nr, bool write)
 {
 	struct page *pages[KVT_NODE_BATCH];
 	unsigned long left;
-	u32 n, i;
+	u32 n;
 	int err;
 
 	while (nr) {
-		n = min(nr, KVT_NODE_BATCH);
-		for (i = 0; i < n; i++)
-			pages[i] = kvt_node_page(t, page + i);
+		n = kvt_node_gather(t, page, nr, pages);
 		left = n;
-		err = vm_insert_pages(vma, addr, pages, &left);
+		err = n ? vm_insert_pages(vma, addr, pages, &left) : 0;
 		if (err == -EBUSY)
 			left--;		/* the one it stopped at is mapped: go on behind it */
 		else if (err)
 			return err == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
-		n -= left;
+		n = n ? n - left : 1;
 		nr -= n;
 		page += n;
 		addr += (unsigned long)n << PAGE_SHIFT;

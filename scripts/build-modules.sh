@@ -53,6 +53,8 @@ main()
 	if [ -e "$kernel/kvt-make-args" ]; then
 		mapfile -t -O "${#args[@]}" args <"$kernel/kvt-make-args"
 	fi
+	# The instrumented kernel is the one the unit tests run in.
+	[ "$flavour" != debug ] || args+=(KVT_KUNIT=1)
 	make "${args[@]}" M="$tree" modules
 	if [ -e "$tree/selftests/modules/Kbuild" ]; then
 		make "${args[@]}" M="$tree/selftests/modules" \

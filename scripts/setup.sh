@@ -20,8 +20,8 @@ set -euo pipefail
 
 BUILD_PKGS=(build-essential bc bison flex kmod libelf-dev libssl-dev pahole rsync
 	zstd libzstd-dev libjson-c-dev libcxl-dev
-	libdaxctl-dev pkg-config python3)
-VM_PKGS=(busybox-static cpio kmod zstd liburing-dev python3)
+	libdaxctl-dev libblkid-dev libmd-dev pkg-config python3)
+VM_PKGS=(busybox-static cpio procps kmod zstd liburing-dev python3)
 DEBUG_PKGS=(build-essential bc bison flex libelf-dev libssl-dev cpio kmod
 	rsync xz-utils)
 # perl and git: what checkpatch.pl runs on and asks; patchelf: newest-headers.sh.

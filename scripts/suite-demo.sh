@@ -12,7 +12,7 @@ run_demo()
 {
 	local name=$1
 	shift
-	if env "$@" "$KVT_ROOT/scripts/demo.sh"; then
+	if env "$@" "$KVT_ROOT/selftests/vm/demo.sh"; then
 		echo "ok demo.$name"
 	else
 		echo "not ok demo.$name"

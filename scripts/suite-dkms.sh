@@ -1,31 +1,236 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# dkms builds and installs the module from an installed copy of the source, for
-# the stock kernel, in folders of its own.
+# What a host gets: the packaged dkms adds, builds, installs and removes the
+# module from an installed copy of the source, for the stock kernel, and "make
+# install" puts everything where it belongs.  All below a temporary folder.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
 
+STATUS=0
 TMP=$(mktemp -d)
-trap 'rm -rf "$TMP"' EXIT
-version=$(cat "$KVT_ROOT/VERSION")
-release=$(stock_release)
-headers=$("$KVT_ROOT/selftests/vm/kernel.sh" headers)
-make -s -C "$KVT_ROOT" dkms-install DESTDIR="$TMP"
-mkdir -p "$TMP/tree" "$TMP/lib/modules/$release"
-ln -s "$headers" "$TMP/lib/modules/$release/build"
-# dkms runs depmod without a way to point it elsewhere: it is not wanted here.
-args=(--dkmstree "$TMP/tree" --sourcetree "$TMP/usr/src" --installtree "$TMP/lib/modules"
-	--kernelsourcedir "$headers" -k "$release" -m kvtier -v "$version" --no-depmod)
-if as_root dkms add "${args[@]:0:4}" -m kvtier -v "$version" >"$TMP/log" 2>&1 &&
-	as_root dkms build "${args[@]}" >>"$TMP/log" 2>&1 &&
-	as_root dkms install "${args[@]}" >>"$TMP/log" 2>&1 &&
-	find "$TMP/lib/modules/$release" -name 'kvtier.ko*' | grep -q .; then
-	echo "ok dkms.install"
-else
+trap 'as_root rm -rf "$TMP"' EXIT
+VERSION=$(cat "$KVT_ROOT/VERSION")
+RELEASE=$(stock_release)
+HEADERS=$("$KVT_ROOT/selftests/vm/kernel.sh" headers)
+STAGE="$TMP/stage"
+
+# verdict NAME COMMAND... : its output, and dkms's own logs, only if it fails.
+verdict()
+{
+	local name=$1
+	shift
+	if "$@" >"$TMP/log" 2>&1; then
+		echo "ok $name"
+		return
+	fi
 	sed 's/^/# /' "$TMP/log"
-	find "$TMP/tree" -name make.log -exec sed 's/^/# /' {} +
-	echo "not ok dkms.install"
-	exit 1
-fi
+	[ ! -d "$TMP/tree" ] || find "$TMP/tree" -name make.log -exec sed 's/^/# /' {} +
+	echo "not ok $name"
+	STATUS=1
+}
+
+# run_dkms VERB [ARG]... : in folders of our own.
+run_dkms()
+{
+	local verb=$1
+	shift
+	as_root dkms "$verb" -m kvtier -v "$VERSION" --dkmstree "$TMP/tree" \
+		--sourcetree "$STAGE/usr/src" --installtree "$TMP/lib/modules" "$@"
+}
+
+# depmod cannot be pointed elsewhere than to /lib/modules: it is left out.
+kernel_args()
+{
+	printf '%s\n' -k "${1:-$RELEASE}" --kernelsourcedir "$HEADERS" --no-depmod
+}
+
+dkms_prepare()
+{
+	mkdir -p "$TMP/tree" "$TMP/lib/modules/$RELEASE"
+	make -s -C "$KVT_ROOT" dkms-install DESTDIR="$STAGE"
+}
+
+dkms_version()
+{
+	grep -x "PACKAGE_VERSION=\"$VERSION\"" "$KVT_ROOT/dkms.conf"
+}
+
+dkms_build()
+{
+	local args module
+	mapfile -t args < <(kernel_args)
+	run_dkms build "${args[@]}" || return 1
+	module=$(find "$TMP/tree" -path "*/$RELEASE/*" -name 'kvtier.ko*')
+	[ -n "$module" ] || return 1
+	[ "$(modinfo -F version "$module")" = "$VERSION" ] &&
+		[[ $(modinfo -F vermagic "$module") == "$RELEASE "* ]]
+}
+
+dkms_install()
+{
+	local args
+	mapfile -t args < <(kernel_args)
+	run_dkms install "${args[@]}" &&
+		find "$TMP/lib/modules/$RELEASE" -name 'kvtier.ko*' | grep .
+}
+
+# A kernel that is too old is left alone (status 77), not tried and failed on.
+dkms_exclusive()
+{
+	local args status=0
+	mapfile -t args < <(kernel_args 6.1.0-1-amd64)
+	run_dkms build "${args[@]}" || status=$?
+	echo "exit status $status"
+	[ "$status" -eq 77 ]
+}
+
+dkms_remove()
+{
+	run_dkms remove --all --no-depmod &&
+		! find "$TMP/lib/modules" "$TMP/tree" -name 'kvtier.ko*' | grep .
+}
+
+# Debian's paths, so that the library is found where pkg-config says.
+stage_install()
+{
+	make -s -C "$KVT_ROOT" install KDIR="$HEADERS" KREL="$RELEASE" \
+		DESTDIR="$STAGE" PREFIX=/usr
+}
+
+staged()
+{
+	local missing=0 path
+	for path in "$@"; do
+		if [ ! -s "$STAGE/$path" ]; then
+			echo "not installed: $path"
+			missing=1
+		fi
+	done
+	return "$missing"
+}
+
+install_module()
+{
+	staged "lib/modules/$RELEASE/updates/kvtier.ko"
+}
+
+install_library()
+{
+	staged usr/lib/libkvtier.a usr/lib/libkvtier.so usr/lib/libkvtier.so.0 \
+		usr/lib/pkgconfig/libkvtier.pc usr/include/kvtier/libkvtier.h \
+		usr/include/linux/kvtier.h
+}
+
+install_tool()
+{
+	staged usr/sbin/kvtier usr/share/bash-completion/completions/kvtier &&
+		"$STAGE/usr/sbin/kvtier" version | grep -F "$VERSION"
+}
+
+# Each page of Documentation/man, and one for each function of the library.
+install_man()
+{
+	local page name pages=()
+	for page in "$KVT_ROOT"/Documentation/man/*.[1-9]; do
+		name=${page##*/}
+		pages+=("usr/share/man/man${name##*.}/$name")
+	done
+	while IFS= read -r name; do
+		pages+=("usr/share/man/man3/$name.3")
+	done < <(sed -n 's/^\t\(kvtier_[a-z0-9_]*\);$/\1/p' "$KVT_ROOT/lib/libkvtier.map" |
+		grep -vE '^kvtier_(version|status_name|tier_type_name|tier_state_name)$')
+	staged "${pages[@]}"
+}
+
+# What udev and systemd read, judged by themselves where they are there.
+install_host()
+{
+	local rules=usr/lib/udev/rules.d/60-kvtier.rules conf=usr/lib/sysusers.d/kvtier.conf
+	staged "$rules" "$conf" || return 1
+	grep -q '^g kvtier ' "$STAGE/$conf" && grep -q 'GROUP="kvtier"' "$STAGE/$rules" ||
+		return 1
+	if command -v systemd-sysusers >/dev/null; then
+		mkdir -p "$TMP/root/etc"
+		systemd-sysusers --root="$TMP/root" "$STAGE/$conf" &&
+			grep '^kvtier:' "$TMP/root/etc/group"
+	fi
+}
+
+# The README's program, with what pkg-config says of the installed library.
+install_example()
+{
+	local flags
+	flags=$(PKG_CONFIG_SYSROOT_DIR="$STAGE" PKG_CONFIG_LIBDIR="$STAGE/usr/lib/pkgconfig" \
+		PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 \
+		pkg-config --cflags --libs libkvtier) || return 1
+	# shellcheck disable=SC2086 # words on purpose
+	cc -std=gnu11 -Wall -Wextra -Werror "$KVT_ROOT/userspace/examples/roundtrip.c" \
+		$flags -o "$TMP/roundtrip"
+}
+
+# An empty pool with one tier in the library's stand-in for the kernel.
+mock_pool_source()
+{
+	cat <<-'END'
+	#include <kvtier/libkvtier.h>
+	int main(void)
+	{
+		struct kvtier_tier_params tier = KVTIER_TIER_PARAMS_INIT;
+		struct kvtier_ctl *ctl;
+		uint32_t id = 0;
+
+		tier.type = KVTIER_TIER_DRAM;
+		tier.name = "dram";
+		tier.capacity_bytes = 16 << 20;
+		return kvtier_ctl_open(&ctl) || kvtier_ctl_pool_create(ctl, &id) ||
+		       kvtier_ctl_tier_attach(ctl, id, &tier, NULL);
+	}
+	END
+}
+
+# It does what it says: stores at first and finds everything the second time.
+example_runs()
+{
+	local top=$KVT_ROOT name
+	mock_pool_source >"$TMP/pool.c"
+	cp "$top/userspace/examples/roundtrip.c" "$TMP/roundtrip.c"
+	for name in pool roundtrip; do
+		cc -std=gnu11 -Wall -Wextra -I"$top/uapi" -I"$top/lib/include" \
+			-I"$top/lib/src" -I"$top/lib/test" "$TMP/$name.c" \
+			"$top"/lib/test/mock{,_data,_main}.c \
+			"$STAGE/usr/lib/libkvtier.a" -pthread -o "$TMP/mock-$name" || return 1
+	done
+	export KVTIER_MOCK="$TMP/store"
+	"$TMP/mock-pool" && "$TMP/mock-roundtrip" 0 >"$TMP/first" &&
+		"$TMP/mock-roundtrip" 0 >"$TMP/second" || return 1
+	cat "$TMP/first" "$TMP/second"
+	grep -qx '0 blocks were there, 8 stored' "$TMP/first" &&
+		grep -qx '8 blocks were there, 0 stored' "$TMP/second"
+}
+
+uninstall()
+{
+	make -s -C "$KVT_ROOT" uninstall KREL="$RELEASE" DESTDIR="$STAGE" PREFIX=/usr &&
+		make -s -C "$KVT_ROOT" dkms-uninstall DESTDIR="$STAGE" &&
+		! find "$STAGE" ! -type d | grep .
+}
+
+verdict dkms.version dkms_version
+verdict dkms.source dkms_prepare
+verdict dkms.add run_dkms add
+verdict dkms.build dkms_build
+verdict dkms.install dkms_install
+verdict dkms.exclusive dkms_exclusive
+verdict dkms.remove dkms_remove
+verdict install.make stage_install
+verdict install.module install_module
+verdict install.library install_library
+verdict install.tool install_tool
+verdict install.man install_man
+verdict install.host install_host
+verdict install.example install_example
+verdict install.example_runs example_runs
+verdict install.uninstall uninstall
+exit $STATUS

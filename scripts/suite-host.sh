@@ -8,7 +8,10 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 status=0
-for part in selftests/host lib userspace; do
-	make --no-print-directory -C "$KVT_ROOT/$part" check || status=1
+target=check
+[ "${KVT_LENGTH:-full}" != long ] || target=long
+make -s --no-print-directory -C "$KVT_ROOT/selftests/host" "$target" || status=1
+for part in lib userspace; do
+	make -s --no-print-directory -C "$KVT_ROOT/$part" check || status=1
 done
 exit $status

@@ -10,14 +10,23 @@ set -euo pipefail
 
 kernel=${1:-stock}
 [ $# -eq 0 ] || shift
+# Seconds for a program, and for all of them.
+limit=90
 timeout=400
-[ "$kernel" = stock ] || timeout=900
-[ "${KVT_LENGTH:-full}" != long ] || timeout=$((timeout * 8))
+if [ "$kernel" != stock ]; then
+	limit=240
+	timeout=900
+fi
+if [ "${KVT_LENGTH:-full}" = long ]; then
+	limit=$((limit * 8))
+	timeout=$((timeout * 8))
+fi
 {
 	"$KVT_ROOT/scripts/build-modules.sh" "$kernel"
-	make --no-print-directory -C "$KVT_ROOT" tools kselftest
+	make -s --no-print-directory -C "$KVT_ROOT" tools kselftest
 } >&2
 "$KVT_ROOT/selftests/vm/run.sh" --kernel "$kernel" --timeout "$timeout" \
 	--env KVT_LENGTH="${KVT_LENGTH:-full}" --env KVT_KERNEL="$kernel" \
+	--env KVT_TEST_TIMEOUT_S=$limit \
 	-- bash /kvt/guest/kselftest.sh "$@" |
 	sed -u -E "s/^(ok|not ok|skip) kselftest\./\1 kselftest-$kernel./"

@@ -192,6 +192,27 @@ void kvt_list_add_tail(struct kvt_table *t, struct kvt_list *l, u32 id)
 }
 
 /**
+ * kvt_list_add_before() - put a block that is on no list next to another
+ * @t:    table; meta lock held
+ * @l:    list
+ * @id:   block
+ * @next: block on @l; @id will be the more recent of the two
+ */
+void kvt_list_add_before(struct kvt_table *t, struct kvt_list *l, u32 id, u32 next)
+{
+	struct kvt_cold *c = kvt_cold(t, id), *n = kvt_cold(t, next);
+
+	c->lru_next = next;
+	c->lru_prev = n->lru_prev;
+	if (n->lru_prev)
+		kvt_cold(t, n->lru_prev)->lru_next = id;
+	else
+		l->head = id;
+	n->lru_prev = id;
+	l->count++;
+}
+
+/**
  * kvt_list_del() - take a block off the list it is on
  * @t:  table; meta lock held
  * @l:  that list
@@ -212,4 +233,17 @@ void kvt_list_del(struct kvt_table *t, struct kvt_list *l, u32 id)
 	c->lru_prev = KVT_NIL;
 	c->lru_next = KVT_NIL;
 	l->count--;
+}
+
+/**
+ * kvt_block_tier() - tier of a block's fastest copy
+ * @h:   entry
+ * @ctl: its control word
+ * Return: tier id or KVT_NO_TIER.
+ */
+u32 kvt_block_tier(const struct kvt_hot *h, u32 ctl)
+{
+	if (ctl & KVT_CTL_MEM)
+		return h->mem_tier;
+	return ctl & KVT_CTL_LOG ? h->log_tier : KVT_NO_TIER;
 }

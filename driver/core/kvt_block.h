@@ -200,6 +200,7 @@ static inline bool kvt_lease_put(struct kvt_hot *h)
 
 bool kvt_ctl_update(struct kvt_hot *h, u32 need_mask, u32 need, u32 clear, u32 set);
 bool kvt_move_try(struct kvt_hot *h);
+u32 kvt_block_tier(const struct kvt_hot *h, u32 ctl);
 
 void kvt_table_init(struct kvt_table *t, struct kvt_hot **hot, struct kvt_cold **cold,
 		    u32 max_chunks);
@@ -217,6 +218,7 @@ struct kvt_list {
 
 void kvt_list_add_head(struct kvt_table *t, struct kvt_list *l, u32 id);
 void kvt_list_add_tail(struct kvt_table *t, struct kvt_list *l, u32 id);
+void kvt_list_add_before(struct kvt_table *t, struct kvt_list *l, u32 id, u32 next);
 void kvt_list_del(struct kvt_table *t, struct kvt_list *l, u32 id);
 
 #endif /* KVT_BLOCK_H */

@@ -62,6 +62,7 @@ enum kvt_region_state {
  * @prev:      same
  * @state:     enum kvt_region_state
  * @listed:    on that list
+ * @retire:    its owner has lost it: once DRAINING it never hands out slots again
  */
 struct kvt_region {
 	u32 *slot;
@@ -77,6 +78,7 @@ struct kvt_region {
 	u32 prev;
 	u8 state;
 	bool listed;
+	bool retire;
 };
 
 /**

@@ -5,8 +5,8 @@
  * LRU keeps each tier's blocks by last use. Clients' batches are touched from
  * the last key to the first, so a chain's tail is always older than its head and
  * the old end of the list consists of leaves. Only chunked use of a chain breaks
- * that; a block with children found at the old end is as warm as they are and
- * goes back to the recent end, which keeps the search short in the long run.
+ * that; a block with children found at the old end is as warm as they are, and is
+ * put where it should have been: just before its youngest child.
  */
 #include "kvt_policy.h"
 #include "kvt_chain.h"
@@ -39,6 +39,22 @@ static void lru_cool(struct kvt_policy *p, u32 tier, u32 id)
 	kvt_list_add_tail(p->table, &p->list[tier], id);
 }
 
+/* A block with children at the old end: its place is next to the youngest. */
+static void lru_settle(struct kvt_policy *p, u32 tier, u32 id)
+{
+	u32 child = kvt_cold(p->table, id)->first_child;
+	const struct kvt_hot *h = kvt_hot(p->table, child);
+	u32 ctl = kvt_ctl(h);
+
+	if (kvt_ctl_state(ctl) != KVT_READY || kvt_block_tier(h, ctl) != tier) {
+		/* In use, or on another tier: that is no measure here. */
+		lru_rotate(p, tier, id);
+		return;
+	}
+	kvt_list_del(p->table, &p->list[tier], id);
+	kvt_list_add_before(p->table, &p->list[tier], id, child);
+}
+
 static u32 lru_next(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
 {
 	struct kvt_list *l = &p->list[tier];
@@ -51,7 +67,7 @@ static u32 lru_next(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
 		(*budget)--;
 		if (!leaf || kvt_ch_leaf(p->table, id))
 			return id;
-		lru_rotate(p, tier, id);
+		lru_settle(p, tier, id);
 	}
 	return KVT_NIL;
 }

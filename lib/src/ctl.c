@@ -9,7 +9,7 @@
 #include "internal.h"
 
 struct kvtier_ctl {
-	_Atomic uint32_t refs;
+	atomic_uint refs;
 	int fd;
 	struct kvti_log log;
 };

@@ -77,11 +77,14 @@ struct kvti_map {
 	char *addr;
 };
 
+/* Head of a list that is only pushed to. */
+typedef struct kvti_map *_Atomic kvti_bucket;
+
 struct kvti_view {
 	const char *name;
 	int prot;
 	uint64_t base;
-	_Atomic(struct kvti_map *) buckets[KVTI_MAP_BUCKETS];
+	kvti_bucket buckets[KVTI_MAP_BUCKETS];
 };
 
 struct kvtier_arena_view {
@@ -99,11 +102,11 @@ struct kvti_views {
 	struct kvti_log log;
 	uint64_t chunk_bytes;
 	uint64_t slot_bytes_max;
-	_Atomic uint64_t window_bytes;
+	atomic_ullong window_bytes;
 	pthread_mutex_t lock;
 	struct kvti_view read;
 	struct kvti_view fill;
-	_Atomic uint32_t nr_arenas;
+	atomic_uint nr_arenas;
 	struct kvtier_arena_view *arenas[KVTIER_GROUPS_MAX];
 };
 
@@ -121,7 +124,7 @@ int kvti_map_range(struct kvti_views *views, const struct kvti_view *view,
 		   uint64_t offset, uint64_t bytes, struct kvti_map *map);
 
 struct kvtier_pool {
-	_Atomic uint32_t refs;
+	atomic_uint refs;
 	int fd;
 	uint64_t chunk_bytes;
 	struct kvti_log log;
@@ -129,7 +132,7 @@ struct kvtier_pool {
 };
 
 struct kvtier_ns {
-	_Atomic uint32_t refs;
+	atomic_uint refs;
 	int fd;
 	uint64_t id;
 	struct kvti_views views;

@@ -108,9 +108,8 @@ int kvti_map_range(struct kvti_views *views, const struct kvti_view *view,
 	return 0;
 }
 
-static _Atomic(struct kvti_map *) *bucket_of(const struct kvti_views *views,
-					     struct kvti_view *view,
-					     uint64_t offset)
+static kvti_bucket *bucket_of(const struct kvti_views *views,
+			      struct kvti_view *view, uint64_t offset)
 {
 	uint64_t chunk = (offset - view->base) / views->chunk_bytes;
 
@@ -124,8 +123,7 @@ static bool covers(const struct kvti_map *map, uint64_t offset)
 	return offset >= map->start && offset < map->reach;
 }
 
-static const struct kvti_map *find(_Atomic(struct kvti_map *) *bucket,
-				   uint64_t offset)
+static const struct kvti_map *find(kvti_bucket *bucket, uint64_t offset)
 {
 	const struct kvti_map *map;
 
@@ -193,7 +191,7 @@ static int map_chunk(struct kvti_views *views, struct kvti_view *view,
 static int find_or_map(struct kvti_views *views, struct kvti_view *view,
 		       uint64_t offset, const struct kvti_map **out)
 {
-	_Atomic(struct kvti_map *) *bucket = bucket_of(views, view, offset);
+	kvti_bucket *bucket = bucket_of(views, view, offset);
 	struct kvti_map *map;
 	int ret = 0;
 

@@ -75,6 +75,18 @@ static int ns_setup(struct kvtier_ns *ns, const struct kvtier_pool *pool,
 	return 0;
 }
 
+/* Not blocking in read(2): waiting for completions is done by poll(2), where
+ * there is a timeout. The node's mode may let readers only read.
+ */
+static int open_device(const char *path, uint32_t ns_flags)
+{
+	int fd = kvti_open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd == -EACCES && (ns_flags & KVTIER_NS_RDONLY))
+		fd = kvti_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return fd;
+}
+
 KVTI_EXPORT int kvtier_ns_open(struct kvtier_pool *pool,
 			       const struct kvtier_ns_params *params,
 			       struct kvtier_ns **out)
@@ -93,11 +105,7 @@ KVTI_EXPORT int kvtier_ns_open(struct kvtier_pool *pool,
 	ns = calloc(1, sizeof(*ns));
 	if (!ns)
 		return -ENOMEM;
-	/* Not blocking in read(2): waiting for completions is done by poll(2),
-	 * where there is a timeout.
-	 */
-	ret = kvti_open(pool->path, O_CLOEXEC | O_NONBLOCK |
-			(p.flags & KVTIER_NS_RDONLY ? O_RDONLY : O_RDWR));
+	ret = open_device(pool->path, p.flags);
 	if (ret < 0)
 		goto free_ns;
 	ns->fd = ret;

@@ -54,6 +54,11 @@ static int mock_open(const char *path, int flags)
 
 	if (!(flags & O_CLOEXEC))
 		abort();
+	if (mock.deny_write && (flags & O_ACCMODE) != O_RDONLY) {
+		mock.failures++;
+		errno = EACCES;
+		return -1;
+	}
 	if (!strcmp(path, "/dev/kvtier"))
 		return open_fd(path, 0, true);
 	if (sscanf(path, "/dev/kvtier%u%c", &pool, &tail) == 1)
@@ -74,13 +79,26 @@ static int mock_close(int fd)
 	return close(fd);
 }
 
+/* Anonymous memory at an address that is not a multiple of 2 MiB, as it may well
+ * be, but seldom is.
+ */
+static void *map_askew(size_t bytes, int prot, int flags)
+{
+	char *addr = mmap(NULL, bytes + 4096, prot, flags, -1, 0);
+
+	if (addr == MAP_FAILED)
+		return addr;
+	munmap((uintptr_t)addr % (2 << 20) ? addr + bytes : addr, 4096);
+	return (uintptr_t)addr % (2 << 20) ? addr : addr + 4096;
+}
+
 static void *mock_mmap(void *addr, size_t bytes, int prot, int flags, int fd,
 		       off_t offset)
 {
 	uint64_t at = (uint64_t)offset;
 
 	if (fd < 0)
-		return mmap(addr, bytes, prot, flags, fd, offset);
+		return map_askew(bytes, prot, flags);
 	if (mock.fail_maps) {
 		mock.fail_maps--;
 		mock.failures++;
@@ -402,7 +420,7 @@ static int dispatch(struct mock_file *file, unsigned int nr, void *arg)
 	const struct mock_op *op = mock_data_op(nr);
 	size_t i;
 
-	for (i = 0; !op && i < sizeof(ops) / sizeof(ops[0]); i++)
+	for (i = 0; !op && i < ARRAY_SIZE(ops); i++)
 		if (ops[i].nr == nr)
 			op = &ops[i];
 	if (!op)

@@ -25,6 +25,7 @@ struct mock_knobs {
 	int nr_maps;			/* file mappings made */
 	int nr_unmaps;
 	int nr_open;			/* files open now */
+	int deny_write;			/* devices open O_RDONLY only */
 	int commit_pinned;		/* COMMIT answers PINNED */
 };
 

@@ -615,7 +615,7 @@ const struct mock_op *mock_data_op(unsigned int nr)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(ops); i++)
 		if (ops[i].nr == nr)
 			return &ops[i];
 	return NULL;

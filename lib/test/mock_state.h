@@ -10,6 +10,7 @@
 #include <kvtier/libkvtier.h>
 #include "mock.h"
 
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 #define MOCK_POOLS	8
 #define MOCK_FILES	1024
 #define MOCK_NAMESPACES	32

@@ -228,6 +228,28 @@ static bool test_open_errors(void)
 	return true;
 }
 
+/* Readers get along with a device node they may not write to. */
+static bool test_read_only_node(void)
+{
+	struct kvtier_ns_params p = KVTIER_NS_PARAMS_INIT;
+	struct kvtier_ns *ns = open_ns("readers", 0, 0);
+	struct kvtier_pool *pool = NULL;
+
+	CHECK(ns);
+	kvtier_ns_unref(ns);
+	mock.deny_write = 1;
+	CHECK(!kvtier_pool_open(0, &pool));
+	p.identity = "readers";
+	p.identity_len = 7;
+	CHECK(kvtier_ns_open(pool, &p, &ns) == -EACCES);
+	p.flags = KVTIER_NS_RDONLY;
+	CHECK(!kvtier_ns_open(pool, &p, &ns));
+	CHECK(mock.failures == 3);
+	kvtier_ns_unref(ns);
+	kvtier_pool_unref(pool);
+	return true;
+}
+
 static bool test_fill_and_read(void)
 {
 	struct kvtier_ns *ns = open_ns("fill", 0, 0);
@@ -429,6 +451,10 @@ static bool test_window_grows(void)
 	CHECK(mock.nr_maps == 2);
 	CHECK(kvtier_commit_slots(ns, 0, &first, 1) == 1);
 	CHECK(kvtier_commit_slots(ns, 0, &second, 1) == 1);
+	CHECK(kvtier_get(ns, NULL, keys, 1, &first) == 1);
+	CHECK(kvtier_get(ns, NULL, keys + 1, 1, &second) == 1);
+	CHECK(((char *)first.ptr)[BLOCK - 1] == 1);
+	CHECK(((char *)second.ptr)[BLOCK - 1] == 2);
 	kvtier_ns_unref(ns);
 	return true;
 }
@@ -713,6 +739,7 @@ static const struct {
 	{ "ctl", test_ctl },
 	{ "tiers", test_tiers },
 	{ "open-errors", test_open_errors },
+	{ "read-only-node", test_read_only_node },
 	{ "fill-and-read", test_fill_and_read },
 	{ "reserve-exists", test_reserve_exists },
 	{ "commit-refused", test_commit_refused },

@@ -19,7 +19,7 @@ HERE=$(cd "$(dirname "$0")" && pwd)
 . "$HERE/../../scripts/lib.sh"
 
 HOST_PROGRAMS=(bash kmod dd timeout stat stdbuf setpriv unshare mke2fs dmesg
-	taskset flock)
+	taskset flock pgrep pkill ps)
 FLAVOUR=stock
 OUTPUT=
 PAYLOAD=

@@ -224,7 +224,7 @@ boot()
 report_death()
 {
 	log "run.sh: $1; end of the kernel log:"
-	tail -n 60 "$TMP/console.log" 2>/dev/null | tr -d '\r' | sed 's/^/#   /' >&2 || true
+	grep -v 'kvt-mark ' "$TMP/console.log" 2>/dev/null | tail -n 60 | tr -d '\r' | sed 's/^/#   /' >&2 || true
 	cat "$TMP/qemu.log" >&2 2>/dev/null || true
 }
 
@@ -237,7 +237,7 @@ kernel_complained()
 	for file in "$TMP/control/dmesg" "$TMP/console.log"; do
 		if [ -e "$file" ] && grep -qE "$splat" "$file"; then
 			log "run.sh: the kernel complained:"
-			tr -d '\r' <"$file" | grep -E -B 2 -A 40 "$splat" |
+			tr -d '\r' <"$file" | grep -v 'kvt-mark ' | grep -E -B 2 -A 40 "$splat" |
 				head -n 120 | sed 's/^/#   /' >&2
 			return 0
 		fi

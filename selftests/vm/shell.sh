@@ -8,7 +8,7 @@ HERE=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=scripts/lib.sh
 . "$HERE/../../scripts/lib.sh"
 
-make -C "$KVT_ROOT" modules tools kselftest >&2
+make -s -C "$KVT_ROOT" modules tools kselftest >&2
 exec "$HERE/run.sh" --interactive --timeout 86400 "$@" -- '
 cat /kvt/guest/motd
 exec bash -i'

@@ -244,8 +244,9 @@ struct kvtier_group {
  * @mode:         create: permission bits as of a file, 0..0777: read is GET, write is
  *                RESERVE and the rest. Other bits: EINVAL
  * @quota_bytes:  create: most bytes the namespace may hold, 0: no limit
- * @min_bytes:    create: bytes of memory guaranteed to it, 0: none. ENOSPC if
- *                the pool cannot give it. Arenas are charged to it.
+ * @min_bytes:    create: bytes of memory that, once used, others' need does not push
+ *                out; 0: none. ENOSPC if the pool's memory is promised already.
+ *                Arenas are charged to it.
  * @ns_id:        out: id issued by the kernel, never used twice in a pool
  * @fill_offset:  out: start of this file's fill view for mmap
  * @fill_bytes:   out: its length (as window_bytes of QUERY)
@@ -338,7 +339,7 @@ struct kvtier_completion {
 	__u32 nr_ready;		/* entries that can now be had */
 };
 
-#define KVTIER_GET_WAIT		(1U << 0)	/* wait up to @timeout_ns */
+#define KVTIER_GET_WAIT		(1U << 0)	/* wait up to @timeout_ns, for fillers too */
 #define KVTIER_GET_ASYNC	(1U << 1)	/* do not wait, complete later */
 #define KVTIER_GET_NOPROMOTE	(1U << 2)	/* only what is in memory now */
 #define KVTIER_GET_FLAGS	(KVTIER_GET_WAIT | KVTIER_GET_ASYNC | \

@@ -174,24 +174,16 @@ static int put_block(const struct put *p, struct kvtier_ns *ns)
 
 static int parse_put(int argc, char **argv, struct put *p)
 {
-	static const struct option options[] = {
-		NS_OPTIONS,
-		NS_CREATE_OPTIONS,
-		{ "pad", no_argument, NULL, 'z' },
-		{ "parent", required_argument, NULL, 'P' },
-		{ "parent-text", required_argument, NULL, 'T' },
-		{ NULL, 0, NULL, 0 },
-	};
 	int o, status = EXIT_OK;
 
 	while (!status &&
-	       (o = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (o == 'z') {
+	       (o = getopt_long(argc, argv, "", ns_long_options, NULL)) != -1) {
+		if (o == NS_OPT_PAD) {
 			p->pad = true;
-		} else if (o == 'T') {
+		} else if (o == NS_OPT_PARENT_TEXT) {
 			cmd_hash_key(optarg, &p->parent);
 			p->has_parent = true;
-		} else if (o == 'P') {
+		} else if (o == NS_OPT_PARENT) {
 			if (cmd_parse_key(optarg, &p->parent))
 				return cmd_usage("--parent '%s': want 64 hex digits",
 						 optarg);
@@ -217,7 +209,7 @@ int cmd_put(int argc, char **argv)
 	struct put p = { 0 };
 	int status;
 
-	ns_args_init(&p.ns);
+	ns_args_init(&p.ns, true);
 	status = parse_put(argc, argv, &p);
 	if (!status)
 		status = ns_args_open(&p.ns, KVTIER_NS_CREATE, &ns);
@@ -277,16 +269,11 @@ static int get_block(const struct get *g, struct kvtier_ns *ns)
 
 static int parse_get(int argc, char **argv, struct get *g)
 {
-	static const struct option options[] = {
-		NS_OPTIONS,
-		{ "output", required_argument, NULL, 'o' },
-		{ NULL, 0, NULL, 0 },
-	};
 	int o, status = EXIT_OK;
 
 	while (!status &&
-	       (o = getopt_long(argc, argv, "o:", options, NULL)) != -1) {
-		if (o == 'o')
+	       (o = getopt_long(argc, argv, "o:", ns_long_options, NULL)) != -1) {
+		if (o == 'o' || o == NS_OPT_OUTPUT)
 			g->file = strcmp(optarg, "-") ? optarg : NULL;
 		else
 			status = ns_args_option(&g->ns, o, argv);
@@ -310,7 +297,7 @@ int cmd_get(int argc, char **argv)
 	struct get g = { 0 };
 	int status;
 
-	ns_args_init(&g.ns);
+	ns_args_init(&g.ns, false);
 	status = parse_get(argc, argv, &g);
 	if (!status)
 		status = ns_args_open(&g.ns, KVTIER_NS_RDONLY, &ns);

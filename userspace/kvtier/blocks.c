@@ -111,20 +111,15 @@ static int list_blocks(struct kvtier_ns *ns, uint64_t limit)
 
 int cmd_ls(int argc, char **argv)
 {
-	static const struct option options[] = {
-		NS_OPTIONS,
-		{ "limit", required_argument, NULL, 'l' },
-		{ NULL, 0, NULL, 0 },
-	};
 	uint64_t limit = UINT64_MAX;
 	struct kvtier_ns *ns = NULL;
 	int o, status = EXIT_OK;
 	struct ns_args args;
 
-	ns_args_init(&args);
+	ns_args_init(&args, false);
 	while (!status &&
-	       (o = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (o != 'l')
+	       (o = getopt_long(argc, argv, "", ns_long_options, NULL)) != -1) {
+		if (o != NS_OPT_LIMIT)
 			status = ns_args_option(&args, o, argv);
 		else if (cmd_parse_u64(optarg, UINT64_MAX, &limit))
 			status = cmd_usage("--limit '%s' is not a number",
@@ -311,20 +306,15 @@ static int remove_blocks(struct kvtier_ns *ns, const struct ns_args *args,
 
 int cmd_rm(int argc, char **argv)
 {
-	static const struct option options[] = {
-		NS_OPTIONS,
-		{ "all", no_argument, NULL, 'a' },
-		{ NULL, 0, NULL, 0 },
-	};
 	struct kvtier_ns *ns = NULL;
 	bool everything = false;
 	int o, status = EXIT_OK;
 	struct ns_args args;
 
-	ns_args_init(&args);
+	ns_args_init(&args, false);
 	while (!status &&
-	       (o = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (o == 'a')
+	       (o = getopt_long(argc, argv, "", ns_long_options, NULL)) != -1) {
+		if (o == NS_OPT_ALL)
 			everything = true;
 		else
 			status = ns_args_option(&args, o, argv);

@@ -23,9 +23,10 @@ static void format_u64(char text[static 24], uint64_t value)
 	snprintf(text, 24, "%#llx", (unsigned long long)value);
 }
 
+typedef int (*dax_visitor)(const char *dax, void *data);
+
 /* Calls @visit for each dax device of a region until it gives other than 0. */
-static int for_each_dax(const char *region,
-			int (*visit)(const char *dax, void *data), void *data)
+static int visit_daxes(const char *region, dax_visitor visit, void *data)
 {
 	char inside[SYSFS_NAME_MAX + 2], real[SYSFS_PATH_MAX];
 	struct sysfs_names list;
@@ -51,7 +52,7 @@ static int take_name(const char *dax, void *data)
 void cxl_region_dax(const char *region, char dax[static SYSFS_NAME_MAX])
 {
 	dax[0] = 0;
-	for_each_dax(region, take_name, dax);
+	visit_daxes(region, take_name, dax);
 }
 
 static int release_dax(const char *dax, void *trouble)
@@ -282,7 +283,7 @@ int cxl_region_destroy(const char *region, struct cxl_trouble *trouble)
 	if (ret)
 		return cxl_give_up(trouble, ret, "see: kvtier cxl list",
 				   "region %s", region);
-	ret = for_each_dax(region, release_dax, trouble);
+	ret = visit_daxes(region, release_dax, trouble);
 	if (ret)
 		return ret;
 	sysfs_read_u64(&ways, DEVICES "/%s/interleave_ways", region);

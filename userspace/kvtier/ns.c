@@ -3,15 +3,32 @@
  * kvtier ns list
  */
 #include <errno.h>
+#include <string.h>
 #include "cmd.h"
 #include "show.h"
 #include "sysfs.h"
+
+/* Block sizes, in the order of the groups. */
+static void add_groups(struct json_object *obj, const char *dir)
+{
+	struct json_object *array;
+	char text[512], *rest = text, *word;
+	uint64_t bytes;
+
+	if (sysfs_read(text, sizeof(text), "%s/groups", dir))
+		return;
+	array = json_object_new_array();
+	while ((word = strsep(&rest, " ")))
+		if (!cmd_parse_u64(word, UINT64_MAX, &bytes))
+			cmd_append(array, json_object_new_uint64(bytes));
+	cmd_add(obj, "block_bytes", array);
+}
 
 static struct json_object *ns_json(uint32_t pool_id, const char *id)
 {
 	static const char *const files[] = {
 		"owner_uid", "quota_bytes", "min_bytes", "used_bytes",
-		"blocks", "hits", "misses", "puts", "evictions", "groups",
+		"blocks", "hits", "misses", "puts", "evictions",
 	};
 	struct json_object *obj = json_object_new_object();
 	char dir[SYSFS_PATH_MAX], mode[16];
@@ -27,6 +44,7 @@ static struct json_object *ns_json(uint32_t pool_id, const char *id)
 		cmd_add_str(obj, "mode", mode);
 	for (i = 0; i < ARRAY_SIZE(files); i++)
 		show_sysfs(obj, dir, files[i]);
+	add_groups(obj, dir);
 	return obj;
 }
 
@@ -44,7 +62,7 @@ static int ns_list(int argc, char **argv)
 		{ "misses", "MISSES", CMD_COUNT },
 		{ "puts", "PUTS", CMD_COUNT },
 		{ "evictions", "EVICTED", CMD_COUNT },
-		{ "groups", "BLOCK BYTES", CMD_TEXT },
+		{ "block_bytes", "BLOCK BYTES", CMD_TEXT },
 		{ NULL, NULL, CMD_TEXT },
 	};
 	struct json_object *array;

@@ -12,9 +12,30 @@
 
 #define TIMEOUT_NS	10000000000ULL
 
-void ns_args_init(struct ns_args *args)
+const struct option ns_long_options[] = {
+	{ "ns", required_argument, NULL, NS_OPT_NS },
+	{ "ns-file", required_argument, NULL, NS_OPT_NS_FILE },
+	{ "secret-file", required_argument, NULL, NS_OPT_SECRET },
+	{ "group", required_argument, NULL, NS_OPT_GROUP },
+	{ "block-bytes", required_argument, NULL, NS_OPT_BLOCK },
+	{ "pool", required_argument, NULL, NS_OPT_POOL },
+	{ "timeout", required_argument, NULL, NS_OPT_TIMEOUT },
+	{ "key-text", required_argument, NULL, NS_OPT_KEY_TEXT },
+	{ "quota", required_argument, NULL, NS_OPT_QUOTA },
+	{ "mode", required_argument, NULL, NS_OPT_MODE },
+	{ "all", no_argument, NULL, NS_OPT_ALL },
+	{ "limit", required_argument, NULL, NS_OPT_LIMIT },
+	{ "output", required_argument, NULL, NS_OPT_OUTPUT },
+	{ "pad", no_argument, NULL, NS_OPT_PAD },
+	{ "parent", required_argument, NULL, NS_OPT_PARENT },
+	{ "parent-text", required_argument, NULL, NS_OPT_PARENT_TEXT },
+	{ NULL, 0, NULL, 0 },
+};
+
+void ns_args_init(struct ns_args *args, bool creates)
 {
 	memset(args, 0, sizeof(*args));
+	args->creates = creates;
 	args->mode = 0600;
 	args->timeout_ns = TIMEOUT_NS;
 }
@@ -147,10 +168,14 @@ int ns_args_option(struct ns_args *args, int option, char **argv)
 	case NS_OPT_BLOCK:
 		return add_block_bytes(args, optarg);
 	case NS_OPT_QUOTA:
+		if (!args->creates)
+			break;
 		if (cmd_parse_bytes(optarg, &args->quota_bytes))
 			return cmd_usage("--quota '%s' is not a size", optarg);
 		return EXIT_OK;
 	case NS_OPT_MODE:
+		if (!args->creates)
+			break;
 		return set_mode(args, optarg);
 	case NS_OPT_POOL:
 		args->pool = optarg;

@@ -10,6 +10,7 @@
 #include "cmd.h"
 
 struct ns_args {
+	bool creates;
 	const char *pool;		/* as typed, or NULL */
 	unsigned char identity[KVTIER_IDENTITY_MAX];
 	size_t identity_len;
@@ -26,7 +27,7 @@ struct ns_args {
 	struct kvtier_key *keys;
 };
 
-/* getopt_long values of the shared options. */
+/* getopt_long values of options. */
 enum {
 	NS_OPT_NS = 256,
 	NS_OPT_NS_FILE,
@@ -38,22 +39,22 @@ enum {
 	NS_OPT_POOL,
 	NS_OPT_TIMEOUT,
 	NS_OPT_KEY_TEXT,
+	/* Of single commands. */
+	NS_OPT_ALL,
+	NS_OPT_LIMIT,
+	NS_OPT_OUTPUT,
+	NS_OPT_PAD,
+	NS_OPT_PARENT,
+	NS_OPT_PARENT_TEXT,
 };
 
-#define NS_OPTIONS							\
-	{ "ns", required_argument, NULL, NS_OPT_NS },			\
-	{ "ns-file", required_argument, NULL, NS_OPT_NS_FILE },		\
-	{ "secret-file", required_argument, NULL, NS_OPT_SECRET },	\
-	{ "group", required_argument, NULL, NS_OPT_GROUP },		\
-	{ "block-bytes", required_argument, NULL, NS_OPT_BLOCK },	\
-	{ "pool", required_argument, NULL, NS_OPT_POOL },		\
-	{ "timeout", required_argument, NULL, NS_OPT_TIMEOUT },		\
-	{ "key-text", required_argument, NULL, NS_OPT_KEY_TEXT }
-#define NS_CREATE_OPTIONS						\
-	{ "quota", required_argument, NULL, NS_OPT_QUOTA },		\
-	{ "mode", required_argument, NULL, NS_OPT_MODE }
+/* All options of all these commands; ns_args_option() refuses those that are
+ * neither shared nor taken by the command itself.
+ */
+extern const struct option ns_long_options[];
 
-void ns_args_init(struct ns_args *args);
+/* @creates: the command can create a namespace: quota and mode are options. */
+void ns_args_init(struct ns_args *args, bool creates);
 void ns_args_free(struct ns_args *args);
 
 /* Takes one option; an exit status. Others are refused: @argv for the message. */

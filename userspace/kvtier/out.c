@@ -7,6 +7,9 @@
 #include <string.h>
 #include "cmd.h"
 
+/* Longest text that has to be put together for a cell. */
+#define CELL_MAX	256
+
 static void __attribute__((noreturn)) out_of_memory(void)
 {
 	fputs("kvtier: out of memory\n", stderr);
@@ -85,12 +88,35 @@ void cmd_print_json(FILE *file, struct json_object *obj)
 		flags | JSON_C_TO_STRING_NOSLASHESCAPE));
 }
 
+/* "a,b"; what does not fit is left out, as it would break the table anyway. */
+static const char *join(struct json_object *array, char buf[static CELL_MAX])
+{
+	size_t i, len = 0;
+
+	buf[0] = 0;
+	for (i = 0; i < json_object_array_length(array); i++) {
+		const char *text = json_object_get_string(
+			json_object_array_get_idx(array, i));
+		size_t more = strlen(text);
+
+		if (len + more + 2 > CELL_MAX)
+			break;
+		if (i)
+			buf[len++] = ',';
+		memcpy(buf + len, text, more + 1);
+		len += more;
+	}
+	return len ? buf : "-";
+}
+
 /* The text of a cell; an own buffer is used where there has to be one. */
 static const char *cell(struct json_object *value, enum cmd_format format,
-			char buf[static CMD_HUMAN_MAX])
+			char buf[static CELL_MAX])
 {
 	if (!value)
 		return "-";
+	if (json_object_is_type(value, json_type_array))
+		return join(value, buf);
 	switch (format) {
 	case CMD_BYTES:
 		return cmd_human_bytes(json_object_get_uint64(value), buf);
@@ -111,7 +137,7 @@ static const char *cell(struct json_object *value, enum cmd_format format,
 
 static const char *cell_of(struct json_object *row,
 			   const struct cmd_column *col,
-			   char buf[static CMD_HUMAN_MAX])
+			   char buf[static CELL_MAX])
 {
 	return cell(json_object_object_get(row, col->key), col->format, buf);
 }
@@ -119,7 +145,7 @@ static const char *cell_of(struct json_object *row,
 static int width_of(struct json_object *rows, const struct cmd_column *col)
 {
 	size_t i, width = strlen(col->title);
-	char buf[CMD_HUMAN_MAX];
+	char buf[CELL_MAX];
 
 	for (i = 0; i < json_object_array_length(rows); i++) {
 		size_t len = strlen(cell_of(json_object_array_get_idx(rows, i),
@@ -145,7 +171,7 @@ static void print_table(FILE *file, struct json_object *rows,
 			const struct cmd_column *cols)
 {
 	const struct cmd_column *col;
-	char buf[CMD_HUMAN_MAX];
+	char buf[CELL_MAX];
 	int widths[32];
 	size_t i;
 
@@ -166,7 +192,7 @@ static void print_lines(FILE *file, struct json_object *obj,
 			const struct cmd_column *cols)
 {
 	const struct cmd_column *col;
-	char buf[CMD_HUMAN_MAX];
+	char buf[CELL_MAX];
 	size_t width = 0;
 
 	for (col = cols; col->key; col++)

@@ -46,7 +46,7 @@ static int parse_scaled(const char *text, const struct unit *units,
 		return -EINVAL;
 	if (__builtin_mul_overflow(whole, unit->factor, &whole))
 		return -ERANGE;
-	fraction = (uint64_t)((unsigned __int128)fraction * unit->factor /
+	fraction = (uint64_t)((__uint128_t)fraction * unit->factor /
 			      scale);
 	if (__builtin_add_overflow(whole, fraction, &whole))
 		return -ERANGE;

@@ -59,7 +59,7 @@ struct replay_options {
  * struct replay_counters - what a process has done so far; counts of blocks unless
  *                          said otherwise
  * @requests:     requests done
- * @asked:        blocks of those
+ * @asked:        blocks of requests, from when it is known whether they are there
  * @hits:         leased and read, as part of an unbroken prefix
  * @hits_by_tier: of @hits, by the tier they were in when asked for
  *  * @stored:       filled and committed
@@ -96,7 +96,7 @@ struct replay_counters {
 /**
  * struct replay_latency - how long things took, ns
  * @get_request: finding and leasing all hits of a request, and giving them back
- * @get_block:   by slowest tier a GET touched: its time over its blocks
+ * @get_block:   by slowest tier a GET touched: GET and RELEASE over its blocks
  * @read_block:  by tier it was mapped from: reading and comparing one block
  * @put_block:   RESERVE and COMMIT over the blocks they stored, without filling
  */

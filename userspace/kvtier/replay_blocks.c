@@ -8,7 +8,8 @@
  * a prefix: a parent never leaves the pool before its children, and here a hit
  * counts only if every block before it was one.
  *
- * The tier of a hit is the one LOOKUP saw just before GET moved the block up.
+ * The tier of a hit is the one LOOKUP saw just before GET moved the block up, or,
+ * for a block that came in between, the one GET found it in.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -128,8 +129,9 @@ static void verify(struct replay_blocks *b, size_t at, uint32_t nr)
 
 /*
  * Leases, verifies and gives back up to @nr blocks from @at on; waits for those
- * that have to come up first. Returns how many it was, less than
- * @nr if the prefix ends before; *ns: time spent in the store.
+ * that have to come up first. Returns how many it was, less than @nr if the
+ * prefix ends before or not all could be leased at once; 0: there is no more to be
+ * had; *ns: time spent in the store.
  */
 static int get_window(struct replay_blocks *b, size_t at, uint32_t nr, uint64_t *ns)
 {
@@ -146,7 +148,8 @@ static int get_window(struct replay_blocks *b, size_t at, uint32_t nr, uint64_t 
 			return got;
 		if (got > 0)
 			break;
-		if (b->slots[0].status == KVTIER_ST_MISS)
+		if (b->slots[0].status == KVTIER_ST_MISS ||
+		    b->slots[0].status == KVTIER_ST_FILLING)
 			return 0;
 		count_refusal(b, b->slots[0].status);
 		/* Room and leases come back when others are done reading. */
@@ -172,15 +175,28 @@ static void count_hits(struct replay_blocks *b, uint32_t got, uint64_t get_ns)
 	uint32_t slowest = 0;
 
 	for (uint32_t i = 0; i < got; i++) {
-		uint32_t tier = b->found[i].tier % KVTIER_TIERS_MAX;
+		bool known = b->found[i].status == KVTIER_ST_HIT;
+		uint32_t tier = known ? b->found[i].tier : b->slots[i].tier;
 
+		tier %= KVTIER_TIERS_MAX;
 		count(&c->hits_by_tier[tier], 1);
 		if (!i || b->tier_rank[tier] > b->tier_rank[slowest])
 			slowest = tier;
 	}
+	/* Asked and answered together, so that rates over time make sense. */
+	count(&c->asked, got);
 	count(&c->hits, got);
 	if (got)
 		replay_hist_add(&b->me->latency.get_block[slowest], get_ns / got, got);
+}
+
+/* Whether a window of which @got of @nr were leased may be followed by more. */
+static bool prefix_goes_on(const struct replay_blocks *b, int got, uint32_t nr)
+{
+	if (!got || (uint32_t)got == nr)
+		return got != 0;
+	return b->slots[got].status != KVTIER_ST_MISS &&
+	       b->slots[got].status != KVTIER_ST_FILLING;
 }
 
 /* Reads the longest prefix there is; its length, or a negative errno. */
@@ -188,28 +204,29 @@ static int read_prefix(struct replay_blocks *b, size_t *prefix)
 {
 	struct kvtier_opts opts = opts_of(b, 0);
 	uint64_t total_ns = 0;
-	int got = 1;
+	bool going = true;
 
 	*prefix = 0;
-	while (got > 0 && *prefix < b->nr) {
+	while (going && *prefix < b->nr) {
 		size_t left = b->nr - *prefix;
 		uint32_t nr = left < b->window ? (uint32_t)left : b->window;
 		uint64_t start = replay_now_ns(), get_ns = 0;
+		int got;
 
 		set_what(b, "LOOKUP");
 		got = kvtier_lookup(b->ns, &opts, b->keys + *prefix, nr, b->found, NULL);
 		total_ns += replay_now_ns() - start;
 		if (got < 0)
 			return got;
-		if (!got)
-			break;
-		got = get_window(b, *prefix, (uint32_t)got, &get_ns);
+		got = get_window(b, *prefix, nr, &get_ns);
 		if (got < 0)
 			return got;
 		count_hits(b, (uint32_t)got, get_ns);
 		total_ns += get_ns;
 		*prefix += (size_t)got;
+		going = prefix_goes_on(b, got, nr);
 	}
+	count(&counters(b)->asked, b->nr - *prefix);
 	replay_hist_add(&b->me->latency.get_request, total_ns, 1);
 	return 0;
 }
@@ -393,7 +410,6 @@ int replay_blocks_request(struct replay_blocks *b, uint64_t request,
 		err = store_rest(b, prefix);
 	if (err)
 		return err;
-	count(&counters(b)->asked, nr);
 	count(&counters(b)->requests, 1);
 	return 0;
 }

@@ -14,7 +14,7 @@ import json
 import math
 import sys
 
-BINS = 48           # intervals shown in time series
+BINS = 32           # intervals shown in time series
 WIDTH, HEIGHT = 640, 240
 LEFT, RIGHT, TOP, BOTTOM = 72, 28, 14, 34
 
@@ -515,7 +515,7 @@ def page(result, title):
     body = charts(result)
     if latency:
         note = ("Bar: median to 90th and 99th percentile; dot: maximum. Logarithmic. A GET "
-                "is filed under the slowest tier it touched.")
+                "(with its RELEASE) is filed under the slowest tier it touched.")
         body.append(section("Latency", note,
                             latency_chart(latency, [t["name"] for t in tiers]), wide=True))
         body += curves(latency, tiers)

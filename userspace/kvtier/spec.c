@@ -12,6 +12,9 @@
 #include "cmd.h"
 #include "spec.h"
 
+/* Ranks of block devices start here, so that memory can be added before them. */
+#define BDEV_RANK	128
+
 static int complain(struct spec_error *error, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -232,6 +235,18 @@ int spec_parse(const char *text, struct tier_spec *spec,
 	return ret;
 }
 
+static bool is_memory(uint32_t type)
+{
+	return type != KVTIER_TIER_BDEV;
+}
+
+/* The next rank of its kind lies behind all there are. */
+static void pass_rank(uint32_t next[static 2], uint32_t type, uint32_t rank)
+{
+	if (rank >= next[!is_memory(type)])
+		next[!is_memory(type)] = rank + 1;
+}
+
 static bool name_taken(const char *name, const struct tier_spec *specs,
 		       unsigned int nr, const struct kvtier_tier_info *taken,
 		       unsigned int nr_taken)
@@ -245,11 +260,6 @@ static bool name_taken(const char *name, const struct tier_spec *specs,
 		if (!strcmp(taken[i].name, name))
 			return true;
 	return false;
-}
-
-static bool is_memory(uint32_t type)
-{
-	return type != KVTIER_TIER_BDEV;
 }
 
 /* Memory ranks before block devices, each rank once. */
@@ -289,20 +299,19 @@ int spec_complete(struct tier_spec *specs, unsigned int nr,
 		  const struct kvtier_tier_info *taken, unsigned int nr_taken,
 		  struct spec_error *error)
 {
-	unsigned int i, n, next = 0;
+	uint32_t next[2] = { 0, BDEV_RANK };
+	unsigned int i, n;
 
 	for (i = 0; i < nr_taken; i++)
-		if (taken[i].rank >= next)
-			next = taken[i].rank + 1;
+		pass_rank(next, taken[i].type, taken[i].rank);
 	for (i = 0; i < nr; i++) {
 		struct tier_spec *spec = &specs[i];
 
 		if (!spec->has_rank)
-			spec->params.rank = next;
+			spec->params.rank = next[!is_memory(spec->params.type)];
 		if (spec->params.rank > 255)
 			return complain(error, "no rank is left behind 255");
-		if (spec->params.rank >= next)
-			next = spec->params.rank + 1;
+		pass_rank(next, spec->params.type, spec->params.rank);
 		for (n = 0; !spec->name[0]; n++) {
 			char name[KVTIER_NAME_MAX];
 

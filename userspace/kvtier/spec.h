@@ -30,8 +30,9 @@ struct spec_error {
 int spec_parse(const char *text, struct tier_spec *spec,
 	       struct spec_error *error);
 
-/* Ranks and names that were not given: in order, behind the @nr_taken tiers that
- * are there already; then checks the ranks against each other.
+/* Ranks and names that were not given: in order, behind the @nr_taken tiers of
+ * their kind that are there already; then checks the ranks against each other.
+ * Memory counts from 0, block devices from 128: there is room for more memory.
  */
 int spec_complete(struct tier_spec *specs, unsigned int nr,
 		  const struct kvtier_tier_info *taken, unsigned int nr_taken,

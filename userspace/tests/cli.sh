@@ -163,7 +163,7 @@ test_usage_errors()
 	pool create --tier dram
 	pool create --nonsense
 	pool create stray
-	pool create --tier bdev:path=/dev/x --tier dram:size=1M
+	pool create --tier bdev:path=/dev/x,rank=0 --tier dram:size=1M,rank=1
 	pool list stray
 	pool show 0 1
 	pool show notapool
@@ -186,6 +186,10 @@ test_usage_errors()
 	put --ns x --key-text a --block-bytes 512M
 	put --ns x --key-text a --mode 999
 	get --ns x
+	get --ns x --key-text a --quota 1M
+	get --ns x --key-text a --pad
+	ls --ns x --all
+	rm --ns x --all --limit 3
 	ls --ns x --limit many
 	ls --ns x 00
 	rm --ns x
@@ -271,6 +275,7 @@ test_pool()
 	want 0 pool destroy 0
 	want 0 pool show
 	says '256M'
+	says 'async,arena'
 	want 1 -j pool destroy 0
 	json 'j["error"]["name"] == "ENOENT"'
 	want 0 pool destroy kvtier3
@@ -380,9 +385,10 @@ test_ns_list()
 	echo 1048576 >"$dir/2/used_bytes"
 	want 0 -j ns list
 	json '[n["ns"] for n in j] == [2, 10]'
-	json 'j[0]["mode"] == "0640" and j[0]["groups"] == "65536 131072"'
+	json 'j[0]["mode"] == "0640" and j[0]["block_bytes"] == [65536, 131072]'
 	want 0 ns list 0
 	says '0640'
+	says '65536,131072'
 	says '1M'
 }
 

@@ -86,7 +86,7 @@ static void test_complete(void)
 {
 	static const char *const texts[] = {
 		"dram:size=1M", "dax:dev=dax0.0", "dax:dev=dax1.0",
-		"bdev:path=/dev/a,rank=9", "bdev:path=/dev/b",
+		"bdev:path=/dev/a,rank=200", "bdev:path=/dev/b",
 	};
 	struct tier_spec specs[COUNT(texts)];
 	struct spec_error error = { "" };
@@ -94,7 +94,7 @@ static void test_complete(void)
 	parse_all(specs, texts, COUNT(texts));
 	CHECK(!spec_complete(specs, COUNT(texts), NULL, 0, &error));
 	CHECK(specs[0].params.rank == 0 && specs[2].params.rank == 2);
-	CHECK(specs[3].params.rank == 9 && specs[4].params.rank == 10);
+	CHECK(specs[3].params.rank == 200 && specs[4].params.rank == 201);
 	CHECK(!strcmp(specs[1].params.name, "dax0"));
 	CHECK(!strcmp(specs[2].params.name, "dax1"));
 	CHECK(!strcmp(specs[4].params.name, "bdev1"));
@@ -113,8 +113,11 @@ static void test_behind_others(void)
 
 	CHECK(!spec_parse("bdev:path=/dev/x", &spec, &error));
 	CHECK(!spec_complete(&spec, 1, taken, 2, &error));
-	CHECK(spec.params.rank == 5 && !strcmp(spec.params.name, "bdev1"));
+	CHECK(spec.params.rank == 128 && !strcmp(spec.params.name, "bdev1"));
 	CHECK(!spec_parse("dax:dev=dax0.0", &spec, &error));
+	CHECK(!spec_complete(&spec, 1, taken, 2, &error));
+	CHECK(spec.params.rank == 1);
+	CHECK(!spec_parse("dax:dev=dax0.0,rank=5", &spec, &error));
 	CHECK(spec_complete(&spec, 1, taken, 2, &error) == -EINVAL);
 	CHECK(strstr(error.text, "before block devices"));
 	CHECK(!spec_parse("dax:dev=dax0.0,rank=2", &spec, &error));
@@ -127,7 +130,7 @@ static void test_behind_others(void)
 static void test_order_matters(void)
 {
 	static const char *const texts[] = {
-		"bdev:path=/dev/a", "dram:size=1M",
+		"bdev:path=/dev/a,rank=3", "dram:size=1M,rank=4",
 	};
 	struct tier_spec specs[COUNT(texts)];
 	struct spec_error error = { "" };

@@ -76,7 +76,7 @@ main()
 	cat /host/table.txt
 	run kvtier stat
 	run kvtier pool destroy 0
-	run kvtier cxl destroy --all
+	run kvtier cxl destroy all
 	run rmmod kvtier
 	if [ -e /dev/kvtier ] || [ -e /sys/module/kvtier ]; then
 		echo "kvtier is still there"

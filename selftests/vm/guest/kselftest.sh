@@ -42,7 +42,7 @@ main()
 	modprobe kvtier || { echo "not ok kselftest.modprobe"; exit 1; }
 	PATH=/kvt/kselftest:$PATH
 	while IFS= read -r line <&3; do
-		name=${line%% *}
+		read -r name _ <<<"$line"
 		name=${name##*/}
 		wanted "$name" "$@" || continue
 		# The line is a command with arguments, split as the shell does.

@@ -67,7 +67,8 @@ dmesg_check()
 }
 
 # run_test NAME COMMAND... : exit status 0 is ok; 4 (kselftest) and 77
-# (automake) mean skipped, the last line of output being the reason.
+# (automake) mean skipped, the last line of output being the reason.  A command
+# (not a shell function) has KVT_TEST_TIMEOUT_S seconds.
 run_test()
 {
 	local name=$1 status=0 output
@@ -75,7 +76,11 @@ run_test()
 	dmesg_mark
 	output=$(mktemp)
 	# Not in a pipe: the status is the command's own.
-	"$@" >"$output" 2>&1 || status=$?
+	if declare -F "$1" >/dev/null; then
+		"$@" >"$output" 2>&1 || status=$?
+	else
+		timeout -k 5 "${KVT_TEST_TIMEOUT_S:-120}" "$@" >"$output" 2>&1 || status=$?
+	fi
 	dmesg_check "$name" || status=1
 	case $status in
 	0)
@@ -116,41 +121,89 @@ ktap_result()
 	[ "$verdict" = ok ]
 }
 
+# show_stacks SESSION : where the processes of a session are in the kernel.
+show_stacks()
+{
+	local pid
+	for pid in $(pgrep -s "$1"); do
+		echo "# pid $pid ($(tr '\0' ' ' <"/proc/$pid/cmdline")): $(cat "/proc/$pid/wchan")"
+		sed 's/^/#   /' "/proc/$pid/stack"
+	done
+}
+
+# read_line FD SECONDS : the next line into REPLY; 1 at the end of the file, 2
+# when the time is up (what was read of a line is kept for the next call).
+READ_PART=
+read_line()
+{
+	local status=0
+	IFS= read -r -t "$2" REPLY <&"$1" || status=$?
+	REPLY=$READ_PART$REPLY
+	READ_PART=
+	[ $status -ne 0 ] || return 0
+	if [ $status -gt 128 ]; then
+		READ_PART=$REPLY
+		return 2
+	fi
+	[ -n "$REPLY" ] || return 1
+}
+
+# ktap_line NAME LINE : updates the caller's counters.
+ktap_line()
+{
+	case $2 in
+	1..*)
+		plan=${2#1..}
+		plan=${plan%% *}
+		;;
+	'ok '[0-9]* | 'not ok '[0-9]*)
+		seen=$((seen + 1))
+		ktap_result "$1" "$2" || failed=1
+		;;
+	*)
+		last=$2
+		printf '# %s\n' "$2"
+		;;
+	esac
+}
+
 # run_ktap NAME COMMAND... : runs a program of the kselftest harness and turns
-# each of its results into a protocol line.  A program that dies, or reports
-# fewer tests than it announced, fails by itself.
+# each of its results into a protocol line.  A program that dies, hangs
+# (KVT_TEST_TIMEOUT_S), or reports fewer tests than it announced, fails.
 run_ktap()
 {
-	local name=$1 line last='' plan=0 seen=0 failed=0 status=0 pid out
+	local name=$1 last='' plan=0 seen=0 failed=0 status=0 pid out got deadline killed=0
 	shift
 	dmesg_mark
 	# A process substitution leaves the loop in this shell, which owns the
-	# position in the kernel log.
-	exec {out}< <("$@" 2>&1)
+	# position in the kernel log; a session of its own, to be killed as one.
+	exec {out}< <(exec setsid "$@" 2>&1)
 	pid=$!
-	while IFS= read -r line <&"$out"; do
-		case $line in
-		1..*)
-			plan=${line#1..}
-			plan=${plan%% *}
-			;;
-		'ok '[0-9]* | 'not ok '[0-9]*)
-			seen=$((seen + 1))
-			ktap_result "$name" "$line" || failed=1
-			;;
-		*)
-			last=$line
-			printf '# %s\n' "$line"
-			;;
-		esac
+	deadline=$((SECONDS + ${KVT_TEST_TIMEOUT_S:-120}))
+	while :; do
+		got=0
+		read_line "$out" 1 || got=$?
+		[ $got -ne 1 ] || break
+		[ $got -ne 0 ] || ktap_line "$name" "$REPLY"
+		[ $SECONDS -gt $deadline ] || continue
+		echo "# timeout"
+		show_stacks "$pid"
+		pkill -KILL -s "$pid"
+		# One that cannot even be killed is left behind.
+		[ $killed -eq 0 ] || break
+		killed=1
+		deadline=$((SECONDS + 15))
 	done
 	exec {out}<&-
-	wait "$pid" || status=$?
-	if [ "$seen" -eq 0 ] && { [ "$status" -eq 4 ] || [ "$status" -eq 77 ]; }; then
+	READ_PART=
+	if [ $killed -eq 0 ]; then
+		wait "$pid" || status=$?
+	fi
+	if [ $seen -eq 0 ] && [ $killed -eq 0 ] && { [ $status -eq 4 ] || [ $status -eq 77 ]; }; then
 		echo "skip $name # $last"
 		return 0
 	fi
-	if [ "$seen" -ne "$plan" ] || { [ "$status" -ne 0 ] && [ "$failed" -eq 0 ]; }; then
+	if [ $seen -ne "$plan" ] || [ $killed -ne 0 ] || { [ $status -ne 0 ] && [ $failed -eq 0 ]; }; then
 		echo "# $seen of $plan results, exit status $status"
 		echo "not ok $name.complete"
 		return 1
