@@ -499,6 +499,7 @@ void kvt_promo_start(struct kvt_promo *pr);
 int kvt_promo_wait(struct kvt_promo *pr, u64 deadline_ns, const bool *stop);
 void kvt_promo_nudge(struct kvt_promo *pr);
 int kvt_promo_error(const struct kvt_promo *pr, u32 id, u32 gen);
+bool kvt_promo_has(const struct kvt_promo *pr, u32 id, u32 gen);
 u32 kvt_promo_failed(const struct kvt_promo *pr);
 void kvt_promo_put(struct kvt_promo *pr);
 int kvt_block_wait(struct kvt_pool *p, u32 id, u32 gen, u64 deadline_ns, const bool *stop);

@@ -168,6 +168,18 @@ int kvt_promo_error(const struct kvt_promo *pr, u32 id, u32 gen)
 	return 0;
 }
 
+/* Is this block part of it. */
+bool kvt_promo_has(const struct kvt_promo *pr, u32 id, u32 gen)
+{
+	u32 i;
+
+	for (i = 0; i < pr->nr; i++) {
+		if (pr->block[i].id == id && pr->block[i].gen == gen)
+			return true;
+	}
+	return false;
+}
+
 /* How many blocks of a promotion that is done did not arrive. */
 u32 kvt_promo_failed(const struct kvt_promo *pr)
 {

@@ -281,6 +281,9 @@ int kvt_tier_attach(struct kvt_pool *p, const struct kvtier_tier_attach *a, u32 
 		kfree(t);
 		return err;
 	}
+	/* Until it has been measured: 1 GiB/s. */
+	if (!t->ops->is_mem && !t->read_ns_per_mib)
+		t->read_ns_per_mib = NSEC_PER_MSEC;
 	kvt_tier_publish(p, t);
 	*id = nr;
 	return 0;

@@ -366,25 +366,34 @@ static int kvt_get_handles(struct kvt_batch *b, u32 nr)
 	return err;
 }
 
+/* Must a completion wait for the first key that is not leased, itself. */
+static bool kvt_get_outstanding(const struct kvt_getter *g)
+{
+	struct kvt_batch *b = g->b;
+	s32 st = g->at < g->end ? b->res[g->at].status : KVTIER_ST_MISS;
+
+	if (st != KVTIER_ST_FILLING && st != KVTIER_ST_PENDING)
+		return false;
+	return !g->promo || !kvt_promo_has(g->promo, b->id[g->at], b->gen[g->at]);
+}
+
 /* The promotion a call did not wait for: complete later, or forget it. */
-static int kvt_get_leave(struct kvt_getter *g, struct kvt_async *as)
+static void kvt_get_leave(struct kvt_getter *g, struct kvt_async *as)
 {
 	struct kvt_batch *b = g->b;
 
 	if (!as) {
 		if (g->promo)
 			kvt_promo_put(g->promo);
-		return 0;
+		return;
 	}
-	if (g->at < g->end && (b->res[g->at].status == KVTIER_ST_FILLING ||
-			       b->res[g->at].status == KVTIER_ST_PENDING))
+	if (kvt_get_outstanding(g))
 		kvt_async_add(as, b->id[g->at], b->gen[g->at]);
 	else if (!g->promo) {
 		kvt_async_free(as);	/* nothing to wait for: no completion */
-		return 0;
+		return;
 	}
 	kvt_async_start(as, g->promo);
-	return 0;
 }
 
 static int kvt_get_check(const struct kvtier_get *a)

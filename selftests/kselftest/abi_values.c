@@ -305,7 +305,7 @@ TEST_F(values, attach_conflicts)
 	a.node = -2;
 	EXPECT_EQ(-EINVAL, try_attach(&self->pool, &a));
 	a.node = 1 << 20;
-	EXPECT_EQ(-EINVAL, try_attach(&self->pool, &a));
+	EXPECT_EQ(-ENODEV, try_attach(&self->pool, &a));
 	a.node = 0;
 	EXPECT_EQ(0, try_attach(&self->pool, &a));
 }
@@ -343,11 +343,27 @@ TEST_F(values, attach_block_device)
 	EXPECT_EQ(-EINVAL, try_attach(&self->pool, &a));
 	kvt_tier_args(&self->pool, &a, KVTIER_TIER_BDEV, 7);
 	strcpy(a.path, kvt_env_bdev());
-	EXPECT_EQ(-EEXIST, try_attach(&self->pool, &a));
+	EXPECT_EQ(-EBUSY, try_attach(&self->pool, &a));
 	EXPECT_EQ(0, kvt_tier_detach(&self->pool, tier, 0, KVT_SEC));
 	kvt_tier_args(&self->pool, &a, KVTIER_TIER_BDEV, 0);
 	strcpy(a.path, kvt_env_bdev());
 	strcpy(a.name, "above");
+	EXPECT_GT(0, try_attach(&self->pool, &a));
+}
+
+/* A device-dax instance is in one place only, too, and has to be bound first. */
+TEST_F(values, attach_dax_device)
+{
+	struct kvtier_tier_attach a;
+
+	if (!kvt_env_dax())
+		SKIP(return, "no device-dax instance to use (KVT_DAX)");
+	ASSERT_LE(0, kvt_tier_dax(&self->pool, 1, 8 * KVT_MIB));
+	kvt_tier_args(&self->pool, &a, KVTIER_TIER_DAX, 2);
+	strcpy(a.path, kvt_env_dax());
+	EXPECT_EQ(-EEXIST, try_attach(&self->pool, &a));
+	EXPECT_EQ(0, kvt_tier_detach(&self->pool, 1, 0, KVT_SEC));
+	ASSERT_EQ(0, kvt_sh("echo %s > /sys/bus/dax/drivers/kvtier/unbind", kvt_env_dax()));
 	EXPECT_GT(0, try_attach(&self->pool, &a));
 }
 

@@ -221,12 +221,12 @@ TEST_F(dedup, waiting_ends_in_time)
 	EXPECT_EQ(0, kvt_reserve(c.fd, KVTIER_RESERVE_WAIT, 0, &self->key, NULL, 1, &other,
 				 300 * KVT_MSEC));
 	EXPECT_EQ(KVTIER_ST_FILLING, other.status);
-	EXPECT_LE(300 * KVT_MSEC, kvt_now_ns() - start);
+	EXPECT_LE(200 * KVT_MSEC, kvt_now_ns() - start);
 	EXPECT_GT(5 * KVT_SEC, kvt_now_ns() - start);
 	start = kvt_now_ns();
 	EXPECT_EQ(0, kvt_get(c.fd, KVTIER_GET_WAIT, 0, &self->key, 1, &other, 300 * KVT_MSEC));
 	EXPECT_EQ(KVTIER_ST_FILLING, other.status);
-	EXPECT_LE(300 * KVT_MSEC, kvt_now_ns() - start);
+	EXPECT_LE(200 * KVT_MSEC, kvt_now_ns() - start);
 	EXPECT_GT(5 * KVT_SEC, kvt_now_ns() - start);
 	/* Without WAIT there is none. */
 	EXPECT_EQ(0, kvt_reserve(c.fd, 0, 0, &self->key, NULL, 1, &other, KVT_FOREVER));

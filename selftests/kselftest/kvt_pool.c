@@ -178,10 +178,15 @@ int kvt_tier_args(const struct kvt_pool *p, struct kvtier_tier_attach *a, __u32 
 	return 0;
 }
 
+/*
+ * A device whose pages the test before held by a ring or a pipe is busy until these
+ * have really gone, which the kernel does in its own time.
+ */
 static int attach(const struct kvt_pool *p, struct kvtier_tier_attach *a)
 {
-	int err = kvt_ioctl(p->ctl, KVTIER_OP_TIER_ATTACH, a);
+	int err;
 
+	KVT_UNTIL(5000, (err = kvt_ioctl(p->ctl, KVTIER_OP_TIER_ATTACH, a)) != -EBUSY);
 	if (err)
 		fprintf(stderr, "# attaching %s %s: %s\n", a->name, a->path, strerror(-err));
 	return err ? err : (int)a->tier_id;
@@ -206,7 +211,9 @@ int kvt_tier_dax(const struct kvt_pool *p, __u32 rank, __u64 bytes)
 	kvt_tier_args(p, &a, KVTIER_TIER_DAX, rank);
 	a.capacity_bytes = bytes;
 	snprintf(a.path, sizeof(a.path), "%s", kvt_env_dax());
-	return attach(p, &a);
+	/* Busy while pages of its last use are pinned; rings end in the background. */
+	KVT_UNTIL(10000, (err = attach(p, &a)) != -EBUSY);
+	return err;
 }
 
 int kvt_tier_bdev(const struct kvt_pool *p, __u32 rank, __u64 bytes)

@@ -24,6 +24,7 @@ DEMO="$KVT_OUT/demo"
 PROCS=4
 TIMEOUT_S=${DEMO_TIMEOUT_S:-400}
 POOL_BYTES=$(((8 + 8 + 8 + 32 + 32) << 20))
+READ_BYTES_MAX=$((300 << 20))
 
 # A block of a real trace stands for 512 tokens as well, but its sessions lie
 # further apart: smaller blocks let more of them meet.
@@ -42,13 +43,15 @@ generate_trace()
 		--blocks $((POOL_BYTES * 14 / 10 / BLOCK_BYTES)) --out "$DEMO/trace.csv"
 }
 
-# measure_cut FILE : how many requests it takes to ask for enough distinct blocks,
-# and how many accesses a distinct block has then; nothing if the trace does not
-# get there, or only with more reading than slow memory allows.
+# measure_cut FILE STRIDE : how many lines of the file it takes, every STRIDEth
+# used, to ask for enough distinct blocks, and how often each is asked for then (in
+# 1/1000); nothing if there are not enough, or only with more reading than slow
+# memory allows.
 measure_cut()
 {
-	zstd -dcq -- "$1" | awk -F, -v enough="$2" -v most="$3" '
-		NR == 1 { next }
+	zstd -dcq -- "$1" | awk -F, -v stride="$2" -v most=$((READ_BYTES_MAX / BLOCK_BYTES)) \
+		-v enough=$((POOL_BYTES * 14 / 10 / BLOCK_BYTES)) '
+		NR == 1 || (NR - 2) % stride { next }
 		{
 			nr = split($5, parts, " ")
 			for (i = 1; i <= nr; i++) {
@@ -64,34 +67,37 @@ measure_cut()
 			if (accesses > most)
 				exit
 			if (distinct >= enough) {
-				print NR - 1, int(1000 * accesses / distinct)
+				print NR, int(1000 * accesses / distinct)
 				exit
 			}
 		}'
 }
 
-# Of the traces that fill all tiers, the start of the one that reuses most.
+# Of the traces that fill all tiers, the start of the one that reuses most.  Of
+# traces that reuse too much to get there, only every second, fourth... request.
 cut_trace()
 {
-	local file requests reuse best=0 best_requests=0 best_file=
+	local file stride lines reuse best=0 best_lines best_file=
 	BLOCK_BYTES=$CUT_BLOCK_BYTES
-	for file in "$TRACES"/*.csv.zst; do
-		[ -e "$file" ] || die "no *.csv.zst in $TRACES"
-		requests=
-		read -r requests reuse < <(measure_cut "$file" \
-			$((POOL_BYTES * 14 / 10 / BLOCK_BYTES)) \
-			$(((600 << 20) / BLOCK_BYTES))) || true
-		[ -n "$requests" ] || continue
-		if [ "$reuse" -gt "$best" ]; then
-			best=$reuse
-			best_requests=$requests
-			best_file=$file
-		fi
+	for stride in 1 2 4 8 16 32; do
+		for file in "$TRACES"/*.csv.zst; do
+			[ -e "$file" ] || die "no *.csv.zst in $TRACES"
+			lines=
+			# Ends early, so what zstd says about the pipe is of no interest.
+			read -r lines reuse < <(measure_cut "$file" $stride 2>/dev/null) || true
+			if [ -n "$lines" ] && [ "$reuse" -gt "$best" ]; then
+				best=$reuse
+				best_lines=$lines
+				best_file=$file
+			fi
+		done
+		[ -z "$best_file" ] || break
 	done
 	[ -n "$best_file" ] || die "no trace in $TRACES fills the demo's pool"
-	log "the first $best_requests requests of ${best_file##*/}"
-	# Not through head: zstd would die of the closed pipe.
-	zstd -dcq -- "$best_file" | awk -v last=$((best_requests + 1)) 'NR <= last' >"$DEMO/trace.csv"
+	log "trace: one in $stride of the first $((best_lines - 1)) requests of ${best_file##*/}"
+	# Reads to the end: zstd would die of a closed pipe.
+	zstd -dcq -- "$best_file" | awk -v last="$best_lines" -v stride=$stride '
+		NR == 1 || (NR <= last && (NR - 2) % stride == 0)' >"$DEMO/trace.csv"
 }
 
 main()

@@ -33,8 +33,9 @@
  *   EPERM       CAP_SYS_ADMIN needed
  *   EACCES      the namespace's mode does not allow it
  *   EBADFD      a data command before NS_OPEN
- *   EBUSY       in use: pool or tier with users, file bound already
- *   EEXIST      KVTIER_NS_EXCL and it exists; rank or device in use already
+ *   EBUSY       in use: pool or tier with users, a device, file bound already
+ *   EEXIST      KVTIER_NS_EXCL and it exists; rank or name of a tier is taken
+ *   ENODEV      attach: no such NUMA node, or no such device bound to the driver
  *   EMSGSIZE    an output array is too small; the needed count is returned
  *   ENOSPC      a limit is reached (leases, namespaces, arena, tiers)
  *   ENXIO       the pool is going or gone

@@ -192,14 +192,14 @@ int ns_args_option(struct ns_args *args, int option, char **argv)
 	return cmd_usage("%s: bad option '%s'", argv[0], argv[optind - 1]);
 }
 
-static int report_open(int err, uint32_t flags)
+static int report_open(int err, bool creates)
 {
 	const char *hint = NULL;
 
 	if (err == -ENOENT)
-		hint = flags & KVTIER_NS_RDONLY ?
-		       "namespaces belong to the user who made them: is it another's, or has it a secret? see: kvtier ns list" :
-		       "to create it, say how large its blocks are: --block-bytes SIZE";
+		hint = creates ?
+		       "to create it, say how large its blocks are: --block-bytes SIZE" :
+		       "namespaces belong to the user who made them: is it another's, or has it a secret? see: kvtier ns list";
 	else if (err == -EINVAL)
 		hint = "it exists with other block sizes: kvtier ns list";
 	else if (err == -EACCES)
@@ -236,7 +236,7 @@ int ns_args_open(const struct ns_args *args, uint32_t flags,
 		return status;
 	ret = kvtier_ns_open(pool, &p, ns);
 	kvtier_pool_unref(pool);
-	return ret ? report_open(ret, flags) : EXIT_OK;
+	return ret ? report_open(ret, args->creates) : EXIT_OK;
 }
 
 /* The kernel lists the sizes in the order of the groups. */

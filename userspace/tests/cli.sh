@@ -510,6 +510,8 @@ test_chains()
 	json 'len(j) == 3'
 	want 0 ls --ns c
 	[ "$(wc -l <"$work/stdout")" -eq 31 ] || fail 'not 30 lines and a heading'
+	want 1 rm --ns d --key-text k1
+	complains 'kvtier ns list'
 	want 1 rm --ns c --key-text k1
 	complains '0 blocks dropped, 1 kept'
 	want 0 -j rm --ns c --key-text k30

@@ -20,23 +20,23 @@ struct shared {
 	_Atomic unsigned int ops[8];
 };
 
-FIXTURE(kill)
+FIXTURE(killed)
 {
 	struct kvt_pool pool;
 	struct kvt_client c;
 	struct shared *shared;
 };
 
-FIXTURE_VARIANT(kill)
+FIXTURE_VARIANT(killed)
 {
 	bool bdev;
 	bool dax;
 };
 
-FIXTURE_VARIANT_ADD(kill, dram) { .bdev = false };
-FIXTURE_VARIANT_ADD(kill, dram_dax_bdev) { .bdev = true, .dax = true };
+FIXTURE_VARIANT_ADD(killed, dram) { .bdev = false };
+FIXTURE_VARIANT_ADD(killed, dram_dax_bdev) { .bdev = true, .dax = true };
 
-FIXTURE_SETUP(kill)
+FIXTURE_SETUP(killed)
 {
 	if (variant->bdev && !kvt_env_bdev())
 		SKIP(return, "no block device to use (KVT_BDEV)");
@@ -54,7 +54,7 @@ FIXTURE_SETUP(kill)
 	ASSERT_NE(MAP_FAILED, self->shared);
 }
 
-FIXTURE_TEARDOWN(kill)
+FIXTURE_TEARDOWN(killed)
 {
 	kvt_client_close(&self->c);
 	EXPECT_EQ(0, kvt_teardown(&self->pool));
@@ -211,7 +211,7 @@ static int stop_and_count(const struct kvt_client *c, struct kvt_child *child, _
 	return count_held(c, leases, filling);
 }
 
-TEST_F_TIMEOUT(kill, in_the_middle_of_everything, 900)
+TEST_F_TIMEOUT(killed, in_the_middle_of_everything, 900)
 {
 	int rounds = kvt_env_long() ? 400 : variant->bdev ? 15 : 25, round, i, filling;
 	__u64 leases, seen_leases = 0;
@@ -255,7 +255,7 @@ TEST_F_TIMEOUT(kill, in_the_middle_of_everything, 900)
 }
 
 /* All that was stored by those who were killed is right, or not there. */
-TEST_F_TIMEOUT(kill, what_is_left_is_right, 300)
+TEST_F_TIMEOUT(killed, what_is_left_is_right, 300)
 {
 	struct kvt_child child[CLIENTS];
 	struct victim *v = calloc(CLIENTS, sizeof(*v));
@@ -285,7 +285,7 @@ TEST_F_TIMEOUT(kill, what_is_left_is_right, 300)
 }
 
 /* A pool can be destroyed the moment its last client has been killed. */
-TEST_F_TIMEOUT(kill, then_destroy, 300)
+TEST_F_TIMEOUT(killed, then_destroy, 300)
 {
 	int rounds = kvt_env_long() ? 100 : 8, round, i;
 	struct kvt_child child[CLIENTS];

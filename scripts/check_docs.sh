@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What documentation says must be there: check_docs.sh [TREE]
+#
+#   example  the README's program is the marked part of the one that is tested
+#   links    what README and Documentation point to exists, source files they name, too
+#   uapi     every command, status and errno of the header is explained
+#   suites   suites and test programs are those that run
+#   version  dkms.conf is of the version of the tree
+#
+# Prints each offence and exits 1 when there is one.
+set -euo pipefail
+cd "${1:-$(dirname "$0")/..}"
+HEADER=uapi/linux/kvtier.h
+API=Documentation/userspace-api/kvtier.rst
+TESTING=Documentation/testing.rst
+BAD=0
+
+offence()
+{
+	echo "$*"
+	BAD=1
+}
+
+example()
+{
+	sed -n '/^\/\* \[readme\] \*\/$/,/^\/\* \[end\] \*\/$/{/^\/\* \[/d;p}' \
+		userspace/examples/roundtrip.c
+}
+
+readme_code()
+{
+	# shellcheck disable=SC2016 # quotes of another language
+	sed -n '/^```c$/,/^```$/{/^```/d;p}' README.md
+}
+
+check_example()
+{
+	[ "$(example | wc -l)" -gt 20 ] || offence "roundtrip.c: no marked part"
+	diff <(example) <(readme_code) || offence "README.md: the program is not roundtrip.c"
+	[ "$(grep -cE '^<!-- bench:(begin|end) -->$' README.md)" -eq 2 ] ||
+		offence "README.md: no place for the table of measurements"
+}
+
+check_links()
+{
+	local file target
+	while IFS=: read -r file target; do
+		case $target in
+		http*) ;;
+		*) [ -e "$(dirname "$file")/$target" ] || offence "$file: no $target" ;;
+		esac
+	done < <(grep -oE '\]\([^)#]+\)' README.md | sed 's/^](\(.*\))$/README.md:\1/'
+		grep -roE '<[^> ]+>`_' Documentation --include='*.rst' |
+			sed -E 's/^([^:]+):<(.*)>`_$/\1:\2/')
+	# Paths in the text.
+	while IFS=: read -r file target; do
+		case $target in
+		*NAME*) ;;
+		*) [ -e "$target" ] || offence "$file: no $target" ;;
+		esac
+	done < <(grep -roE '(Documentation|driver|scripts|selftests|userspace|lib|uapi)/[A-Za-z0-9_/.-]+\.(rst|c|h|sh|md|list)' \
+		README.md Documentation --include='*.rst' --include=README.md | sort -u)
+}
+
+# Source files that are named without their folder.
+check_names()
+{
+	local file name
+	while IFS=: read -r file name; do
+		find driver selftests -name "$name" | grep -q . || offence "$file: no $name"
+	done < <(grep -roE '\b(kvt|tier|ops)_[a-z_]+\.[ch]\b' Documentation --include='*.rst' |
+		sort -u)
+}
+
+# Words of the header that must stand at the start of a line or title there.
+check_uapi()
+{
+	local name
+	while read -r name; do
+		grep -qE "^([A-Z_]+, )*$name(, [A-Z_]+)*\$" "$API" || offence "$API: no section $name"
+	done < <(sed -n 's/^\tKVTIER_OP_\([A-Z_]*\) = [0-9]*,$/\1/p' "$HEADER")
+	while read -r name; do
+		grep -qE "^$name +-?[0-9]+ " "$API" || offence "$API: no status $name"
+	done < <(sed -n 's/^#define KVTIER_ST_\([A-Z_]*\)\t.*/\1/p' "$HEADER")
+	while read -r name; do
+		grep -qE "^$name +[A-Za-z\`]" "$API" || offence "$API: no errno $name"
+	done < <(sed -n 's/^ \*   \(E[A-Z0-9]*\) .*/\1/p' "$HEADER")
+}
+
+check_suites()
+{
+	diff <(sed -n 's/^FULL=(\(.*\))$/\1/p' scripts/check.sh | tr ' ' '\n' | sort) \
+		<(sed -n '/^Suites$/,/^What the/s/^\([a-z]\+\(:[a-z]\+\)\?\)  .*/\1/p' "$TESTING" | sort) ||
+		offence "$TESTING: other suites than scripts/check.sh"
+	diff <(sed -n 's/^\([a-z_]\+\).*/\1/p' selftests/kselftest/tests.list | sort) \
+		<(sed -n '/^What the/,/^After each/s/^\([a-z_]\+\)  .*/\1/p' "$TESTING" | sort) ||
+		offence "$TESTING: other programs than tests.list"
+}
+
+check_version()
+{
+	grep -qx "PACKAGE_VERSION=\"$(cat VERSION)\"" dkms.conf ||
+		offence "dkms.conf: not of version $(cat VERSION)"
+}
+
+check_example
+check_links
+check_names
+check_uapi
+check_suites
+check_version
+exit $BAD
