@@ -6,7 +6,7 @@
  *
  *  1  kvt_registry_lock   mutex   pools by id; pool->nr_files, pool->dying
  *  2  pool->tier_lock     mutex   set of tiers; held while a tier is drained
- *     pool->conf_lock     mutex   set of namespaces, tunables
+ *     pool->conf_lock     mutex   set of namespaces, watermarks
  *  3  file->lock          mutex   lease table of one open file
  *  4  pool->srcu          srcu    tier pointers stay valid
  *  -- mmap_lock (faults come in here)
@@ -123,7 +123,7 @@ struct kvt_group {
  * @mem_bytes:  slot bytes it has in memory, moves under way included
  * @nr_blocks:  entries that carry its index, DEAD ones too
  * @nr_live:    blocks that can be found
- * @nr_pinned:  ADVISE pins
+ * @pinned_bytes: slot bytes of pinned blocks
  * @nr_regions: regions it owns
  * @nr_files:   open files bound to it. Pool's conf_lock and meta lock
  * @counts:     per CPU
@@ -146,7 +146,7 @@ struct kvt_ns {
 	u64 mem_bytes;
 	u64 nr_blocks;
 	u64 nr_live;
-	u64 nr_pinned;
+	u64 pinned_bytes;
 	u32 nr_regions;
 	u32 nr_files;
 	struct kvt_counts __percpu *counts;

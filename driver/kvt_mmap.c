@@ -148,8 +148,8 @@ static vm_fault_t kvt_fault_order(struct vm_fault *vmf, bool pmd)
 	struct kvt_pool *p = f->pool;
 	u64 offset = (u64)vmf->pgoff << PAGE_SHIFT;
 	bool fill = offset >= KVT_WINDOW_BYTES;
-	vm_fault_t ret = VM_FAULT_SIGBUS;
 	struct kvt_fault v;
+	vm_fault_t ret;
 	int idx;
 
 	if (!fill && (vmf->flags & FAULT_FLAG_WRITE))
@@ -158,7 +158,11 @@ static vm_fault_t kvt_fault_order(struct vm_fault *vmf, bool pmd)
 		offset -= kvt_fill_base(f->id);
 	idx = srcu_read_lock(&p->srcu);
 	down_read(&p->map_sem);
-	if (kvt_fault_resolve(f, offset, fill, &v))
+	if (!kvt_fault_resolve(f, offset, fill, &v))
+		ret = VM_FAULT_SIGBUS;
+	else if (!pmd && kvt_tier_page_bad(v.tier, v.page))
+		ret = VM_FAULT_HWPOISON;
+	else
 		ret = pmd ? kvt_fault_pmd(vmf, &v, fill) : kvt_fault_pte(vmf, &v, fill);
 	up_read(&p->map_sem);
 	srcu_read_unlock(&p->srcu, idx);

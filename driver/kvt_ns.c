@@ -105,13 +105,16 @@ static bool kvt_ns_may(const struct kvt_ns *ns, const struct cred *cred, u32 wan
 
 static u64 kvt_mem_capacity(struct kvt_pool *p)
 {
+	struct kvt_tier *t[KVT_TIERS];
+	int idx = srcu_read_lock(&p->srcu);
+	u32 nr = kvt_tier_snapshot(p, t, true);
 	u64 sum = 0;
-	u32 i;
 
-	for (i = 0; i < KVT_TIERS; i++) {
-		if (p->tiers[i] && p->tiers[i]->ops->is_mem)
-			sum += p->tiers[i]->capacity_bytes;
+	while (nr--) {
+		if (t[nr]->state == KVTIER_TIER_ONLINE)
+			sum += t[nr]->capacity_bytes;
 	}
+	srcu_read_unlock(&p->srcu, idx);
 	return sum;
 }
 
@@ -151,12 +154,13 @@ static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
 				    const struct kvt_ns_args *a)
 {
 	struct kvt_ns *ns;
+	u64 capacity;
 	int err;
 
 	if (p->nr_ns >= KVT_NS_MAX)
 		return ERR_PTR(-ENOSPC);
-	if (o->min_bytes > kvt_mem_capacity(p) - min(p->guaranteed_bytes,
-						      kvt_mem_capacity(p)))
+	capacity = kvt_mem_capacity(p);
+	if (o->min_bytes > capacity - min(p->guaranteed_bytes, capacity))
 		return ERR_PTR(-ENOSPC);
 	ns = kzalloc(struct_size(ns, group, o->nr_groups), GFP_KERNEL_ACCOUNT);
 	if (!ns)
@@ -284,7 +288,7 @@ void kvt_ns_reap(struct kvt_pool *p)
 	struct kvt_ns *ns;
 	unsigned long idx;
 
-	/* Not worth waiting for: detach holds it while it waits for the worker. */
+	/* Not worth waiting for; the next round comes soon. */
 	if (!mutex_trylock(&p->conf_lock))
 		return;
 	xa_for_each(&p->ns, idx, ns) {

@@ -223,7 +223,7 @@ static void kvt_block_free(struct kvt_pool *p, u32 id)
 	if (ctl & KVT_CTL_LOG)
 		kvt_block_log_free(p, id);
 	if (ctl & KVT_CTL_PINNED)
-		ns->nr_pinned--;
+		ns->pinned_bytes -= kvt_slot_bytes(&ns->group[h->ns_group & 15]);
 	ns->used_bytes -= kvt_slot_bytes(&ns->group[h->ns_group & 15]);
 	ns->nr_blocks--;
 	kvt_table_free(&p->table, id);

@@ -412,7 +412,7 @@ int kvt_op_get(struct kvt_file *f, void *arg)
 	struct kvt_async *as = NULL;
 	struct kvt_getter g = { .flags = a->flags };
 	struct kvt_batch b;
-	int err, idx;
+	int err, herr, idx;
 
 	err = kvt_get_check(a) ?: kvt_batch_init(&b, f, a->group, a->nr, a->keys);
 	if (err)
@@ -433,14 +433,16 @@ int kvt_op_get(struct kvt_file *f, void *arg)
 		kvt_async_free(as);
 	/* A fatal signal: the leases go with the file, as handles. */
 	a->nr_prefix = g.at;
-	if (kvt_get_handles(&b, g.at) == -ENOSPC)
+	herr = kvt_get_handles(&b, g.at);
+	if (herr) {
 		a->nr_prefix = 0;
-	else if (b.nr && g.at && !b.res[0].handle)
-		err = -ENOMEM;
+		err = err ?: herr == -ENOSPC ? 0 : herr;
+	}
 	idx = srcu_read_lock(&f->pool->srcu);
 	kvt_get_account(&b, 0, a->nr_prefix);
 	srcu_read_unlock(&f->pool->srcu, idx);
-	kvt_get_count_misses(&b, a->nr_prefix);
+	if (!herr)
+		kvt_get_count_misses(&b, a->nr_prefix);
 	if (!err && copy_to_user(u64_to_user_ptr(a->results), b.res,
 				 a->nr * sizeof(*b.res)))
 		err = -EFAULT;

@@ -81,10 +81,10 @@ static s32 kvt_pin_locked(struct kvt_pool *p, struct kvt_ns *ns, struct kvt_hot 
 {
 	if (kvt_ctl(h) & KVT_CTL_PINNED)
 		return KVTIER_ST_DONE;
-	if ((ns->nr_pinned + 1) * bytes > kvt_pin_limit(p))
+	if (ns->pinned_bytes + bytes > kvt_pin_limit(p))
 		return KVTIER_ST_LIMIT;
 	kvt_ctl_update(h, 0, 0, 0, KVT_CTL_PINNED);
-	ns->nr_pinned++;
+	ns->pinned_bytes += bytes;
 	return KVTIER_ST_DONE;
 }
 
@@ -108,7 +108,7 @@ static s32 kvt_advise_locked(struct kvt_batch *b, u32 i, u32 advice, u32 expire_
 		return kvt_pin_locked(p, b->f->ns, h, kvt_slot_bytes(b->group));
 	case KVTIER_ADV_UNPIN:
 		if (kvt_ctl_update(h, KVT_CTL_PINNED, KVT_CTL_PINNED, KVT_CTL_PINNED, 0))
-			b->f->ns->nr_pinned--;
+			b->f->ns->pinned_bytes -= kvt_slot_bytes(b->group);
 		break;
 	case KVTIER_ADV_TTL:
 		kvt_cold(&p->table, id)->expire_s = expire_s;

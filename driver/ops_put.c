@@ -120,6 +120,11 @@ static int kvt_reserve_found(struct kvt_putter *w, u32 i, u32 id)
 		b->res[i].status = KVTIER_ST_FILLING;
 		return 0;
 	}
+	/* Stored anew: its time to live is over, so it lives without. */
+	if (kvt_block_expired(p, id)) {
+		kvt_cold(&p->table, id)->expire_s = 0;
+		WRITE_ONCE(h->spare, 0);
+	}
 	b->res[i].status = KVTIER_ST_EXISTS;
 	b->res[i].tier = kvt_block_tier(h, kvt_ctl(h));
 	if ((w->flags & KVTIER_RESERVE_LEASE) && kvt_lease_try(h)) {
@@ -155,11 +160,6 @@ static int kvt_reserve_locked(struct kvt_putter *w, u32 i, u32 skip, u32 *tier)
 	u32 id = kvt_block_find_locked(p, b->ns_group, b->keys[i]), parent, page;
 	int err;
 
-	if (id != KVT_NIL && kvt_block_expired(p, id) &&
-	    kvt_ctl_state(kvt_ctl(kvt_hot(&p->table, id))) == KVT_READY) {
-		kvt_block_kill(p, id);
-		id = KVT_NIL;
-	}
 	if (id != KVT_NIL)
 		return kvt_reserve_found(w, i, id);
 	if (!kvt_reserve_parent(w, i, &parent)) {
@@ -448,25 +448,42 @@ static int kvt_reserve_batch(struct kvt_putter *w)
 	return err;
 }
 
-static int kvt_reserve_async(struct kvt_file *f, const struct kvtier_reserve *a,
-			     struct kvt_batch *b)
+/* Wait for others' reservations in the caller's stead, if there are any. */
+static void kvt_reserve_async(struct kvt_batch *b, struct kvt_async *as)
 {
-	struct kvt_async *as;
 	u32 i, n = 0;
 
-	for (i = 0; i < b->nr; i++)
-		n += b->res[i].status == KVTIER_ST_FILLING;
-	if (!(a->flags & KVTIER_RESERVE_ASYNC) || !n)
-		return 0;
-	as = kvt_async_alloc(f, a->user_data, a->eventfd, n);
-	if (IS_ERR(as))
-		return PTR_ERR(as);
 	for (i = 0; i < b->nr; i++) {
-		if (b->res[i].status == KVTIER_ST_FILLING)
-			kvt_async_add(as, b->id[i], b->gen[i]);
+		if (b->res[i].status != KVTIER_ST_FILLING)
+			continue;
+		kvt_async_add(as, b->id[i], b->gen[i]);
+		n++;
 	}
-	kvt_async_start(as, NULL);
-	return 0;
+	if (n)
+		kvt_async_start(as, NULL);
+	else
+		kvt_async_free(as);
+}
+
+/* Reserve, then give handles: after this nothing can fail but copying results. */
+static int kvt_reserve_run(struct kvt_putter *w, const struct kvtier_reserve *a)
+{
+	struct kvt_batch *b = w->b;
+	struct kvt_async *as = NULL;
+	int err;
+
+	if (a->flags & KVTIER_RESERVE_ASYNC) {
+		as = kvt_async_alloc(b->f, a->user_data, a->eventfd, b->nr);
+		if (IS_ERR(as))
+			return PTR_ERR(as);
+	}
+	err = kvt_parents_copy(w, a->parent) ?: kvt_reserve_arena(w, b->ns_group & 15) ?:
+	      kvt_reserve_batch(w) ?: kvt_reserve_handles(b);
+	if (as && err)
+		kvt_async_free(as);
+	else if (as)
+		kvt_reserve_async(b, as);
+	return err;
 }
 
 /**
@@ -486,16 +503,12 @@ int kvt_op_reserve(struct kvt_file *f, void *arg)
 		return err;
 	w.b = &b;
 	w.deadline_ns = kvt_deadline(a->flags & KVTIER_RESERVE_WAIT ? a->timeout_ns : 0);
-	err = kvt_parents_copy(&w, a->parent) ?: kvt_reserve_arena(&w, b.ns_group & 15) ?:
-	      kvt_reserve_batch(&w) ?: kvt_reserve_handles(&b);
-	if (!err) {
-		/* Handles are the file's now; whatever fails goes away with it. */
-		err = kvt_reserve_async(f, a, &b);
-		a->nr_reserved = w.nr_reserved;
-		if (!err && copy_to_user(u64_to_user_ptr(a->results), b.res,
-					 a->nr * sizeof(*b.res)))
-			err = -EFAULT;
-	}
+	err = kvt_reserve_run(&w, a);
+	a->nr_reserved = w.nr_reserved;
+	/* Handles are the file's now; what cannot be told of goes away with it. */
+	if (!err && copy_to_user(u64_to_user_ptr(a->results), b.res,
+				 a->nr * sizeof(*b.res)))
+		err = -EFAULT;
 	kvfree(w.parents);
 	kvt_batch_free(&b);
 	return err;

@@ -111,7 +111,7 @@ struct kvt_tier_count {
  * @priv:     the backend's
  * @id:       index in pool->tiers[]
  * @rank:     0 is fastest
- * @state:    enum kvtier_tier_state; written under conf_rwsem and the meta lock
+ * @state:    enum kvtier_tier_state; written under the meta lock
  * @capacity_bytes: see above
  * @nr_pieces: memory: 2 MiB pieces
  * @content:  memory: 0: zeroed, KVT_MEM_UNKNOWN: to be scrubbed before use
@@ -166,7 +166,7 @@ void kvt_tier_dax_exit(void);
 
 /*
  * Upcalls from a backend to the pool, in process context, may sleep. detach()
- * waits for those under way, and is called under conf_lock: so they must not take
+ * waits for those under way, and is called under tier_lock: so they must not take
  * that. They can come as soon as attach() has returned, before the tier is
  * published.
  *

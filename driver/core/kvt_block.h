@@ -21,7 +21,7 @@
  *   LOG      @log_unit is valid: the bytes are on a block tier
  *   MOVING   a move is in flight; whoever set it clears it
  *   PINNED   never leaves the pool to make room
- *   ARENA    the slot belongs to an arena: it never moves
+ *   ARENA    never moves
  *   leases   how many clients rely on the memory copy staying where it is
  *
  * State may change: FREE->FILLING (reserve), FILLING->READY (commit),

@@ -12,6 +12,15 @@
  * may have a *parent*, the block before it in its prefix; together they form
  * chains. A block is immutable once committed.
  *
+ * Mappings
+ * --------
+ * The read view is [0, window_bytes) of the device, the same for every file; pages
+ * of one's own namespace appear in it. The fill view begins at fill_offset and is
+ * this file's alone; what it has reserved, and its arenas, are writable there.
+ * mmap: EBADFD before NS_OPEN; EINVAL for private mappings and other offsets;
+ * EACCES for a writable read view, for PROT_EXEC, and for the fill view of a file
+ * that may not write. What may not be accessed (any more) raises SIGBUS.
+ *
  * Calls
  * -----
  * Every command is an ioctl whose argument starts with { __u32 size; __u32
@@ -38,9 +47,12 @@
  *   ENODEV      attach: no such NUMA node, or no such device bound to the driver
  *   EMSGSIZE    an output array is too small; the needed count is returned
  *   ENOSPC      a limit is reached (leases, namespaces, arena, tiers)
- *   ENXIO       the pool is going or gone
+ *   ENXIO       open(2): the pool is going
  *   ENOMEM      the kernel is out of memory
  *   EINTR       a fatal signal while waiting
+ *   EAGAIN      too many asynchronous calls outstanding; read(2): no completion
+ *   EBADF       the eventfd is none
+ *   EROFS       attach: the block device is read-only
  * Where EFAULT strikes while results are written, work already done stands and
  * is undone no later than at close.
  *
@@ -133,7 +145,7 @@ enum {
 #define KVTIER_ST_QUOTA		(-2)	/* the namespace's quota is used up */
 #define KVTIER_ST_NOPARENT	(-3)	/* the parent is not (or no longer) there */
 #define KVTIER_ST_STALE		(-4)	/* handle unknown, expired or of another kind */
-#define KVTIER_ST_BUSY		(-5)	/* DROP, RESERVE: in use, try again */
+#define KVTIER_ST_BUSY		(-5)	/* DROP: being filled */
 #define KVTIER_ST_PINNED	(-6)	/* COMMIT: the slot's pages are still pinned */
 #define KVTIER_ST_IOERR		(-7)	/* media failed or bytes did not verify: a miss */
 #define KVTIER_ST_CHILDREN	(-8)	/* DROP: blocks that extend it are there */
@@ -313,8 +325,8 @@ struct kvtier_lookup {
  * @status: KVTIER_ST_*
  * @tier:   tier the slot is in
  * @handle: for RELEASE, COMMIT, ABORT; valid only on this open file; 0: none
- * @offset: mmap offset: in the read view for HIT and EXISTS, in this file's fill
- *          view for RESERVED
+ * @offset: mmap offset: in the read view for HIT, and for EXISTS with a handle; in
+ *          this file's fill view for RESERVED; else 0
  */
 struct kvtier_block_result {
 	__s32 status;
@@ -332,7 +344,9 @@ struct kvtier_block_result {
  * them have settled. The file polls readable, read(2) takes completions (whole
  * structs only, EAGAIN when there is none and O_NONBLOCK, else it waits), and
  * @eventfd, if not -1, is signalled by one. The caller then repeats GET or
- * RESERVE. EAGAIN when the file has too many outstanding.
+ * RESERVE. With nothing to wait for GET and RESERVE queue no completion, PREFETCH
+ * one at once. @result is -ETIMEDOUT when blocks have not settled for a minute.
+ * EAGAIN when the file has too many outstanding.
  */
 struct kvtier_completion {
 	__aligned_u64 user_data;
@@ -630,7 +644,7 @@ struct kvtier_iterate {
  * @read_bytes, @write_bytes: by moves, payload only
  * @dma_bytes:       of these, by a device or DMA engine
  * @io_errors:       failed or unverifiable transfers
- * @quarantined_bytes: regions and slots waiting for foreign references to go
+ * @quarantined_bytes: in regions that wait for foreign references to go
  */
 struct kvtier_tier_stat {
 	__u32 id;
@@ -679,7 +693,7 @@ struct kvtier_tier_stat {
  *                   up
  * @lost_touches:    POOL: uses not seen by the policy because its rings were full
  * @regions_quarantined: POOL: now
- * @moves_dmaengine: POOL: memory to memory moves by a DMA engine
+ * @moves_dmaengine: POOL: memory to memory moves by a DMA engine, all pools together
  * @moves_cpu:       POOL: the same by the CPU
  * @tiers:           in: POOL: array of struct kvtier_tier_stat or 0
  * @nr_tiers:        in: room; out: tiers (EMSGSIZE as in QUERY)
@@ -816,8 +830,8 @@ struct kvtier_tier_attach {
  * @pool_id: pool
  * @tier_id: tier
  * @timeout_ns: longest wait for the drain; EBUSY when leases, pins or arenas keep
- *           blocks there past it. The tier is ONLINE again after a failed DETACH;
- *           DRAIN leaves it DRAINING (nothing new is placed there)
+ *           blocks there past it. After a failed DETACH the tier is in the state it
+ *           was in; DRAIN leaves it DRAINING (nothing new is placed there)
  */
 struct kvtier_tier_op {
 	__u32 size;
