@@ -377,6 +377,7 @@ u64 kvt_tier_used_bytes(struct kvt_tier *t);
 /* A tier by id, or NULL; holds as long as srcu is held or a block keeps it in use. */
 static inline struct kvt_tier *kvt_tier_at(struct kvt_pool *p, u32 id)
 {
+	/* Pairs with kvt_tier_publish(): a tier that is seen is complete. */
 	return smp_load_acquire(&p->tiers[id]);
 }
 

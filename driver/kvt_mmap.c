@@ -200,6 +200,7 @@ int kvt_mmap(struct file *file, struct vm_area_struct *vma)
 	u64 start = (u64)vma->vm_pgoff << PAGE_SHIFT;
 	u64 end = start + (vma->vm_end - vma->vm_start), base;
 
+	/* Pairs with NS_OPEN: a bound file's namespace is complete. */
 	if (!smp_load_acquire(&f->ns))
 		return -EBADFD;
 	/* VM_SHARED is cleared for files opened read-only. */

@@ -235,6 +235,7 @@ static int kvt_ns_bind(struct kvt_file *f, struct kvtier_ns_open *o,
 	o->ns_id = ns->id;
 	o->fill_offset = f->rdonly ? 0 : kvt_fill_base(f->id);
 	o->fill_bytes = f->rdonly ? 0 : KVT_WINDOW_BYTES;
+	/* Publish: pairs with the loads before data commands and mmap. */
 	smp_store_release(&f->ns, ns);
 	return 0;
 }

@@ -137,6 +137,7 @@ void kvt_promo_start(struct kvt_promo *pr)
  */
 int kvt_promo_wait(struct kvt_promo *pr, u64 deadline_ns, const bool *stop)
 {
+	/* Pairs with kvt_promo_work(): results are final. */
 	long ret = wait_event_killable_timeout(pr->wait, smp_load_acquire(&pr->done) ||
 					       (stop && READ_ONCE(*stop)),
 					       kvt_deadline_jiffies(deadline_ns));
@@ -269,6 +270,7 @@ static void kvt_promo_work(struct work_struct *work)
 	kvt_promo_run(pr);
 	srcu_read_unlock(&p->srcu, idx);
 	kvt_garbage_free(p);
+	/* Results are final: pairs with kvt_promo_wait(). */
 	smp_store_release(&pr->done, true);
 	wake_up_all(&pr->wait);
 	kvt_promo_put(pr);

@@ -12,7 +12,6 @@
  *
  * Locks: tier_lock for the set of tiers; the meta lock for state and order too.
  */
-#include <linux/cleanup.h>
 #include <linux/ctype.h>
 #include <linux/delay.h>
 #include <linux/sched/signal.h>
@@ -22,17 +21,6 @@
 #include "kvt_trace.h"
 
 #define KVT_WINDOW_ALIGN	(1ULL << 30)
-
-/* The set of tiers, held for as long as a drain takes: so waiting is killable. */
-struct kvt_tier_locked {
-	struct kvt_pool *p;
-	int err;
-};
-
-DEFINE_CLASS(kvt_tier_lock, struct kvt_tier_locked,
-	     if (!_T.err) mutex_unlock(&_T.p->tier_lock),
-	     ((struct kvt_tier_locked){ p, mutex_lock_killable(&p->tier_lock) }),
-	     struct kvt_pool *p)
 
 static const struct kvt_tier_ops *kvt_tier_type(u32 type)
 {
@@ -185,6 +173,7 @@ static void kvt_tier_publish(struct kvt_pool *p, struct kvt_tier *t)
 	/* The device may have gone already. */
 	if (t->state == KVTIER_TIER_ATTACHING)
 		t->state = KVTIER_TIER_ONLINE;
+	/* Pairs with kvt_tier_at(). */
 	smp_store_release(&p->tiers[t->id], t);
 	for (i = p->nr_tiers; i > 0 && p->tiers[p->order[i - 1]]->rank > t->rank; i--)
 		p->order[i] = p->order[i - 1];
@@ -246,21 +235,12 @@ detach:
 	return err;
 }
 
-/**
- * kvt_tier_attach() - add a tier to a pool
- * @p:  pool
- * @a:  what and how
- * @id: out
- * Return: 0 or a negative errno of the interface, with nothing changed.
- */
-int kvt_tier_attach(struct kvt_pool *p, const struct kvtier_tier_attach *a, u32 *id)
+static int kvt_tier_attach_locked(struct kvt_pool *p, const struct kvtier_tier_attach *a,
+				  u32 *id)
 {
 	struct kvt_tier *t;
 	int err, nr;
 
-	CLASS(kvt_tier_lock, lock)(p);
-	if (lock.err)
-		return lock.err;
 	err = kvt_tier_check(p, a);
 	if (err)
 		return err;
@@ -289,12 +269,31 @@ int kvt_tier_attach(struct kvt_pool *p, const struct kvtier_tier_attach *a, u32 
 	return 0;
 }
 
+/**
+ * kvt_tier_attach() - add a tier to a pool
+ * @p:  pool
+ * @a:  what and how
+ * @id: out
+ * Return: 0 or a negative errno of the interface, with nothing changed.
+ */
+int kvt_tier_attach(struct kvt_pool *p, const struct kvtier_tier_attach *a, u32 *id)
+{
+	int err;
+
+	/* A drain may hold it for long, so waiting is killable. */
+	if (mutex_lock_killable(&p->tier_lock))
+		return -EINTR;
+	err = kvt_tier_attach_locked(p, a, id);
+	mutex_unlock(&p->tier_lock);
+	return err;
+}
+
 /* Nothing can reach the tier any more: let it go. tier_lock held. */
 static void kvt_tier_release(struct kvt_pool *p, struct kvt_tier *t)
 {
 	kvt_sysfs_tier_del(t);
 	kvt_tier_withdraw(p, t);
-	smp_store_release(&p->tiers[t->id], NULL);
+	WRITE_ONCE(p->tiers[t->id], NULL);
 	synchronize_srcu(&p->srcu);
 	t->ops->detach(t);
 	kvt_tier_free_space(t);
@@ -365,23 +364,12 @@ static struct kvt_tier *kvt_tier_find(struct kvt_pool *p, u32 id)
 	return id < KVT_TIERS ? p->tiers[id] : NULL;
 }
 
-/**
- * kvt_tier_detach() - take a tier out of a pool
- * @p:          pool
- * @id:         tier
- * @timeout_ns: longest wait
- * @discard:    drop its blocks instead of moving them
- * Return: 0; -ENOENT; -EBUSY (ONLINE again) or -EINTR.
- */
-int kvt_tier_detach(struct kvt_pool *p, u32 id, u64 timeout_ns, bool discard)
+static int kvt_tier_detach_locked(struct kvt_pool *p, u32 id, u64 timeout_ns, bool discard)
 {
 	struct kvt_tier *t;
 	u32 before;
 	int err;
 
-	CLASS(kvt_tier_lock, lock)(p);
-	if (lock.err)
-		return lock.err;
 	t = kvt_tier_find(p, id);
 	if (!t)
 		return -ENOENT;
@@ -396,6 +384,36 @@ int kvt_tier_detach(struct kvt_pool *p, u32 id, u64 timeout_ns, bool discard)
 }
 
 /**
+ * kvt_tier_detach() - take a tier out of a pool
+ * @p:          pool
+ * @id:         tier
+ * @timeout_ns: longest wait
+ * @discard:    drop its blocks instead of moving them
+ * Return: 0; -ENOENT; -EBUSY (ONLINE again) or -EINTR.
+ */
+int kvt_tier_detach(struct kvt_pool *p, u32 id, u64 timeout_ns, bool discard)
+{
+	int err;
+
+	/* A drain may hold it for long, so waiting is killable. */
+	if (mutex_lock_killable(&p->tier_lock))
+		return -EINTR;
+	err = kvt_tier_detach_locked(p, id, timeout_ns, discard);
+	mutex_unlock(&p->tier_lock);
+	return err;
+}
+
+static int kvt_tier_drain_locked(struct kvt_pool *p, u32 id, u64 timeout_ns)
+{
+	struct kvt_tier *t;
+
+	t = kvt_tier_find(p, id);
+	if (!t)
+		return -ENOENT;
+	return kvt_tier_empty_out(p, t, timeout_ns, false);
+}
+
+/**
  * kvt_tier_drain() - move everything out of a tier and place nothing new there
  * @p:          pool
  * @id:         tier
@@ -404,15 +422,14 @@ int kvt_tier_detach(struct kvt_pool *p, u32 id, u64 timeout_ns, bool discard)
  */
 int kvt_tier_drain(struct kvt_pool *p, u32 id, u64 timeout_ns)
 {
-	struct kvt_tier *t;
+	int err;
 
-	CLASS(kvt_tier_lock, lock)(p);
-	if (lock.err)
-		return lock.err;
-	t = kvt_tier_find(p, id);
-	if (!t)
-		return -ENOENT;
-	return kvt_tier_empty_out(p, t, timeout_ns, false);
+	/* A drain may hold it for long, so waiting is killable. */
+	if (mutex_lock_killable(&p->tier_lock))
+		return -EINTR;
+	err = kvt_tier_drain_locked(p, id, timeout_ns);
+	mutex_unlock(&p->tier_lock);
+	return err;
 }
 
 /* Every block of the pool goes, whoever has it. Nothing else runs. */

@@ -264,7 +264,7 @@ int kvt_op_iterate(struct kvt_file *f, void *arg)
 {
 	struct kvtier_iterate *a = arg;
 	struct kvt_pool *p = f->pool;
-	u32 end = smp_load_acquire(&p->table.nr_chunks) << KVT_CHUNK_SHIFT;
+	u32 end = READ_ONCE(p->table.nr_chunks) << KVT_CHUNK_SHIFT;
 	u32 scan = KVT_ITERATE_SCAN, done = 0, n, id;
 	struct kvtier_entry *e;
 	int err = kvt_check_nr(a->nr);
@@ -399,6 +399,7 @@ int kvt_op_stat(struct kvt_file *f, void *arg)
 
 	if ((s->flags & KVTIER_STAT_POOL) && !capable(CAP_SYS_ADMIN))
 		return -EPERM;
+	/* Pairs with NS_OPEN: a bound file's namespace is complete. */
 	if (!(s->flags & KVTIER_STAT_POOL) && !smp_load_acquire(&f->ns))
 		return -EBADFD;
 	out.size = s->size;

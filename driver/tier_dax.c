@@ -22,6 +22,9 @@
  * Locks: kvt_dax_lock for the list and all members that change. It is taken inside
  * the locks of memory_failure(); so memunmap_pages(), which waits for that, is
  * called without it. Upcalls to the pool are made without it, too, and counted.
+ *
+ * memory_failure() looks at the struct page once more, for statistics, after it has
+ * given up the page map. So a page map that has just seen one is kept for a while.
  */
 #define pr_fmt(fmt) "kvtier: " fmt
 
@@ -41,6 +44,7 @@
 #include "tier.h"
 
 #define KVT_DAX_REAP_PERIOD	HZ
+#define KVT_DAX_FAILURE_GRACE	HZ
 #define KVT_DAX_EXIT_TRIES	50	/* of 100 ms */
 
 /**
@@ -54,6 +58,7 @@
  * @suspect:  see above
  * @held:     holds a reference to the module
  * @poisoned: some page is
+ * @failed_at: when the latest was found, in jiffies
  * @pgmap:    its ranges, trimmed to 2 MiB, and their page map
  * @nr_res:   how many of the ranges are claimed
  * @nr_pieces: 2 MiB pieces in all
@@ -69,6 +74,7 @@ struct kvt_dax {
 	bool suspect;
 	bool held;
 	bool poisoned;
+	unsigned long failed_at;
 	struct dev_pagemap *pgmap;
 	int nr_res;
 	u32 nr_pieces;
@@ -99,16 +105,20 @@ static struct kvt_tier *kvt_dax_call_begin(struct kvt_dax *d)
 static void kvt_dax_call_end(struct kvt_dax *d)
 {
 	mutex_lock(&kvt_dax_lock);
+	d->failed_at = jiffies;		/* if it was that; otherwise no harm */
 	WRITE_ONCE(d->calls, d->calls - 1);
 	wake_up_all(&kvt_dax_calls_wait);
 	mutex_unlock(&kvt_dax_lock);
 }
 
 /* Is every page back at its own one reference. Nobody can take new ones. */
-static bool kvt_dax_unreferenced(struct kvt_dax *d)
+static bool kvt_dax_settled(struct kvt_dax *d)
 {
 	u32 i, j;
 
+	lockdep_assert_held(&kvt_dax_lock);
+	if (d->poisoned && time_before(jiffies, d->failed_at + KVT_DAX_FAILURE_GRACE))
+		return false;
 	for (i = 0; i < d->nr_pieces; i++) {
 		for (j = 0; j < KVT_PIECE_PAGES; j++) {
 			if (page_ref_count(d->piece[i] + j) != 1)
@@ -149,8 +159,9 @@ static int kvt_dax_memory_failure(struct dev_pagemap *pgmap, unsigned long pfn,
 
 	for (i = 0; i < nr_pages; i++)
 		SetPageHWPoison(pfn_to_page(pfn + i));
-	WRITE_ONCE(d->poisoned, true);
 	mutex_lock(&kvt_dax_lock);
+	WRITE_ONCE(d->poisoned, true);
+	d->failed_at = jiffies;
 	t = kvt_dax_call_begin(d);
 	mutex_unlock(&kvt_dax_lock);
 	if (!t)
@@ -204,7 +215,7 @@ static bool kvt_dax_reap(void)
 	list_for_each_entry_safe(d, next, &kvt_dax_list, list) {
 		if (d->tier || !d->suspect)
 			continue;
-		if (kvt_dax_unreferenced(d)) {
+		if (kvt_dax_settled(d)) {
 			d->suspect = false;
 			if (d->gone) {
 				list_move(&d->list, &freed);
