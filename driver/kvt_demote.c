@@ -135,7 +135,7 @@ bool kvt_evict_claimed(struct kvt_pool *p, u32 id, u32 why)
 		return false;
 	}
 	trace_kvtier_evict(p->id, ns->id, h->ns_group & 15, h->key, tier, why,
-			   kvt_now_ms() - kvt_cold(&p->table, id)->touch_ms);
+			   kvt_age_ms(kvt_now_ms(), kvt_cold(&p->table, id)->touch_ms));
 	atomic64_inc(&p->tiers[tier]->count.evictions);
 	kvt_count(p, ns, KVT_CNT_EVICTIONS, 1);
 	kvt_block_kill(p, id);
@@ -493,7 +493,7 @@ static u32 kvt_region_oldest(struct kvt_pool *p, struct kvt_region *reg, bool le
 		    (ctl & KVT_CTL_MOVING) || !(ctl & KVT_CTL_MEM) ||
 		    (leaf && ((ctl & KVT_CTL_PINNED) || !kvt_ch_leaf(&p->table, id))))
 			continue;
-		age = now - kvt_cold(&p->table, id)->touch_ms;
+		age = kvt_age_ms(now, kvt_cold(&p->table, id)->touch_ms);
 		if (best == KVT_NIL || age > best_age) {
 			best = id;
 			best_age = age;
@@ -509,12 +509,12 @@ static u32 kvt_arena_claim_old(struct kvt_pool *p, struct kvt_region *reg, u32 *
 
 	if (oldest == KVT_NIL)
 		return 0;
-	age = now - kvt_cold(&p->table, oldest)->touch_ms;
+	age = kvt_age_ms(now, kvt_cold(&p->table, oldest)->touch_ms);
 	for (i = 0; i < reg->nr_slots && nr < max; i++) {
 		u32 id = reg->slot[i];
 
 		if (!(id & KVT_SLOT_FREE) &&
-		    now - kvt_cold(&p->table, id)->touch_ms >= age / 2 &&
+		    kvt_age_ms(now, kvt_cold(&p->table, id)->touch_ms) >= age / 2 &&
 		    (kvt_ctl(kvt_hot(&p->table, id)) & KVT_CTL_MEM) &&
 		    kvt_move_try(kvt_hot(&p->table, id)))
 			ids[nr++] = id;

@@ -128,7 +128,7 @@ u32 kvt_filling_expire(struct kvt_pool *p)
 		     id = kvt_cold(&p->table, id)->lru_prev) {
 			struct kvt_cold *c = kvt_cold(&p->table, id);
 
-			if (now - c->touch_ms < p->reservation_timeout_ms)
+			if (kvt_age_ms(now, c->touch_ms) < p->reservation_timeout_ms)
 				break;
 			if (kvt_filling_claim(p, id, kvt_hot(&p->table, id)->gen, c->owner))
 				ids[nr++] = id;

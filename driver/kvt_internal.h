@@ -343,6 +343,12 @@ u32 kvt_now_s(void);
 void kvt_count(struct kvt_pool *p, struct kvt_ns *ns, enum kvt_count what, u64 n);
 u64 kvt_count_read(struct kvt_counts __percpu *counts, enum kvt_count what);
 
+/* Time since @then; a moment later than @now (noted by another CPU) counts as now. */
+static inline u32 kvt_age_ms(u32 now, u32 then)
+{
+	return max((s32)(now - then), 0);
+}
+
 /* kvt_file.c */
 extern const struct file_operations kvt_data_fops;
 int kvt_lease_prepare(struct kvt_file *f, u32 nr);

@@ -177,7 +177,7 @@ static s32 kvt_drop_locked(struct kvt_batch *b, u32 i)
 		return KVTIER_ST_CHILDREN;
 	trace_kvtier_evict(p->id, b->f->ns->id, b->ns_group & 15, h->key,
 			   kvt_block_tier(h, kvt_ctl(h)), KVT_WHY_DROP,
-			   kvt_now_ms() - kvt_cold(&p->table, id)->touch_ms);
+			   kvt_age_ms(kvt_now_ms(), kvt_cold(&p->table, id)->touch_ms));
 	kvt_block_kill(p, id);
 	kvt_count(p, b->f->ns, KVT_CNT_DROPS, 1);
 	return KVTIER_ST_DONE;
@@ -234,7 +234,7 @@ static bool kvt_iterate_entry(struct kvt_pool *p, struct kvt_ns *ns, u32 id,
 	e->tier = kvt_block_tier(h, ctl);
 	e->group = h->ns_group & 15;
 	e->leases = kvt_ctl_leases(ctl);
-	e->idle_ns = (u64)(kvt_now_ms() - c->touch_ms) * NSEC_PER_MSEC;
+	e->idle_ns = (u64)kvt_age_ms(kvt_now_ms(), c->touch_ms) * NSEC_PER_MSEC;
 	return true;
 }
 

@@ -112,13 +112,10 @@ static void kvt_dax_call_end(struct kvt_dax *d)
 }
 
 /* Is every page back at its own one reference. Nobody can take new ones. */
-static bool kvt_dax_settled(struct kvt_dax *d)
+static bool kvt_dax_unreferenced(struct kvt_dax *d)
 {
 	u32 i, j;
 
-	lockdep_assert_held(&kvt_dax_lock);
-	if (d->poisoned && time_before(jiffies, d->failed_at + KVT_DAX_FAILURE_GRACE))
-		return false;
 	for (i = 0; i < d->nr_pieces; i++) {
 		for (j = 0; j < KVT_PIECE_PAGES; j++) {
 			if (page_ref_count(d->piece[i] + j) != 1)
@@ -203,6 +200,25 @@ static void kvt_dax_hold(struct kvt_dax *d)
 		d->held = try_module_get(THIS_MODULE);
 }
 
+/* A suspect no more. */
+static void kvt_dax_clear(struct kvt_dax *d, struct list_head *freed)
+{
+	lockdep_assert_held(&kvt_dax_lock);
+	d->suspect = false;
+	if (d->gone) {
+		list_move(&d->list, freed);
+	} else if (d->held) {
+		d->held = false;
+		module_put(THIS_MODULE);
+	}
+}
+
+static bool kvt_dax_failed_lately(const struct kvt_dax *d)
+{
+	lockdep_assert_held(&kvt_dax_lock);
+	return d->poisoned && time_before(jiffies, d->failed_at + KVT_DAX_FAILURE_GRACE);
+}
+
 /* Let suspects go on whose pages nobody references. Whether any are left. */
 static bool kvt_dax_reap(void)
 {
@@ -215,17 +231,12 @@ static bool kvt_dax_reap(void)
 	list_for_each_entry_safe(d, next, &kvt_dax_list, list) {
 		if (d->tier || !d->suspect)
 			continue;
-		if (kvt_dax_settled(d)) {
-			d->suspect = false;
-			if (d->gone) {
-				list_move(&d->list, &freed);
-			} else if (d->held) {
-				d->held = false;
-				module_put(THIS_MODULE);
-			}
+		if (!kvt_dax_unreferenced(d)) {
+			kvt_dax_hold(d);
+		} else if (!kvt_dax_failed_lately(d)) {
+			kvt_dax_clear(d, &freed);
 			continue;
 		}
-		kvt_dax_hold(d);
 		zombies += d->gone;
 		left = true;
 	}

@@ -85,7 +85,7 @@ check_uapi()
 		grep -qE "^$name +-?[0-9]+ " "$API" || offence "$API: no status $name"
 	done < <(sed -n 's/^#define KVTIER_ST_\([A-Z_]*\)\t.*/\1/p' "$HEADER")
 	while read -r name; do
-		grep -qE "^$name +[A-Za-z\`]" "$API" || offence "$API: no errno $name"
+		grep -qE "^$name +[^ ]" "$API" || offence "$API: no errno $name"
 	done < <(sed -n 's/^ \*   \(E[A-Z0-9]*\) .*/\1/p' "$HEADER")
 }
 

@@ -233,6 +233,7 @@ TEST_F(ns, open_mode_counts)
 {
 	struct kvt_key key = kvt_key(SET, 0);
 	struct kvtier_block_result res;
+	struct kvt_view view;
 	int fd = open(self->pool.node, O_RDONLY | O_CLOEXEC);
 
 	ASSERT_LE(0, fd);
@@ -240,6 +241,13 @@ TEST_F(ns, open_mode_counts)
 	EXPECT_EQ(-EACCES, kvt_reserve(fd, 0, 0, &key, NULL, 1, &res, 0));
 	EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 				   (off_t)self->c.wr.start));
+	/* Reading is what it is for, by mapping too. */
+	ASSERT_EQ(1, kvt_put(&self->c, 0, 0, &key, NULL, 1));
+	ASSERT_EQ(1, kvt_get(fd, 0, 0, &key, 1, &res, 0));
+	ASSERT_EQ(0, kvt_map(fd, PROT_READ, res.offset, BLOCK_BYTES, &view));
+	EXPECT_TRUE(kvt_bytes_ok(view.base, &key, BLOCK_BYTES));
+	EXPECT_EQ(-1, mprotect(view.base, BLOCK_BYTES, PROT_READ | PROT_WRITE));
+	kvt_unmap(&view);
 	close(fd);
 }
 

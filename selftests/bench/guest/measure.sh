@@ -1,0 +1,78 @@
+#!/usr/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The bench's part inside the machine: a pool, a Redis server, a tmpfs and a file
+# system on the second SSD, then the program that measures them all.
+#
+#   measure.sh NAME [OPTION]...   results in /host/NAME.jsonl
+#   measure.sh scale              the pool holds BENCH_SCALE blocks
+set -euo pipefail
+# shellcheck source=selftests/vm/guest/lib.sh
+. /kvt/guest/lib.sh
+
+BENCH=/tmp/bench
+SOCKET=$BENCH/redis.sock
+
+nvme_by_serial()
+{
+	local path
+	for path in /sys/class/block/nvme*n1; do
+		[ -b "/dev/${path##*/}" ] || continue
+		if [ "$(tr -d ' ' <"$path/device/serial")" = "$1" ]; then
+			echo "/dev/${path##*/}"
+			return 0
+		fi
+	done
+	echo "no NVMe namespace of serial $1" >&2
+	return 1
+}
+
+# Not a byte of it is ever written to disk, and it does not fork.
+start_redis()
+{
+	redis-server --port 0 --unixsocket "$SOCKET" --save '' --appendonly no \
+		--dir "$BENCH" --daemonize no >"$BENCH/redis.log" 2>&1 &
+	REDIS=$!
+}
+
+scale()
+{
+	kvtier pool create --tier "dram:name=dram0,size=$(((BENCH_SCALE / 256 + 512) * 11 / 10))M"
+	kvtier-bench --out /host/scale.jsonl --icount --scale "$BENCH_SCALE"
+}
+
+side_by_side()
+{
+	local name=$1 disk
+	shift
+	kvtier pool create --tier dram:name=dram0,size=640M \
+		--tier "bdev:name=nvme0,path=$(nvme_by_serial kvtnvme0)"
+	disk=$(nvme_by_serial kvtnvme1)
+	mkfs.ext4 -q -F -E nodiscard "$disk"
+	mkdir -p "$BENCH/ext4" "$BENCH/files"
+	mount -t ext4 "$disk" "$BENCH/ext4"
+	start_redis
+	kvtier-bench --out "/host/$name.jsonl" --redis "$SOCKET" --dir "$BENCH/files" \
+		--sysfs /sys/class/kvtier/kvtier0 --direct "$BENCH/ext4/blocks" "$@"
+	kill "$REDIS"
+	wait "$REDIS" || true
+	umount "$BENCH/ext4"
+}
+
+main()
+{
+	dmesg_mark
+	mkdir -p "$BENCH"
+	mount -t tmpfs -o size=1G tmpfs "$BENCH"
+	modprobe kvtier
+	if [ "$1" = scale ]; then
+		scale
+	else
+		side_by_side "$@"
+	fi
+	kvtier pool destroy 0
+	rmmod kvtier
+	dmesg_check "bench $1"
+}
+
+main "$@"
