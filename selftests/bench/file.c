@@ -12,11 +12,13 @@
 #include <liburing.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "bench.h"
 
 #define PATH_BYTES	256
+#define HUGE_BYTES	((size_t)2 << 20)
 
 static struct io_uring ring;
 static uint8_t *buffers;
@@ -162,13 +164,16 @@ static void direct_fill(struct env *e, const char *path)
 void direct_works(struct env *e, const char *path)
 {
 	static const struct work w = { "direct", "get_nvme", NULL, direct_read, NULL };
+	size_t bytes = ((size_t)e->batch * e->block_bytes + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
 	int ret = io_uring_queue_init(BLOCKS_MAX, &ring, 0);
 
 	if (ret)
 		die("io_uring: %s", strerror(-ret));
-	buffers = aligned_alloc(4096, (size_t)e->batch * e->block_bytes);
-	if (!buffers)
-		die("out of memory");
+	/* Huge pages make O_DIRECT cheap: the best that this way has to offer. */
+	buffers = aligned_alloc(HUGE_BYTES, bytes);
+	if (!buffers || madvise(buffers, bytes, MADV_HUGEPAGE))
+		die("no huge pages: %s", strerror(errno));
+	memset(buffers, 0, bytes);
 	direct_fill(e, path);
 	measure(e, &w);
 	close(e->direct);

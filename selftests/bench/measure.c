@@ -2,10 +2,13 @@
 /*
  * Samples, medians and the clock's own cost.
  *
- * One JSON object a line is written for each work. Nothing is subtracted: idle
- * time, in which -icount lets the clock jump to the next timer, is written beside
- * the elapsed time, and the cost of the clock and of an empty system call are
- * entries of their own.
+ * One JSON object a line is written for each work. The figures are time at work:
+ * idle time, in which -icount lets the clock jump to the next timer, is written
+ * beside. Nothing else is subtracted; the cost of the clock and of an empty system
+ * call are entries of their own.
+ *
+ * Nothing may be said while measuring: the virtual console's driver spins until
+ * the host has read, and its instructions would count as ours.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -128,9 +131,6 @@ static void emit(struct env *e, const struct work *w, struct sample *s)
 		w->who, w->op, e->block_bytes, e->batch, e->blocks, n,
 		(double)s[n / 2].elapsed_ns / blocks, (double)s[0].elapsed_ns / blocks,
 		(double)s[n - 1].elapsed_ns / blocks, (double)idle / n / blocks);
-	fflush(e->out);
-	fprintf(stderr, "%-7s %-9s %8zu x %3u  %12.1f\n", w->who, w->op, e->block_bytes,
-		e->batch, (double)s[n / 2].elapsed_ns / blocks);
 }
 
 /**

@@ -497,6 +497,7 @@ TEST_F_TIMEOUT(unbind, under_load, 300)
 	kvt_hear(&child, 60000);
 	EXPECT_TRUE(({
 		int ret = kvt_join(&child, 20000);
+
 		ret == 0 || ret == -SIGBUS;
 	}));
 	ASSERT_EQ(0, kvt_stat(self->c.fd, KVTIER_STAT_POOL, &st));

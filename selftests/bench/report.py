@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Tables, chart and checks from the bench's raw results.
+
+report.py DIR [--readme FILE]
+
+DIR has NAME.jsonl from the machine (icount, plain, perhaps scale) and host.json
+from the host harness; bench.json, bench.txt, bench.md and bench.html are written
+there. With --readme the tables go into FILE, between its marks, and nothing is
+checked. A promise that is not kept is "not ok" and makes the exit status 1.
+"""
+import argparse
+import json
+import os
+import sys
+
+import chart
+import tables
+
+BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
+GET_MAX = 1000          # instructions a block at batch 256
+GROWTH_MAX = 0.05       # with block size
+SCALE_MAX = 1.5         # a million blocks against a thousand
+CLOCK_ERROR_MAX = 0.02  # of one instruction a nanosecond
+REPEAT_MAX = 0.02       # between samples
+
+
+def load(folder):
+    """All that was measured; the parts that are missing are empty."""
+    data = {"host": {}}
+    for name in ("icount", "plain", "scale"):
+        path = os.path.join(folder, name + ".jsonl")
+        data[name] = []
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as f:
+                data[name] = [json.loads(line) for line in f]
+    path = os.path.join(folder, "host.json")
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as f:
+            data["host"] = json.load(f)
+    return data
+
+
+def check_clock(data):
+    """The loop of known length, before and after: did the clock count?"""
+    loops = [r["median"] for r in data["icount"] if r["op"] == "loop"]
+    return (len(loops) == 2 and all(abs(v - 1) <= CLOCK_ERROR_MAX for v in loops),
+            f"nanoseconds for an instruction, before and after: {loops}")
+
+
+def check_get(data, block):
+    row = tables.find(data["icount"], "kvtier", "get", block, 256)
+    return (row["median"] <= GET_MAX,
+            f"{row['median']} instructions for GET+RELEASE, at most {GET_MAX}")
+
+
+def check_growth(data, batch):
+    small, large = (tables.find(data["icount"], "kvtier", "get", b, batch)["median"]
+                    for b in tables.BLOCKS)
+    return (abs(large - small) <= GROWTH_MAX * small,
+            f"GET+RELEASE of 64 KiB {small}, of 1 MiB {large}")
+
+
+def check_repeat(data, block):
+    row = tables.find(data["icount"], "kvtier", "get", block, 256)
+    return (row["max"] - row["min"] <= REPEAT_MAX * row["median"],
+            f"samples between {row['min']} and {row['max']}")
+
+
+def check_scale(data):
+    """In the machine when there was memory for it; the host harness in any case."""
+    ratios = []
+    if data["scale"]:
+        few, many = (next(r["median"] for r in data["scale"] if r["op"] == op)
+                     for op in ("get_1000", "get_many"))
+        ratios.append(many / few)
+    if "ratio_instructions" in data["host"]:
+        ratios.append(data["host"]["ratio_instructions"])
+    return (bool(ratios) and max(ratios) <= SCALE_MAX,
+            "1,000,000 blocks against 1,000: " +
+            (", ".join(f"{r:.3f}" for r in ratios) or "not measured"))
+
+
+def check_lines(data):
+    lines = data["host"].get("cache_lines_per_get", [])
+    return len(lines) == 2, f"cache lines a GET touches: {lines}"
+
+
+def checks(data):
+    """(name, passed, detail) of each promise."""
+    todo = [("clock", check_clock, ())]
+    todo += [(f"get.{tables.size(b)}", check_get, (b,)) for b in tables.BLOCKS]
+    todo += [(f"repeatable.{tables.size(b)}", check_repeat, (b,)) for b in tables.BLOCKS]
+    todo += [(f"block_size.{n}", check_growth, (n,)) for n in tables.BATCHES]
+    todo += [("index_size", check_scale, ()), ("cache_lines", check_lines, ())]
+    return [(name, *fn(data, *args)) for name, fn, args in todo]
+
+
+def insert(path, text):
+    """Replace what is between the marks in a file."""
+    with open(path, encoding="utf-8") as f:
+        old = f.read()
+    if old.count(BEGIN) != 1 or old.count(END) != 1:
+        sys.exit(f"{path}: no place for the tables ({BEGIN} ... {END})")
+    head, rest = old.split(BEGIN)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(f"{head}{BEGIN}\n{text}{END}{rest.split(END)[1]}")
+
+
+def write(folder, name, text):
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+        f.write(text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder")
+    parser.add_argument("--readme", metavar="FILE")
+    args = parser.parse_args()
+    data = load(args.folder)
+    for name in ("icount", "plain"):
+        if not data[name]:
+            sys.exit(f"{args.folder}/{name}.jsonl is missing: run the bench first")
+    if args.readme:
+        insert(args.readme, tables.markdown(data))
+        return 0
+    results = checks(data)
+    data["checks"] = [{"name": n, "ok": ok, "detail": d} for n, ok, d in results]
+    write(args.folder, "bench.json", json.dumps(data, indent=1) + "\n")
+    write(args.folder, "bench.md", tables.markdown(data))
+    write(args.folder, "bench.txt", tables.plain_text(data))
+    write(args.folder, "bench.html", chart.page(data))
+    print(tables.plain_text(data))
+    for name, ok, detail in results:
+        print(f"# {detail}")
+        print(f"{'ok' if ok else 'not ok'} bench/{name}")
+    return 0 if all(ok for _, ok, _ in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The bench's figures as tables, in Markdown and as plain text.
+
+A table is (title, note, header, rows); all cells are strings.
+"""
+
+BLOCKS = (65536, 1048576)
+BATCHES = (1, 16, 256)
+
+
+def size(bytes_):
+    return f"{bytes_ >> 20} MiB" if bytes_ >= 1 << 20 else f"{bytes_ >> 10} KiB"
+
+
+def find(rows, who, op, block, batch):
+    """The result of one work; every run has all of them."""
+    for r in rows:
+        if (r["who"], r["op"], r["block_bytes"], r["batch"]) == (who, op, block, batch):
+            return r
+    raise SystemExit(f"no result for {who} {op} at {size(block)}, batch {batch}")
+
+
+def ratio(peer, ours):
+    v = peer / ours
+    return f"{v:,.0f} x" if v >= 100 else f"{v:.1f} x" if v >= 10 else f"{v:.2f} x"
+
+
+def each_size():
+    return [(block, batch) for block in BLOCKS for batch in BATCHES]
+
+
+def number(v):
+    return f"{v:,.0f}"
+
+
+def micro(v):
+    return f"{v / 1000:,.2f}" if v < 100000 else f"{v / 1000:,.0f}"
+
+
+def versus(rows, cell, ours, peers):
+    """Rows of our figures and the peers', each peer with ratios to all of ours."""
+    out = []
+    for block, batch in each_size():
+        mine = [find(rows, *o, block, batch)["median"] for o in ours]
+        line = [size(block), str(batch)] + [cell(v) for v in mine]
+        for p in peers:
+            v = find(rows, *p, block, batch)["median"]
+            line += [cell(v)] + [ratio(v, m) for m in mine]
+        out.append(line)
+    return out
+
+
+def calls(rows, cell):
+    ops = ("lookup", "get", "put")
+    return [[size(block), str(batch)] +
+            [cell(find(rows, "kvtier", op, block, batch)["median"]) for op in ops]
+            for block, batch in each_size()]
+
+
+def measured(rows, cell, unit):
+    """The four tables of one run."""
+    head = ["block", "batch"]
+    return [
+        (f"kvtier alone, {unit}",
+         "No byte is moved: GET makes a block readable where it lies, RESERVE gives the "
+         "place to fill. RESERVE of a 1 MiB block needs another 2 MiB region for every second one.",
+         head + ["LOOKUP", "GET + RELEASE", "RESERVE + COMMIT"], calls(rows, cell)),
+        (f"Reading a block, {unit}",
+         "*In place*: GET + RELEASE. *Copied*: the same and a copy into the client's own memory, "
+         "which is where the peers' reads end. Ratios: the peer to each of the two.",
+         head + ["in place", "copied", "Redis GET", "/ in place", "/ copied", "tmpfs file",
+                 "/ in place", "/ copied"],
+         versus(rows, cell, [("kvtier", "get"), ("kvtier", "get_copy")],
+                [("redis", "get_copy"), ("tmpfs", "get_copy")])),
+        (f"Writing a block, {unit}",
+         "From the client's memory. kvtier: RESERVE, copy into the slot, COMMIT.",
+         head + ["kvtier", "Redis SET", "ratio", "tmpfs file", "ratio"],
+         versus(rows, cell, [("kvtier", "put_copy")],
+                [("redis", "put_copy"), ("tmpfs", "put_copy")])),
+        (f"Reading a block that is on NVMe, {unit}",
+         "kvtier: GET that waits for the promotion, and RELEASE; it verifies the checksum of every "
+         "block (crc32c). File: O_DIRECT into huge pages, a batch in flight at once by io_uring; "
+         "nothing is verified.",
+         head + ["kvtier GET", "O_DIRECT", "ratio"],
+         versus(rows, cell, [("kvtier", "get_nvme")], [("direct", "get_nvme")])),
+    ]
+
+
+def scale_table(data):
+    host, rows = data["host"], []
+    if data["scale"]:
+        few, many = (next(r["median"] for r in data["scale"] if r["op"] == op)
+                     for op in ("get_1000", "get_many"))
+        rows.append(["instructions, module and library", number(few), number(many),
+                     f"{many / few:.2f}"])
+    if "get_release_instructions" in host:
+        few, many = host["get_release_instructions"]
+        rows.append(["instructions, core alone (host)", number(few), number(many),
+                     f"{many / few:.2f}"])
+    for name, key in (("ns, core alone, keys at random (host)", "get_release_ns_random"),
+                      ("ns, core alone, runs of 256 (host)", "get_release_ns_prefix"),
+                      ("distinct cache lines (host)", "cache_lines_per_get")):
+        if key in host:
+            few, many = host[key]
+            rows.append([name, f"{few:g}", f"{many:g}", f"{many / few:.2f}"])
+    return ("GET + RELEASE of a block, by blocks in the index",
+            "Batch 256. Time grows with the misses of the processor's caches, which a larger index "
+            "cannot avoid; instructions and lines touched do not.",
+            ["", "1,000", "1,000,000", "ratio"], rows)
+
+
+def clock_note(data):
+    values = {}
+    for r in data["icount"]:
+        if r["who"] == "clock":
+            values.setdefault(r["op"], r["median"])
+    return (f"Cost of measuring, contained in every figure once for all blocks of a sample: "
+            f"{values['empty']:.0f} instructions (two readings of the clock). A system call that "
+            f"does nothing takes {values['syscall']:.0f}.")
+
+
+HOW = """Measured by `make bench` in the test machine (QEMU, TCG, stock Debian 6.12 kernel). *Instructions*
+are counted with `-icount shift=0,sleep=off` and one CPU, so they are those of client, kernel and server together,
+and without `erms` and `fsrm`, so that `rep movsb` does not pass for one instruction a page. All columns of a table
+come from one boot: median of the samples after one that warms up, through libkvtier. Redis: unix socket, a batch is
+a pipeline, nothing persistent, a client that copies and allocates nothing it need not. tmpfs: a file for each block,
+open, read or write, close; it knows no batches. What the CPU sleeps while a disk works is not counted.
+"""
+
+TIME = """Emulated time says little about a real host: TCG translates, and only ratios between
+columns mean anything. Two CPUs; medians, on a machine that does other things too.
+"""
+
+
+def all_tables(data):
+    return (measured(data["icount"], number, "instructions a block"),
+            measured(data["plain"], micro, "µs a block, emulated"))
+
+
+def md_table(table):
+    title, note, header, rows = table
+    lines = [f"**{title}**", "", note, "", "| " + " | ".join(header) + " |",
+             "|" + "---:|" * len(header)]
+    lines += ["| " + " | ".join(r) + " |" for r in rows]
+    return "\n".join(lines) + "\n"
+
+
+def markdown(data):
+    """What goes into the README."""
+    counted, timed = all_tables(data)
+    parts = [HOW] + [md_table(t) for t in counted] + [clock_note(data) + "\n"]
+    parts += [md_table(scale_table(data)), TIME]
+    parts += [md_table((title, "", header, rows)).replace("\n\n\n\n", "\n\n")
+              for title, _, header, rows in timed[1:]]
+    return "\n".join(parts)
+
+
+def text_table(table):
+    title, _, header, rows = table
+    widths = [max(len(r[i]) for r in [header] + rows) for i in range(len(header))]
+    lines = [title, "-" * len(title)]
+    lines += ["  ".join(c.rjust(w) for c, w in zip(r, widths)) for r in [header] + rows]
+    return "\n".join(lines) + "\n"
+
+
+def plain_text(data):
+    counted, timed = all_tables(data)
+    return "\n".join(text_table(t) for t in counted + [scale_table(data)] + timed)
