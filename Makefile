@@ -15,7 +15,7 @@ KREL ?= $(shell uname -r)
 export OUT DESTDIR PREFIX TRACES
 
 .PHONY: all help setup modules lib tools host-test kselftest check check-quick \
-	check-long demo bench shell fuzz install uninstall dkms-install \
+	check-long demo bench bench-readme shell fuzz install uninstall dkms-install \
 	dkms-uninstall clean
 
 all: modules tools
@@ -24,7 +24,7 @@ help:
 	@echo 'make demo            set everything up and run the main job in a VM (TRACES=DIR: real traces)'
 	@echo 'make check           all test suites; check-quick: host and stock kernel only;'
 	@echo '                     check-long: the same suites at full length'
-	@echo 'make bench           measurements, into out/'
+	@echo 'make bench           measurements, into out/bench; bench-readme: puts them into README.md'
 	@echo 'make shell           an interactive VM with everything in it'
 	@echo 'make modules         kernel modules into out/FLAVOUR (FLAVOUR=stock|debug|newest|host;'
 	@echo '                     host: the running kernel, or KDIR=)'
@@ -73,7 +73,10 @@ demo:
 	selftests/vm/demo.sh
 
 bench:
-	selftests/vm/bench.sh
+	selftests/bench/run.sh
+
+bench-readme:
+	selftests/bench/run.sh readme
 
 shell:
 	selftests/vm/shell.sh

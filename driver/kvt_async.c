@@ -240,8 +240,15 @@ static bool kvt_async_stop_one(struct kvt_file *f)
 			wake_up_all(kvt_block_wq(f->pool, a->block[i].id));
 	}
 	spin_unlock(&f->async_lock);
-	if (a)
-		flush_work(&a->work);
+	/* One that has not started is taken off the queue: that may be long. */
+	if (a && cancel_work_sync(&a->work)) {
+		spin_lock(&f->async_lock);
+		list_move_tail(&a->link, &f->done);
+		spin_unlock(&f->async_lock);
+		if (a->promo)
+			kvt_promo_put(a->promo);
+		a->promo = NULL;
+	}
 	return a;
 }
 

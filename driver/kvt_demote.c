@@ -13,6 +13,7 @@
 #include "kvt_trace.h"
 
 #define KVT_COLLECT_BUDGET	256u
+#define KVT_WRITE_ERRORS_MAX	16u	/* in a row */
 
 /**
  * kvt_tier_over() - is more of a tier used than this
@@ -148,15 +149,21 @@ static u32 kvt_evict_next(struct kvt_pool *p, struct kvt_tier *t, u32 *budget)
 	const struct kvt_policy_ops *ops = p->policy.ops;
 	u32 id = ops->next(&p->policy, t->id, true, budget);
 	struct kvt_hot *h = kvt_hot(&p->table, id);
+	bool gone;
 
 	if (id == KVT_NIL)
 		return KVT_NIL;
 	if ((kvt_ctl(h) & KVT_CTL_PINNED) || (t->ops->is_mem && kvt_ns_guarded(p, h)) ||
-	    !kvt_move_try(h) || !kvt_evict_claimed(p, id, KVT_WHY_ROOM)) {
+	    !kvt_move_try(h)) {
 		ops->skip(&p->policy, t->id, id);
 		return KVT_NIL;
 	}
-	return id;
+	gone = kvt_evict_claimed(p, id, KVT_WHY_ROOM);
+	if (!gone)
+		ops->skip(&p->policy, t->id, id);
+	/* Somebody may have seen it MOVING. */
+	kvt_block_wake(p, id);
+	return gone ? id : KVT_NIL;
 }
 
 /**
@@ -268,14 +275,34 @@ static bool kvt_evict_below(struct kvt_pool *p, struct kvt_tier *t, u32 want)
 	return any;
 }
 
+/*
+ * A block tier that takes no writes any more must not keep memory from being freed
+ * otherwise: nothing new is placed there, what is there is still served.
+ */
+static void kvt_demote_judge(struct kvt_tier *t, int err)
+{
+	if (t->ops->is_mem)
+		return;
+	if (!err) {
+		t->write_errors = 0;
+	} else if (err == -EIO && ++t->write_errors == KVT_WRITE_ERRORS_MAX &&
+		   t->state == KVTIER_TIER_ONLINE) {
+		t->state = KVTIER_TIER_DRAINING;
+		pr_warn("kvtier%u: tier %s fails every write, draining it\n", t->pool->id,
+			t->args.name);
+	}
+}
+
 static u32 kvt_demote_finish(struct kvt_pool *p, struct kvt_mv *mv, u32 nr)
 {
 	u32 i, done = 0;
 
 	spin_lock(&p->meta_lock);
 	for (i = 0; i < nr; i++) {
-		if (mv[i].id != KVT_NIL && mv[i].placed)
-			done += kvt_mv_finish(p, &mv[i], false);
+		if (mv[i].id == KVT_NIL || !mv[i].placed)
+			continue;
+		kvt_demote_judge(mv[i].x.dst, mv[i].x.err);
+		done += kvt_mv_finish(p, &mv[i], false);
 	}
 	spin_unlock(&p->meta_lock);
 	return done;
@@ -350,8 +377,9 @@ static u32 kvt_region_claim(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 *
 		if (id & KVT_SLOT_FREE)
 			continue;
 		h = kvt_hot(&p->table, id);
-		/* On its way here or away, or not to be moved now. */
-		if (h->mem_tier != t->id || !(kvt_ctl(h) & KVT_CTL_MEM) ||
+		/* On its way here or away, guaranteed, or not to be moved now. */
+		if ((t->state == KVTIER_TIER_ONLINE && !reg->retire && kvt_ns_guarded(p, h)) ||
+		    h->mem_tier != t->id || !(kvt_ctl(h) & KVT_CTL_MEM) ||
 		    !kvt_move_try(h))
 			*stuck = true;
 		else
@@ -391,6 +419,7 @@ static u32 kvt_region_evict_leaves(struct kvt_pool *p, struct kvt_tier *t, u32 r
 			continue;
 		h = kvt_hot(&p->table, id);
 		if (h->mem_tier == t->id && (kvt_ctl(h) & KVT_CTL_MEM) &&
+		    (reg->retire || !kvt_ns_guarded(p, h)) &&
 		    kvt_ch_leaf(&p->table, id) && kvt_move_try(h))
 			gone += kvt_evict_claimed(p, id, KVT_WHY_ROOM);
 	}
@@ -526,32 +555,35 @@ static u32 kvt_arena_claim_old(struct kvt_pool *p, struct kvt_region *reg, u32 *
  * kvt_arena_room() - free slots of an arena by moving its oldest blocks down
  * @p: pool; srcu held, may sleep
  * @t: memory tier
- * @r: the arena's region
+ * @r: the arena's region; if its file has gone it may be somebody else's by now
+ * @ns_group: whose arena it was
  * Return: whether a slot is free now.
  */
-bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r)
+bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group)
 {
 	struct kvt_region *reg = &t->mem.regions[r];
-	u32 ids[KVT_MOVE_BATCH], nr, i, id;
-	bool free;
+	u32 ids[KVT_MOVE_BATCH], nr = 0, i, id;
+	bool free, mine;
 
 	if (kvt_tier_has_lower(p, t)) {
 		spin_lock(&p->meta_lock);
 		kvt_touch_drain(p);
-		nr = kvt_arena_claim_old(p, reg, ids, ARRAY_SIZE(ids));
+		if (reg->arena && reg->ns_group == ns_group)
+			nr = kvt_arena_claim_old(p, reg, ids, ARRAY_SIZE(ids));
 		spin_unlock(&p->meta_lock);
 		kvt_demote(p, t, ids, nr, false);
 	}
 	spin_lock(&p->meta_lock);
 	kvt_touch_drain(p);
+	mine = reg->arena && reg->ns_group == ns_group;
 	/* No way down: out, one by one from the ends of chains. */
-	for (i = 0; i < KVT_MOVE_BATCH && reg->nr_used == reg->nr_slots; i++) {
+	for (i = 0; mine && i < KVT_MOVE_BATCH && reg->nr_used == reg->nr_slots; i++) {
 		id = kvt_region_oldest(p, reg, true);
 		if (id == KVT_NIL || !kvt_move_try(kvt_hot(&p->table, id)) ||
 		    !kvt_evict_claimed(p, id, KVT_WHY_ROOM))
 			break;
 	}
-	free = reg->nr_used < reg->nr_slots;
+	free = mine && reg->nr_used < reg->nr_slots;
 	spin_unlock(&p->meta_lock);
 	return free;
 }

@@ -73,7 +73,8 @@ static bool kvt_filling_revoke(struct kvt_pool *p, u32 id)
 	if (kvt_slot_in_arena(t, h->mem_page))
 		return false;
 	kvt_fill_revoke(p, kvt_cold(&p->table, id)->owner, t, h->mem_page, nr);
-	return kvt_slot_foreign(t, h->mem_page, nr);
+	/* One look: if it is wrong, limbo looks again. */
+	return kvt_pages_foreign(t, h->mem_page, nr);
 }
 
 /**
@@ -158,7 +159,7 @@ static int kvt_limbo_one(struct kvt_pool *p)
 	nr = kvt_group_of(p, h->ns_group)->slot_pages;
 	spin_unlock(&p->meta_lock);
 	/* Nobody but this worker takes a block out of limbo. */
-	foreign = kvt_slot_foreign(p->tiers[h->mem_tier], h->mem_page, nr);
+	foreign = kvt_pages_foreign(p->tiers[h->mem_tier], h->mem_page, nr);
 	spin_lock(&p->meta_lock);
 	kvt_list_del(&p->table, &p->limbo, id);
 	if (foreign) {

@@ -69,7 +69,7 @@
 #define KVT_UP_SIZE		256	/* promotions between memory tiers remembered */
 #define KVT_CHUNK_KEYS		32	/* keys handled per copy and per meta_lock hold */
 #define KVT_LEASES_PER_FILE	(1u << 20)
-#define KVT_ASYNC_PER_FILE	256
+#define KVT_ASYNC_PER_FILE	64
 #define KVT_NS_MAX		65536
 
 /* Counters of a namespace and of the pool, as in struct kvtier_stat. */
@@ -431,6 +431,7 @@ void kvt_region_clean(struct kvt_tier *t, u32 r);
 bool kvt_region_unquarantine(struct kvt_pool *p);
 bool kvt_region_release_empty(struct kvt_pool *p, struct kvt_tier *t, u32 pieces);
 void kvt_region_release_all(struct kvt_pool *p, struct kvt_tier *t);
+bool kvt_pages_foreign(struct kvt_tier *t, u32 page, u32 nr);
 bool kvt_slot_foreign(struct kvt_tier *t, u32 page, u32 nr);
 void kvt_fill_revoke(struct kvt_pool *p, u32 file_id, struct kvt_tier *t, u32 page, u32 nr);
 void kvt_map_barrier(struct kvt_pool *p);
@@ -490,7 +491,7 @@ u32 kvt_collect_own(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_gr
 		    u32 max);
 bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool keep);
 void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t);
-bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r);
+bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group);
 
 /* kvt_clean.c: block tiers */
 bool kvt_log_room(struct kvt_tier *t, enum kvt_log_head head, u32 units);

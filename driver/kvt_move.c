@@ -91,6 +91,22 @@ bool kvt_mv_place_log(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t,
 	return false;
 }
 
+/*
+ * What came from a device and did not verify may be anything, another tenant's
+ * bytes included, and its slot's region is mapped: wipe it before it is given back.
+ */
+static void kvt_mv_wipe_failed(struct kvt_mv *mv, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		const struct kvt_xfer *x = &mv[i].x;
+
+		if (x->err && x->dst->ops->is_mem && !x->src->ops->is_mem)
+			kvt_pages_scrub(x->dst, x->dst_addr, x->bytes >> KVT_PAGE_SHIFT);
+	}
+}
+
 /* Carry out all placed moves and wait. */
 void kvt_mv_run(struct kvt_mv *mv, u32 nr)
 {
@@ -102,6 +118,7 @@ void kvt_mv_run(struct kvt_mv *mv, u32 nr)
 	if (!x) {
 		for (i = 0; i < nr; i++)
 			kvt_xfer_run(&mv[i].x, 1);
+		kvt_mv_wipe_failed(mv, nr);
 		return;
 	}
 	for (i = 0; i < nr; i++)
@@ -110,6 +127,7 @@ void kvt_mv_run(struct kvt_mv *mv, u32 nr)
 	for (i = 0; i < nr; i++)
 		mv[i].x = x[i];
 	kvfree(x);
+	kvt_mv_wipe_failed(mv, nr);
 }
 
 static void kvt_mv_unplace(struct kvt_pool *p, struct kvt_mv *mv)
@@ -251,7 +269,9 @@ bool kvt_mv_finish(struct kvt_pool *p, struct kvt_mv *mv, bool lease)
 		kvt_mv_failed(p, mv);
 		return false;
 	}
-	if (to->state == KVTIER_TIER_FAILED || !kvt_mv_leave(p, mv)) {
+	if (to->state == KVTIER_TIER_FAILED ||
+	    (from->ops->is_mem && from->state == KVTIER_TIER_FAILED) ||
+	    !kvt_mv_leave(p, mv)) {
 		kvt_mv_void(p, mv);
 		return false;
 	}

@@ -241,7 +241,7 @@ static int kvt_pool_init_queues(struct kvt_pool *p)
 {
 	p->reclaim_wq = alloc_ordered_workqueue("kvtier%u-reclaim", WQ_MEM_RECLAIM, p->id);
 	p->promote_wq = alloc_workqueue("kvtier%u-promote", WQ_UNBOUND, 0, p->id);
-	p->async_wq = alloc_workqueue("kvtier%u-async", WQ_UNBOUND, 0, p->id);
+	p->async_wq = alloc_workqueue("kvtier%u-async", WQ_UNBOUND, WQ_MAX_ACTIVE, p->id);
 	return p->reclaim_wq && p->promote_wq && p->async_wq ? 0 : -ENOMEM;
 }
 

@@ -82,10 +82,14 @@ static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struc
 		return false;
 	if (kvt_region_release_empty(p, t, pieces) && !kvt_region_get(t, w->ns, w->group))
 		return true;
+	/* Enough may be free but not in one run: then all that is empty. */
+	if (kvt_region_release_empty(p, t, t->nr_pieces) &&
+	    !kvt_region_get(t, w->ns, w->group))
+		return true;
 	for (i = 0; i < KVT_STEAL_TRIES; i++) {
 		nr = kvt_collect(p, t, !kvt_tier_has_lower(p, t), 0, ids, 1);
 		if (!nr)
-			return false;
+			break;
 		if (kvt_hot(&p->table, ids[0])->ns_group == ns_group) {
 			/* The coldest is the owner's own: his slots will do. */
 			if (!kvt_tier_has_lower(p, t)) {
@@ -122,7 +126,9 @@ static int kvt_serve(struct kvt_pool *p, const struct kvt_want *w)
 		if (t[i]->state != KVTIER_TIER_ONLINE)
 			continue;
 		if (w->region != KVT_NO_REGION) {
-			if (t[i]->id == w->tier && kvt_arena_room(p, t[i], w->region))
+			if (t[i]->id == w->tier &&
+			    kvt_arena_room(p, t[i], w->region,
+					   kvt_ns_group(w->ns->idx, w->group)))
 				return 1;
 			continue;
 		}

@@ -33,7 +33,16 @@ void kvt_map_barrier(struct kvt_pool *p)
 	up_write(&p->map_sem);
 }
 
-static bool kvt_pages_foreign(struct kvt_tier *t, u32 page, u32 nr)
+/**
+ * kvt_pages_foreign() - does somebody hold references to these pages, at a glance
+ * @t:    memory tier
+ * @page: first
+ * @nr:   how many
+ *
+ * May say so wrongly of references that are just being dropped; for callers who
+ * look again later. May sleep.
+ */
+bool kvt_pages_foreign(struct kvt_tier *t, u32 page, u32 nr)
 {
 	u32 i;
 
@@ -53,8 +62,8 @@ static bool kvt_pages_foreign(struct kvt_tier *t, u32 page, u32 nr)
  * @nr:   how many
  *
  * References that are just being dropped (a munmap or a finished write elsewhere)
- * look foreign for a moment, so a positive answer is asked for again a few times.
- * May sleep.
+ * look foreign for a moment, so a positive answer is asked for again a few times:
+ * some tens of milliseconds in all. May sleep.
  */
 bool kvt_slot_foreign(struct kvt_tier *t, u32 page, u32 nr)
 {

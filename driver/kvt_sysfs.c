@@ -345,11 +345,16 @@ static const struct kobj_type kvt_ns_ktype = {
 };
 
 /* The directory is the object's: wait until nobody looks at it any more. */
+static void kvt_kobj_put(struct kobject *kobj, struct completion *gone)
+{
+	kobject_put(kobj);
+	wait_for_completion(gone);
+}
+
 static void kvt_kobj_del(struct kobject *kobj, struct completion *gone)
 {
 	kobject_del(kobj);
-	kobject_put(kobj);
-	wait_for_completion(gone);
+	kvt_kobj_put(kobj, gone);
 }
 
 int kvt_sysfs_tier_add(struct kvt_tier *t)
@@ -360,7 +365,7 @@ int kvt_sysfs_tier_add(struct kvt_tier *t)
 	err = kobject_init_and_add(&t->kobj, &kvt_tier_ktype, t->pool->tiers_kobj, "%s",
 				   t->args.name);
 	if (err)
-		kvt_kobj_del(&t->kobj, &t->kobj_gone);
+		kvt_kobj_put(&t->kobj, &t->kobj_gone);
 	return err;
 }
 
@@ -376,7 +381,7 @@ int kvt_sysfs_ns_add(struct kvt_ns *ns)
 	init_completion(&ns->kobj_gone);
 	err = kobject_init_and_add(&ns->kobj, &kvt_ns_ktype, ns->pool->ns_kobj, "%llu", ns->id);
 	if (err)
-		kvt_kobj_del(&ns->kobj, &ns->kobj_gone);
+		kvt_kobj_put(&ns->kobj, &ns->kobj_gone);
 	return err;
 }
 

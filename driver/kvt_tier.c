@@ -229,7 +229,10 @@ static int kvt_tier_bring_up(struct kvt_pool *p, struct kvt_tier *t)
 		goto free_space;
 	return 0;
 free_space:
+	/* Detach waits for upcalls, which look at the space. */
+	t->ops->detach(t);
 	kvt_tier_free_space(t);
+	return err;
 detach:
 	t->ops->detach(t);
 	return err;
@@ -359,6 +362,24 @@ static int kvt_tier_empty_out(struct kvt_pool *p, struct kvt_tier *t, u64 timeou
 	}
 }
 
+/* A drain was given up: its regions hand out slots again. */
+static void kvt_tier_undrain(struct kvt_pool *p, struct kvt_tier *t)
+{
+	u32 r;
+
+	for (r = 0; t->ops->is_mem && r < t->nr_pieces; r++) {
+		struct kvt_region *reg = &t->mem.regions[r];
+
+		spin_lock(&p->meta_lock);
+		if (t->state == KVTIER_TIER_ONLINE && t->mem.piece_region[r] == r &&
+		    reg->state == KVT_REGION_DRAINING && !reg->retire)
+			kvt_mem_region_undrain(&t->mem,
+					       &kvt_group_of(p, reg->ns_group)->owner[t->id],
+					       r);
+		spin_unlock(&p->meta_lock);
+	}
+}
+
 static struct kvt_tier *kvt_tier_find(struct kvt_pool *p, u32 id)
 {
 	return id < KVT_TIERS ? p->tiers[id] : NULL;
@@ -377,6 +398,7 @@ static int kvt_tier_detach_locked(struct kvt_pool *p, u32 id, u64 timeout_ns, bo
 	err = kvt_tier_empty_out(p, t, timeout_ns, discard);
 	if (err) {
 		kvt_tier_set_state(p, t, before);
+		kvt_tier_undrain(p, t);
 		return err;
 	}
 	kvt_tier_release(p, t);

@@ -27,9 +27,12 @@ static int kvt_copy_slot(struct kvt_pool *p, u32 id, u64 bytes, u64 uptr, bool t
 
 	while (done < bytes) {
 		size_t n = min_t(u64, bytes - done, PAGE_SIZE);
-		void *at = kmap_local_page(t->ops->page(t, page++));
 		unsigned long left;
+		void *at;
 
+		if (kvt_tier_page_bad(t, page))
+			return -EIO;
+		at = kmap_local_page(t->ops->page(t, page++));
 		left = to_user ? copy_to_user(u64_to_user_ptr(uptr + done), at, n) :
 				 copy_from_user(at, u64_to_user_ptr(uptr + done), n);
 		kunmap_local(at);
@@ -40,7 +43,8 @@ static int kvt_copy_slot(struct kvt_pool *p, u32 id, u64 bytes, u64 uptr, bool t
 			return -EINTR;
 		cond_resched();
 	}
-	return 0;
+	/* What was copied while the device went away is not to be trusted. */
+	return READ_ONCE(t->state) == KVTIER_TIER_FAILED ? -EIO : 0;
 }
 
 static int kvt_copy_bufs(struct kvtier_copy *a, struct kvt_batch *b, bool exact,
@@ -76,6 +80,8 @@ static int kvt_read_window(struct kvt_batch *b, const struct kvtier_buf *bufs, u
 					    bufs[i].addr, true);
 			if (err == -EFAULT)
 				b->res[i].status = KVTIER_ST_FAULT;
+			else if (err == -EIO)
+				b->res[i].status = KVTIER_ST_IOERR;
 			else if (!err)
 				(*done)++;
 		} else {
@@ -152,8 +158,9 @@ int kvt_op_read(struct kvt_file *f, void *arg)
 }
 
 /* Fill and commit one block reserved for no file. */
-static int kvt_write_fill(struct kvt_batch *b, u32 i, const struct kvtier_buf *buf)
+static int kvt_write_fill(struct kvt_putter *w, u32 i, const struct kvtier_buf *buf)
 {
+	struct kvt_batch *b = w->b;
 	struct kvt_pool *p = b->f->pool;
 	u32 id = b->id[i];
 	bool mine;
@@ -167,7 +174,13 @@ static int kvt_write_fill(struct kvt_batch *b, u32 i, const struct kvtier_buf *b
 		b->res[i].status = KVTIER_ST_NOSPACE;
 		return 0;
 	}
+	/*
+	 * The caller's memory may take for ever to answer. The claimed block keeps its
+	 * tier, so nobody else has to wait for it.
+	 */
+	srcu_read_unlock(&p->srcu, w->idx);
 	err = kvt_copy_slot(p, id, b->group->block_bytes, buf->addr, false);
+	w->idx = srcu_read_lock(&p->srcu);
 	if (!err) {
 		spin_lock(&p->meta_lock);
 		b->res[i].status = kvt_commit_locked(p, b->f->ns, id, false);
@@ -179,7 +192,7 @@ static int kvt_write_fill(struct kvt_batch *b, u32 i, const struct kvtier_buf *b
 		mine = kvt_filling_claim(p, id, b->gen[i], 0);
 		spin_unlock(&p->meta_lock);
 	} else {
-		b->res[i].status = KVTIER_ST_FAULT;
+		b->res[i].status = err == -EIO ? KVTIER_ST_NOSPACE : KVTIER_ST_FAULT;
 	}
 	if (mine)
 		kvt_filling_abort(p, &id, 1, false);
@@ -200,7 +213,7 @@ static int kvt_write_all(struct kvt_putter *w, struct kvtier_copy *a,
 		err = kvt_reserve_one(w, i);
 		if (err || b->res[i].status != KVTIER_ST_RESERVED)
 			continue;
-		err = kvt_write_fill(b, i, &bufs[i]);
+		err = kvt_write_fill(w, i, &bufs[i]);
 		a->nr_done += b->res[i].status == KVTIER_ST_DONE;
 	}
 	srcu_read_unlock(&p->srcu, w->idx);

@@ -279,6 +279,7 @@ int kvt_get_prefix(struct kvt_getter *g)
 	struct kvt_promo *guard = NULL;
 	enum kvt_found found;
 	int err, idx, fails = 0;
+	u32 last = g->at;
 
 	for (;;) {
 		idx = srcu_read_lock(&p->srcu);
@@ -289,7 +290,9 @@ int kvt_get_prefix(struct kvt_getter *g)
 			kvt_promo_put(guard);
 		guard = NULL;
 		/* The same promotion failing again and again must end. */
-		if (g->at == g->end || g->err == -ENOSPC || ++fails > 64) {
+		fails = g->at != last ? 0 : fails + 1;
+		last = g->at;
+		if (g->at == g->end || g->err == -ENOSPC || fails > 64) {
 			err = 0;
 			break;
 		}
@@ -382,6 +385,11 @@ static void kvt_get_leave(struct kvt_getter *g, struct kvt_async *as)
 {
 	struct kvt_batch *b = g->b;
 
+	if (g->promo && !kvt_promo_nr(g->promo)) {
+		/* Never started: others are moving all of it already. */
+		kvt_promo_put(g->promo);
+		g->promo = NULL;
+	}
 	if (!as) {
 		if (g->promo)
 			kvt_promo_put(g->promo);

@@ -3,6 +3,7 @@
  * QUERY, ADVISE, DROP, ITERATE, STAT, ARENA.
  */
 #include <linux/capability.h>
+#include <linux/nospec.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -291,6 +292,9 @@ int kvt_op_iterate(struct kvt_file *f, void *arg)
 
 static void kvt_stat_counts(struct kvtier_stat *s, struct kvt_counts __percpu *c)
 {
+	/* First: what is given back was taken before. */
+	u64 given = kvt_count_read(c, KVT_CNT_LEASES_GIVEN);
+
 	s->hits = kvt_count_read(c, KVT_CNT_HITS);
 	s->misses = kvt_count_read(c, KVT_CNT_MISSES);
 	s->unreached = kvt_count_read(c, KVT_CNT_UNREACHED);
@@ -302,8 +306,7 @@ static void kvt_stat_counts(struct kvtier_stat *s, struct kvt_counts __percpu *c
 	s->drops = kvt_count_read(c, KVT_CNT_DROPS);
 	s->promotions = kvt_count_read(c, KVT_CNT_PROMOTIONS);
 	s->demotions = kvt_count_read(c, KVT_CNT_DEMOTIONS);
-	s->leases = kvt_count_read(c, KVT_CNT_LEASES_TAKEN) -
-		    kvt_count_read(c, KVT_CNT_LEASES_GIVEN);
+	s->leases = kvt_count_read(c, KVT_CNT_LEASES_TAKEN) - given;
 }
 
 /* Index, chains, lists, tables of pieces, slots and segments. Meta lock held. */
@@ -499,6 +502,7 @@ int kvt_op_arena(struct kvt_file *f, void *arg)
 		return err;
 	if (f->rdonly)
 		return -EACCES;
+	a->group = array_index_nospec(a->group, f->ns->nr_groups);
 	if (!a->nr_slots || a->nr_slots > (1u << 20))
 		return -EINVAL;
 	bytes = round_up((u64)a->nr_slots * kvt_slot_bytes(&f->ns->group[a->group]),

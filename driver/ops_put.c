@@ -520,7 +520,8 @@ int kvt_op_reserve(struct kvt_file *f, void *arg)
  * @ns:    its namespace
  * @id:    block claimed with kvt_filling_claim(), write access taken away
  * @lease: take a lease
- * Return: KVTIER_ST_DONE, _HIT (leased) or _NOPARENT (still a reservation).
+ * Return: KVTIER_ST_DONE, _HIT (leased), _NOPARENT or _STALE (its tier is lost);
+ * with the last two it is still a reservation.
  */
 s32 kvt_commit_locked(struct kvt_pool *p, struct kvt_ns *ns, u32 id, bool lease)
 {
@@ -530,6 +531,11 @@ s32 kvt_commit_locked(struct kvt_pool *p, struct kvt_ns *ns, u32 id, bool lease)
 	s32 status = KVTIER_ST_DONE;
 
 	lockdep_assert_held(&p->meta_lock);
+	if (t->state == KVTIER_TIER_FAILED) {
+		/* Its memory has gone while it was filled; expiry frees it. */
+		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
+		return KVTIER_ST_STALE;
+	}
 	if (c->parent != KVT_NIL &&
 	    kvt_ctl_state(kvt_ctl(kvt_hot(&p->table, c->parent))) != KVT_READY) {
 		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
@@ -586,6 +592,7 @@ static void kvt_commit_claim(struct kvt_file *f, struct kvt_commit_chunk *c)
 static void kvt_commit_revoke(struct kvt_file *f, struct kvt_commit_chunk *c)
 {
 	struct kvt_pool *p = f->pool;
+	bool patient = true;
 	u32 i;
 
 	if (!f->fill_mapped)
@@ -603,8 +610,11 @@ static void kvt_commit_revoke(struct kvt_file *f, struct kvt_commit_chunk *c)
 		if (t->mem.regions[kvt_mem_region_of(&t->mem, h->mem_page)].arena)
 			continue;
 		kvt_fill_revoke(p, f->id, t, h->mem_page, nr);
-		if (!kvt_slot_foreign(t, h->mem_page, nr))
+		if (!(patient ? kvt_slot_foreign(t, h->mem_page, nr) :
+				kvt_pages_foreign(t, h->mem_page, nr)))
 			continue;
+		/* Who pins one slot waits for one slot: a call is not held up by each. */
+		patient = false;
 		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
 		c->id[i] = KVT_NIL;
 		c->res[i].status = KVTIER_ST_PINNED;

@@ -122,6 +122,7 @@ struct kvt_tier_count {
  * @seg_units: block: usable units in each
  * @log:      block: space. Meta lock
  * @read_ns_per_mib: block: moving estimate of a read, for LOOKUP's cost
+ * @write_errors: block: failed writes since the last good one. Meta lock
  * @nr_blocks: blocks whose fastest copy is here. Meta lock
  * @count:    counters
  * @kobj:     sysfs directory tiers/<name>
@@ -146,6 +147,7 @@ struct kvt_tier {
 	u32 seg_units;
 	struct kvt_log log;
 	u64 read_ns_per_mib;
+	u32 write_errors;
 
 	u32 nr_blocks;
 	struct kvt_tier_count count;
@@ -193,15 +195,19 @@ static inline bool kvt_tier_page_bad(struct kvt_tier *t, u32 page)
 
 /*
  * References to a page that has one of its own, beyond that one and its page-table
- * entries. Reading the references first errs towards too many: an entry that goes
- * away meanwhile gives up its map count before its reference.
+ * entries. Errs towards too many: an entry that comes adds to the references first
+ * and one that goes leaves them last, so only entries that are counted both before
+ * and after are taken off.
  */
 static inline int kvt_page_extra_refs(struct page *page)
 {
-	int refs = page_ref_count(page);
+	int before = folio_mapcount(page_folio(page)), refs, after;
 
-	smp_rmb();	/* map count after references, see above */
-	return refs - 1 - folio_mapcount(page_folio(page));
+	smp_rmb();	/* references after the first map count, see above */
+	refs = page_ref_count(page);
+	smp_rmb();	/* and before the second */
+	after = folio_mapcount(page_folio(page));
+	return refs - 1 - min(before, after);
 }
 
 /**

@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "bench.h"
 
 #define OUT_BYTES	(1u << 20)
+#define SETTLE_S	3	/* for what was started just before us */
 
 static const size_t sizes[] = { 64 << 10, 1 << 20 };
 static const unsigned int batches[] = { 1, 16, 256 };
@@ -95,8 +97,6 @@ static void run_all(struct env *e, const struct args *a)
 {
 	unsigned int i, j;
 
-	if (a->redis)
-		redis_open(e, a->redis);
 	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		for (j = 0; j < sizeof(batches) / sizeof(*batches); j++) {
 			set_sizes(e, sizes[i], batches[j]);
@@ -112,6 +112,7 @@ static void run_all(struct env *e, const struct args *a)
 int main(int argc, char **argv)
 {
 	static struct env env = { .samples = 3 };
+	static char buffer[OUT_BYTES];
 	struct args args = { .env = &env };
 	const struct argp argp = { options, parse, NULL,
 				   "The block store and its peers, side by side.", NULL, NULL,
@@ -128,8 +129,11 @@ int main(int argc, char **argv)
 	memset(env.src, 0xa5, BLOCK_BYTES_MAX);
 	memset(env.dst, 0, BLOCK_BYTES_MAX);
 	/* Filled in memory: a line written to the host's folder would disturb the next. */
-	if (setvbuf(env.out, NULL, _IOFBF, OUT_BYTES))
+	if (setvbuf(env.out, buffer, _IOFBF, sizeof(buffer)))
 		die("out of memory");
+	if (args.redis)
+		redis_open(&env, args.redis);
+	sleep(SETTLE_S);
 	calibrate(&env);
 	store_open(&env, "kvtier bench");
 	if (args.scale)

@@ -7,8 +7,8 @@
  * beside. Nothing else is subtracted; the cost of the clock and of an empty system
  * call are entries of their own.
  *
- * Nothing may be said while measuring: the virtual console's driver spins until
- * the host has read, and its instructions would count as ours.
+ * Nothing may be said while instructions are counted: the virtual console's driver
+ * spins until the host has read, and its instructions would count as ours.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -20,6 +20,7 @@
 #include "bench.h"
 
 #define SAMPLES_MAX	32u
+#define SAID_US		20000
 #define LOOPS		2000000u	/* of two instructions each */
 
 struct sample {
@@ -131,6 +132,11 @@ static void emit(struct env *e, const struct work *w, struct sample *s)
 		w->who, w->op, e->block_bytes, e->batch, e->blocks, n,
 		(double)s[n / 2].elapsed_ns / blocks, (double)s[0].elapsed_ns / blocks,
 		(double)s[n - 1].elapsed_ns / blocks, (double)idle / n / blocks);
+	if (e->icount)
+		return;
+	fprintf(stderr, "%-6s %-8s %7zu x %3u %12.1f ns\n", w->who, w->op, e->block_bytes,
+		e->batch, (double)s[n / 2].elapsed_ns / blocks);
+	usleep(SAID_US);
 }
 
 /**

@@ -5,7 +5,7 @@
 report.py DIR [--readme FILE]
 
 DIR has NAME.jsonl from the machine (icount, plain, perhaps scale) and host.json
-from the host harness; bench.json, bench.txt, bench.md and bench.html are written
+from the host harness; what is missing is left out. bench.json, bench.txt, bench.md and bench.html are written
 there. With --readme the tables go into FILE, between its marks, and nothing is
 checked. A promise that is not kept is "not ok" and makes the exit status 1.
 """
@@ -22,7 +22,7 @@ GET_MAX = 1000          # instructions a block at batch 256
 GROWTH_MAX = 0.05       # with block size
 SCALE_MAX = 1.5         # a million blocks against a thousand
 CLOCK_ERROR_MAX = 0.02  # of one instruction a nanosecond
-REPEAT_MAX = 0.02       # between samples
+REPEAT_MAX = 0.01       # median over least; single samples may hold a timer's tick
 
 
 def load(folder):
@@ -63,8 +63,8 @@ def check_growth(data, batch):
 
 def check_repeat(data, block):
     row = tables.find(data["icount"], "kvtier", "get", block, 256)
-    return (row["max"] - row["min"] <= REPEAT_MAX * row["median"],
-            f"samples between {row['min']} and {row['max']}")
+    return (row["median"] <= (1 + REPEAT_MAX) * row["min"],
+            f"samples: median {row['median']}, from {row['min']} to {row['max']}")
 
 
 def check_scale(data):
@@ -89,8 +89,8 @@ def check_lines(data):
 def checks(data):
     """(name, passed, detail) of each promise."""
     todo = [("clock", check_clock, ())]
-    todo += [(f"get.{tables.size(b)}", check_get, (b,)) for b in tables.BLOCKS]
-    todo += [(f"repeatable.{tables.size(b)}", check_repeat, (b,)) for b in tables.BLOCKS]
+    todo += [(f"get.{b >> 10}k", check_get, (b,)) for b in tables.BLOCKS]
+    todo += [(f"repeatable.{b >> 10}k", check_repeat, (b,)) for b in tables.BLOCKS]
     todo += [(f"block_size.{n}", check_growth, (n,)) for n in tables.BATCHES]
     todo += [("index_size", check_scale, ()), ("cache_lines", check_lines, ())]
     return [(name, *fn(data, *args)) for name, fn, args in todo]
@@ -118,9 +118,8 @@ def main():
     parser.add_argument("--readme", metavar="FILE")
     args = parser.parse_args()
     data = load(args.folder)
-    for name in ("icount", "plain"):
-        if not data[name]:
-            sys.exit(f"{args.folder}/{name}.jsonl is missing: run the bench first")
+    if not data["icount"]:
+        sys.exit(f"{args.folder}/icount.jsonl is missing: run the bench first")
     if args.readme:
         insert(args.readme, tables.markdown(data))
         return 0

@@ -62,8 +62,8 @@ def measured(rows, cell, unit):
     head = ["block", "batch"]
     return [
         (f"kvtier alone, {unit}",
-         "No byte is moved: GET makes a block readable where it lies, RESERVE gives the "
-         "place to fill. RESERVE of a 1 MiB block needs another 2 MiB region for every second one.",
+         "No byte is moved: GET makes a block readable where it lies, RESERVE gives the place to "
+         "fill. COMMIT looks at each 4 KiB page for references that are held elsewhere.",
          head + ["LOOKUP", "GET + RELEASE", "RESERVE + COMMIT"], calls(rows, cell)),
         (f"Reading a block, {unit}",
          "*In place*: GET + RELEASE. *Copied*: the same and a copy into the client's own memory, "
@@ -80,7 +80,8 @@ def measured(rows, cell, unit):
         (f"Reading a block that is on NVMe, {unit}",
          "kvtier: GET that waits for the promotion, and RELEASE; it verifies the checksum of every "
          "block (crc32c). File: O_DIRECT into huge pages, a batch in flight at once by io_uring; "
-         "nothing is verified.",
+         "nothing is verified. While a disk works the counted clock jumps, and timers that fire early are "
+         "counted too: most at batch 1.",
          head + ["kvtier GET", "O_DIRECT", "ratio"],
          versus(rows, cell, [("kvtier", "get_nvme")], [("direct", "get_nvme")])),
     ]
@@ -121,20 +122,21 @@ def clock_note(data):
 
 HOW = """Measured by `make bench` in the test machine (QEMU, TCG, stock Debian 6.12 kernel). *Instructions*
 are counted with `-icount shift=0,sleep=off` and one CPU, so they are those of client, kernel and server together,
-and without `erms` and `fsrm`, so that `rep movsb` does not pass for one instruction a page. All columns of a table
+and without `erms` and `fsrm`: `rep movsb` would count one instruction a byte, to the peers' disadvantage. All columns of a table
 come from one boot: median of the samples after one that warms up, through libkvtier. Redis: unix socket, a batch is
 a pipeline, nothing persistent, a client that copies and allocates nothing it need not. tmpfs: a file for each block,
 open, read or write, close; it knows no batches. What the CPU sleeps while a disk works is not counted.
 """
 
 TIME = """Emulated time says little about a real host: TCG translates, and only ratios between
-columns mean anything. Two CPUs; medians, on a machine that does other things too.
+columns mean anything. One CPU as well; medians, on a machine that does other things too.
 """
 
 
 def all_tables(data):
+    """Those of counted instructions, and those of emulated time if it was measured."""
     return (measured(data["icount"], number, "instructions a block"),
-            measured(data["plain"], micro, "µs a block, emulated"))
+            measured(data["plain"], micro, "µs a block, emulated") if data["plain"] else [])
 
 
 def md_table(table):
@@ -149,7 +151,7 @@ def markdown(data):
     """What goes into the README."""
     counted, timed = all_tables(data)
     parts = [HOW] + [md_table(t) for t in counted] + [clock_note(data) + "\n"]
-    parts += [md_table(scale_table(data)), TIME]
+    parts += [md_table(scale_table(data))] + ([TIME] if timed else [])
     parts += [md_table((title, "", header, rows)).replace("\n\n\n\n", "\n\n")
               for title, _, header, rows in timed[1:]]
     return "\n".join(parts)

@@ -361,7 +361,7 @@ TEST_F(values, attach_dax_device)
 	ASSERT_LE(0, kvt_tier_dax(&self->pool, 1, 8 * KVT_MIB));
 	kvt_tier_args(&self->pool, &a, KVTIER_TIER_DAX, 2);
 	strcpy(a.path, kvt_env_dax());
-	EXPECT_EQ(-EEXIST, try_attach(&self->pool, &a));
+	EXPECT_EQ(-EBUSY, try_attach(&self->pool, &a));
 	EXPECT_EQ(0, kvt_tier_detach(&self->pool, 1, 0, KVT_SEC));
 	ASSERT_EQ(0, kvt_sh("echo %s > /sys/bus/dax/drivers/kvtier/unbind", kvt_env_dax()));
 	EXPECT_GT(0, try_attach(&self->pool, &a));

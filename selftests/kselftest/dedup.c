@@ -357,6 +357,43 @@ TEST_F(dedup, filler_stopped)
 	EXPECT_EQ(1, kvt_check(&self->c, 0, &self->key, 1, 0));
 }
 
+/* Keeps the pool's worker looking for reservations that have expired. */
+static int kicker(struct kvt_child *me, void *arg)
+{
+	const struct kvt_pool *p = arg;
+	int nr = 0;
+
+	while (kvt_hear(me, 0) == -ETIMEDOUT) {
+		KVT_CHILD_CHECK(!kvt_sysfs_write(p, "reservation_timeout_ms", "20000"));
+		nr++;
+	}
+	KVT_CHILD_CHECK(!kvt_say(me, nr));
+	return 0;
+}
+
+/* Nothing is taken back before its time. */
+TEST_F(dedup, reservations_last)
+{
+	int i, nr = kvt_env_long() ? 100000 : 4000;
+	struct kvtier_block_result res, done;
+	struct kvt_child child;
+	struct kvtier_stat st;
+
+	ASSERT_EQ(0, kvt_spawn(&child, kicker, &self->pool));
+	for (i = 0; i < nr; i++) {
+		ASSERT_EQ(1, kvt_reserve(self->c.fd, 0, 0, &self->key, NULL, 1, &res, 0));
+		*(volatile char *)kvt_wr(&self->c, res.offset) = 1;
+		ASSERT_EQ(1, kvt_commit(self->c.fd, 0, &res.handle, 1, &done))
+			TH_LOG("reservation %d: status %d", i, done.status);
+		ASSERT_EQ(1, kvt_drop(self->c.fd, 0, &self->key, 1, NULL));
+	}
+	kvt_say(&child, 0);
+	EXPECT_LT(10, kvt_hear(&child, 20000));
+	EXPECT_EQ(0, kvt_join(&child, 10000));
+	ASSERT_EQ(0, kvt_stat(self->c.fd, 0, &st));
+	EXPECT_EQ(0, st.aborts);
+}
+
 /* --- two want the same, each from the other end ---------------------------------------- */
 
 static int crossed_child(struct kvt_child *me, void *arg)

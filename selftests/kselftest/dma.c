@@ -38,7 +38,10 @@ FIXTURE_SETUP(dma)
 		SKIP(return, "no device-dax instance to use (KVT_DAX)");
 	if (variant->engine && kvt_sh("modinfo kvt_testdma >/dev/null 2>&1"))
 		SKIP(return, "the test provider kvt_testdma is not installed");
-	unload("kvtier");
+	/* Clears away what a failed test has left, too. */
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	ASSERT_EQ(0, kvt_teardown(&self->pool));
+	ASSERT_EQ(0, unload("kvtier"));
 	unload("kvt_testdma");
 	if (variant->engine)
 		ASSERT_EQ(0, kvt_sh("modprobe kvt_testdma"));

@@ -37,8 +37,9 @@ start_redis()
 
 scale()
 {
-	kvtier pool create --tier "dram:name=dram0,size=$(((BENCH_SCALE / 256 + 512) * 11 / 10))M"
-	kvtier-bench --out /host/scale.jsonl --icount --scale "$BENCH_SCALE"
+	kvtier pool create --tier "dram:name=dram0,size=$(((BENCH_SCALE / 256 + 512) * 11 / 10))M" \
+		>"$BENCH/pool"
+	kvtier-bench --out "$BENCH/results" --icount --scale "$BENCH_SCALE"
 }
 
 side_by_side()
@@ -46,13 +47,14 @@ side_by_side()
 	local name=$1 disk
 	shift
 	kvtier pool create --tier dram:name=dram0,size=640M \
-		--tier "bdev:name=nvme0,path=$(nvme_by_serial kvtnvme0)"
+		--tier "bdev:name=nvme0,path=$(nvme_by_serial kvtnvme0)" >"$BENCH/pool"
 	disk=$(nvme_by_serial kvtnvme1)
-	mkfs.ext4 -q -F -E nodiscard "$disk"
+	# No thread that initialises it later, while we measure.
+	mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 "$disk"
 	mkdir -p "$BENCH/ext4" "$BENCH/files"
 	mount -t ext4 "$disk" "$BENCH/ext4"
 	start_redis
-	kvtier-bench --out "/host/$name.jsonl" --redis "$SOCKET" --dir "$BENCH/files" \
+	kvtier-bench --out "$BENCH/results" --redis "$SOCKET" --dir "$BENCH/files" \
 		--sysfs /sys/class/kvtier/kvtier0 --direct "$BENCH/ext4/blocks" "$@"
 	kill "$REDIS"
 	wait "$REDIS" || true
@@ -70,6 +72,7 @@ main()
 	else
 		side_by_side "$@"
 	fi
+	cp "$BENCH/results" "/host/$1.jsonl"
 	kvtier pool destroy 0
 	rmmod kvtier
 	dmesg_check "bench $1"

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Every allocation and every copy from or to user space fails once, on the path of
+ * every command: the command fails cleanly or gets by without, and nothing is left
+ * behind. Needs a kernel with fault injection.
+ */
+#include "abi_rows.h"
+
+#define DEBUGFS		"/sys/kernel/debug"
+#define FAILS_MAX	5000	/* chances to fail of one command */
+#define FAILS_EACH	60	/* so many are taken one by one, then only some */
+
+/* The next one to take: all of the first, a sixteenth of the many that are alike. */
+#define NEXT_FAIL(nth)	((nth) + ((nth) < FAILS_EACH ? 1 : (nth) / 16))
+
+static int fail_fd = -1;
+
+static int arm(int nth)
+{
+	char buf[16];
+
+	if (fail_fd < 0)
+		fail_fd = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	snprintf(buf, sizeof(buf), "%d", nth);
+	return pwrite(fail_fd, buf, strlen(buf), 0) < 0 ? -errno : 0;
+}
+
+/* Whether the failure that was asked for happened; disarms it. */
+static bool happened(void)
+{
+	char buf[16] = "";
+
+	if (pread(fail_fd, buf, sizeof(buf) - 1, 0) < 0)
+		return false;
+	arm(0);
+	return atoi(buf) == 0;
+}
+
+/* Sleeping allocations are to fail as well, and quietly. */
+static bool prepare_injection(void)
+{
+	if (access("/proc/self/fail-nth", W_OK) || access(DEBUGFS "/failslab", F_OK))
+		return false;
+	return !kvt_sh("echo N > " DEBUGFS "/failslab/ignore-gfp-wait && "
+		       "echo N > " DEBUGFS "/fail_page_alloc/ignore-gfp-wait && "
+		       "echo 0 > " DEBUGFS "/fail_page_alloc/min-order && "
+		       "for d in " DEBUGFS "/fail*; do "
+		       "[ ! -e $d/verbose ] || echo 0 > $d/verbose; done");
+}
+
+FIXTURE(failnth)
+{
+	struct abi a;
+	char arg[ABI_ARG_MAX];
+};
+
+FIXTURE_SETUP(failnth)
+{
+	if (!prepare_injection())
+		SKIP(return, "this kernel has no fault injection");
+	ASSERT_EQ(0, abi_open(&self->a));
+}
+
+FIXTURE_TEARDOWN(failnth)
+{
+	EXPECT_EQ(0, abi_close(&self->a));
+}
+
+static bool expected_error(int err)
+{
+	return err == 0 || err == -ENOMEM || err == -EFAULT || err == -ENOSPC || err == -EINVAL ||
+	       err == -EAGAIN || err == -EIO || err == -EMFILE;
+}
+
+/* One command with its first, second, ... chance to fail taken; how many there were. */
+static int sweep(struct abi *a, const struct abi_row *row, char *arg)
+{
+	int nth, ret;
+	bool hit;
+
+	for (nth = 1; nth < FAILS_MAX; nth = NEXT_FAIL(nth)) {
+		ret = abi_begin(a, row, arg, true);
+		if (ret) {
+			fprintf(stderr, "# %s cannot be prepared: %d\n", row->name, ret);
+			return -1;
+		}
+		if (arm(nth))
+			return -1;
+		ret = abi_call(a, row, arg);
+		hit = happened();
+		abi_end(a, row);
+		if (!hit)
+			return nth - 1;
+		if (!expected_error(ret)) {
+			fprintf(stderr, "# %s, failure %d: %d\n", row->name, nth, ret);
+			return -1;
+		}
+	}
+	return nth;
+}
+
+TEST_F_TIMEOUT(failnth, every_command, 900)
+{
+	const struct abi_row *row;
+	struct kvtier_stat st;
+	int nr;
+
+	EACH_ABI_ROW(row) {
+		nr = sweep(&self->a, row, self->arg);
+		/* There is at least the copy of the argument to fail. */
+		EXPECT_LT(0, nr) TH_LOG("%s", row->name);
+		EXPECT_GT(FAILS_MAX, nr) TH_LOG("%s", row->name);
+		ASSERT_EQ(0, kvt_stat(self->a.main.fd, KVTIER_STAT_POOL, &st));
+		ASSERT_EQ(0, st.leases) TH_LOG("%s", row->name);
+		ASSERT_EQ(1, st.nr_blocks) TH_LOG("%s", row->name);
+	}
+	EXPECT_EQ(1, kvt_check(&self->a.main, 0, &self->a.base, 1, 0));
+}
+
+/* The whole way of a block on a new file: open, bind, map, touch, close. */
+static int whole_way(struct abi *a)
+{
+	struct kvtier_block_result res, done;
+	struct kvtier_ns_open o;
+	struct kvt_client c;
+	int fd = kvt_open(&a->pool), ret;
+
+	if (fd < 0)
+		return fd;
+	kvt_ns_args(&o, "abi", &a->group, 1);
+	o.min_bytes = 4 * KVT_MIB;
+	ret = kvt_client_bind(&c, fd, &o);
+	if (!ret) {
+		ret = kvt_reserve(fd, 0, 0, &a->fresh, NULL, 1, &res, 0);
+		ret = ret < 0 ? ret : ret == 1 ? 0 : -EAGAIN;
+	}
+	if (!ret && !kvt_touch_write(kvt_wr(&c, res.offset), 0)) {
+		kvt_fill(kvt_wr(&c, res.offset), &a->fresh, ABI_BLOCK_BYTES);
+		ret = kvt_commit(fd, KVTIER_COMMIT_LEASE, &res.handle, 1, &done);
+		ret = ret < 0 ? ret : ret == 1 ? 0 : -EAGAIN;
+		if (!ret && !kvt_touch_read(kvt_rd(&c, done.offset)) &&
+		    !kvt_bytes_ok(kvt_rd(&c, done.offset), &a->fresh, ABI_BLOCK_BYTES))
+			ret = -EBADMSG;
+	}
+	kvt_client_close(&c);
+	return ret;
+}
+
+TEST_F_TIMEOUT(failnth, whole_way, 600)
+{
+	int nth, ret, hits = 0;
+	struct kvtier_stat st;
+	bool hit;
+
+	for (nth = 1; nth < FAILS_MAX; nth++) {
+		ASSERT_EQ(0, arm(nth));
+		ret = whole_way(&self->a);
+		hit = happened();
+		hits += hit;
+		EXPECT_TRUE(expected_error(ret)) TH_LOG("failure %d: %d", nth, ret);
+		kvt_drop(self->a.main.fd, 0, &self->a.fresh, 1, NULL);
+		ASSERT_EQ(0, kvt_stat(self->a.main.fd, KVTIER_STAT_POOL, &st));
+		ASSERT_EQ(0, st.leases) TH_LOG("failure %d: %d", nth, ret);
+		ASSERT_EQ(1, st.nr_blocks) TH_LOG("failure %d: %d", nth, ret);
+		if (!hit)
+			break;
+	}
+	EXPECT_EQ(0, ret);
+	EXPECT_LT(10, hits);
+	EXPECT_GT(FAILS_MAX, nth);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tracepoints: everything that happens to a block can be followed by its key.
+ */
+#include "kvt_test.h"
+
+#define TRACEFS		"/sys/kernel/tracing"
+#define INSTANCE	TRACEFS "/instances/kvt"
+#define BLOCK_BYTES	(64 * KVT_KIB)
+#define NR		160
+#define SET		27
+
+FIXTURE(trace)
+{
+	struct kvt_pool pool;
+	struct kvt_client c;
+};
+
+FIXTURE_SETUP(trace)
+{
+	if (access(TRACEFS "/instances", W_OK))
+		SKIP(return, "no tracefs");
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, 4 * KVT_MIB));
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 1, 4 * KVT_MIB));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "trace", BLOCK_BYTES));
+	kvt_sh("rmdir " INSTANCE " 2>/dev/null");
+	ASSERT_EQ(0, kvt_sh("mkdir " INSTANCE));
+	ASSERT_EQ(0, kvt_sh("echo 4096 > " INSTANCE "/buffer_size_kb"));
+	ASSERT_EQ(0, kvt_sh("echo 1 > " INSTANCE "/events/kvtier/enable"));
+}
+
+FIXTURE_TEARDOWN(trace)
+{
+	kvt_sh("echo 0 > " INSTANCE "/events/kvtier/enable");
+	EXPECT_EQ(0, kvt_sh("rmdir " INSTANCE));
+	kvt_client_close(&self->c);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+}
+
+/* Events of a kind, in all or about one block. */
+static int count_events(const char *event, const struct kvt_key *key)
+{
+	char line[32], hex[20] = "";
+	int i;
+
+	for (i = 0; key && i < 8; i++)
+		snprintf(hex + 2 * i, 3, "%02x", key->b[i]);
+	kvt_sh_line(line, sizeof(line), "grep ' kvtier_%s: ' " INSTANCE "/trace | grep -c '%s%s'",
+		    event, key ? "key=" : "", hex);
+	return atoi(line);
+}
+
+TEST_F(trace, put_and_get)
+{
+	struct kvt_key keys[4];
+	int i;
+
+	kvt_keys(keys, SET, 0, 4);
+	ASSERT_EQ(4, kvt_put(&self->c, 0, 0, keys, NULL, 4));
+	EXPECT_EQ(4, count_events("put", NULL));
+	EXPECT_EQ(0, count_events("get", NULL));
+	ASSERT_EQ(3, kvt_check(&self->c, 0, keys, 3, 0));
+	EXPECT_EQ(3, count_events("get", NULL));
+	for (i = 0; i < 4; i++) {
+		EXPECT_EQ(1, count_events("put", &keys[i]));
+		EXPECT_EQ(i < 3, count_events("get", &keys[i]));
+	}
+}
+
+TEST_F(trace, down_up_and_out)
+{
+	struct kvtier_stat st;
+	struct kvt_key key;
+	int i;
+
+	for (i = 0; i < NR; i++) {
+		key = kvt_key(SET, i);
+		ASSERT_EQ(1, kvt_put(&self->c, KVTIER_RESERVE_WAIT, 0, &key, NULL, 1));
+		/* Uses below the top are what brings blocks up. */
+		if (i > 60) {
+			key = kvt_key(SET, i - 60);
+			kvt_check(&self->c, 0, &key, 1, KVT_SEC);
+		}
+	}
+	key = kvt_key(SET, NR - 1);
+	EXPECT_EQ(1, kvt_drop(self->c.fd, 0, &key, 1, NULL));
+	ASSERT_TRUE(KVT_UNTIL(10000, !kvt_stat(self->c.fd, 0, &st) && st.promotions &&
+			      st.demotions && st.evictions));
+	/* As many as are counted, once nothing is running any more. */
+	EXPECT_TRUE(KVT_UNTIL(10000, !kvt_stat(self->c.fd, 0, &st) &&
+			      count_events("demote", NULL) == (int)st.demotions &&
+			      count_events("promote", NULL) == (int)st.promotions))
+		TH_LOG("%llu down, %llu up", (unsigned long long)st.demotions,
+		       (unsigned long long)st.promotions);
+	EXPECT_LE(st.evictions, count_events("evict", NULL));
+	EXPECT_EQ(1, count_events("evict", &key));
+}
+
+TEST_HARNESS_MAIN
