@@ -26,7 +26,7 @@ DEBUG_PKGS=(build-essential bc bison flex libelf-dev libssl-dev cpio kmod
 	rsync xz-utils)
 # perl and git: what checkpatch.pl runs on and asks; patchelf: newest-headers.sh.
 TEST_PKGS=(clang libclang-rt-14-dev llvm sparse shellcheck cppcheck codespell
-	dkms patchelf perl git man-db)
+	dkms patchelf perl git man-db valgrind e2fsprogs)
 QEMU_MIN=9
 
 usage()
