@@ -129,7 +129,8 @@ open, read or write, close; it knows no batches. What the CPU sleeps while a dis
 """
 
 TIME = """Emulated time says little about a real host: TCG translates, and only ratios between
-columns mean anything. One CPU as well; medians, on a machine that does other things too.
+columns mean anything. One CPU as well; medians, on a machine that does other things too. Checksums look
+especially dear: TCG calls a function for each crc32 instruction, where a processor needs a cycle.
 """
 
 

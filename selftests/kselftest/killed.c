@@ -213,7 +213,7 @@ static int stop_and_count(const struct kvt_client *c, struct kvt_child *child, _
 
 TEST_F_TIMEOUT(killed, in_the_middle_of_everything, 900)
 {
-	int rounds = kvt_env_long() ? 400 : variant->bdev ? 15 : 25, round, i, filling;
+	int rounds = kvt_env_many(variant->bdev ? 15 : 25, 400), round, i, filling;
 	__u64 leases, seen_leases = 0;
 	struct kvt_child child[CLIENTS];
 	struct victim *v = calloc(CLIENTS, sizeof(*v));
@@ -287,7 +287,7 @@ TEST_F_TIMEOUT(killed, what_is_left_is_right, 300)
 /* A pool can be destroyed the moment its last client has been killed. */
 TEST_F_TIMEOUT(killed, then_destroy, 300)
 {
-	int rounds = kvt_env_long() ? 100 : 8, round, i;
+	int rounds = kvt_env_many(8, 100), round, i;
 	struct kvt_child child[CLIENTS];
 	struct victim *v = calloc(CLIENTS, sizeof(*v));
 

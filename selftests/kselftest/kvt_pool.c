@@ -69,6 +69,15 @@ bool kvt_env_long(void)
 	return env_or_null("KVT_LONG") || (length && !strcmp(length, "long"));
 }
 
+int kvt_env_many(int quick, int full_length)
+{
+	const char *kernel = env_or_null("KVT_KERNEL");
+
+	if (kvt_env_long())
+		return full_length;
+	return kernel && !strcmp(kernel, "debug") ? quick / 5 + 1 : quick;
+}
+
 static int write_file(const char *path, const char *value)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC), err = 0;
