@@ -172,10 +172,13 @@ TEST_F_TIMEOUT(tiers, round_trip, 600)
 	EXPECT_EQ(stored, sum);
 	/* Everything was fetched from below; what was read last is found above. */
 	EXPECT_LT(0, bottom->hits);
-	i = top->hits;
 	ASSERT_EQ(1, check_one(&self->c, self->nr_chains - 1));
-	ASSERT_LE(2, kvt_tier_stats(self->c.fd, &st, tiers));
-	EXPECT_LT(i, top->hits);
+	nr = kvt_tier_stats(self->c.fd, &st, tiers);
+	ASSERT_LE(2, nr);
+	for (i = 0, sum = 0; i < nr; i++)
+		sum += tiers[i].hits;
+	/* In whichever memory tier it has got to. */
+	EXPECT_LT(bottom->hits, sum);
 }
 
 /* A block that is on the block tier only. */
