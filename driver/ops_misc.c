@@ -13,9 +13,44 @@
 #define KVT_PINNED_PERCENT	50	/* of memory that one namespace may pin */
 #define KVT_ITERATE_SCAN	(1u << 16)	/* entries looked at in one call */
 
-static void kvt_query_tier(struct kvt_tier *t, struct kvtier_tier_info *i)
+/*
+ * Describe the tiers, fastest first, in an array of user space's. They are described
+ * into the kernel's memory first: a page that user space is slow to provide must not
+ * keep a tier from going.
+ * Return: 0, -ENOMEM, -EFAULT, or -EMSGSIZE if there is room for some of them only.
+ */
+static int kvt_tiers_report(struct kvt_pool *p, u64 uptr, u32 room,
+			    void (*describe)(struct kvt_tier *t, void *out), size_t size,
+			    u32 *nr)
 {
-	memset(i, 0, sizeof(*i));
+	struct kvt_tier *t[KVT_TIERS];
+	int idx, err = 0;
+	u32 i, n = 0;
+	void *out;
+
+	*nr = 0;
+	out = kcalloc(KVT_TIERS, size, GFP_KERNEL);
+	if (!out)
+		return -ENOMEM;
+	idx = srcu_read_lock(&p->srcu);
+	*nr = kvt_tier_snapshot(p, t, false);
+	if (uptr)
+		n = min(*nr, room);
+	for (i = 0; i < n; i++)
+		describe(t[i], out + i * size);
+	srcu_read_unlock(&p->srcu, idx);
+	if (n && copy_to_user(u64_to_user_ptr(uptr), out, n * size))
+		err = -EFAULT;
+	else if (uptr && *nr > room)
+		err = -EMSGSIZE;
+	kfree(out);
+	return err;
+}
+
+static void kvt_query_tier(struct kvt_tier *t, void *out)
+{
+	struct kvtier_tier_info *i = out;
+
 	i->id = t->id;
 	i->type = t->args.type;
 	i->rank = t->rank;
@@ -39,10 +74,8 @@ int kvt_op_query(struct kvt_file *f, void *arg)
 {
 	struct kvtier_query *q = arg;
 	struct kvt_pool *p = f->pool;
-	struct kvt_tier *t[KVT_TIERS];
-	struct kvtier_tier_info info;
-	u32 room = q->nr_tiers, nr, i;
-	int idx, err = 0;
+	u32 room = q->nr_tiers, nr;
+	int err;
 
 	q->abi_revision = KVTIER_ABI_REVISION;
 	q->pool_id = p->id;
@@ -52,17 +85,10 @@ int kvt_op_query(struct kvt_file *f, void *arg)
 	q->leases_max = KVT_LEASES_PER_FILE;
 	q->block_bytes_max = KVTIER_BLOCK_BYTES_MAX;
 	q->window_bytes = READ_ONCE(p->window_bytes);
-	idx = srcu_read_lock(&p->srcu);
-	nr = kvt_tier_snapshot(p, t, false);
-	for (i = 0; q->tiers && i < min(nr, room) && !err; i++) {
-		kvt_query_tier(t[i], &info);
-		if (copy_to_user(u64_to_user_ptr(q->tiers) + i * sizeof(info), &info,
-				 sizeof(info)))
-			err = -EFAULT;
-	}
-	srcu_read_unlock(&p->srcu, idx);
+	err = kvt_tiers_report(p, q->tiers, room, kvt_query_tier,
+			       sizeof(struct kvtier_tier_info), &nr);
 	q->nr_tiers = nr;
-	return err ?: q->tiers && nr > room ? -EMSGSIZE : 0;
+	return err;
 }
 
 static u64 kvt_pin_limit(struct kvt_pool *p)
@@ -349,9 +375,10 @@ static void kvt_stat_pool(struct kvt_pool *p, struct kvtier_stat *s)
 	spin_unlock(&p->meta_lock);
 }
 
-static void kvt_stat_tier(struct kvt_tier *t, struct kvtier_tier_stat *s)
+static void kvt_stat_tier(struct kvt_tier *t, void *out)
 {
-	memset(s, 0, sizeof(*s));
+	struct kvtier_tier_stat *s = out;
+
 	s->id = t->id;
 	s->rank = t->rank;
 	s->hits = atomic64_read(&t->count.hits);
@@ -368,25 +395,6 @@ static void kvt_stat_tier(struct kvt_tier *t, struct kvtier_tier_stat *s)
 	s->nr_blocks = READ_ONCE(t->nr_blocks);
 	s->used_bytes = kvt_tier_used_bytes(t);
 	s->capacity_bytes = t->capacity_bytes;
-}
-
-static int kvt_stat_tiers(struct kvt_pool *p, struct kvtier_stat *s)
-{
-	struct kvt_tier *t[KVT_TIERS];
-	struct kvtier_tier_stat ts;
-	u32 room = s->nr_tiers, nr, i;
-	int idx, err = 0;
-
-	idx = srcu_read_lock(&p->srcu);
-	nr = kvt_tier_snapshot(p, t, false);
-	for (i = 0; s->tiers && i < min(nr, room) && !err; i++) {
-		kvt_stat_tier(t[i], &ts);
-		if (copy_to_user(u64_to_user_ptr(s->tiers) + i * sizeof(ts), &ts, sizeof(ts)))
-			err = -EFAULT;
-	}
-	srcu_read_unlock(&p->srcu, idx);
-	s->nr_tiers = nr;
-	return err ?: s->tiers && nr > room ? -EMSGSIZE : 0;
 }
 
 /**
@@ -411,7 +419,8 @@ int kvt_op_stat(struct kvt_file *f, void *arg)
 	out.nr_tiers = s->nr_tiers;
 	if (s->flags & KVTIER_STAT_POOL) {
 		kvt_stat_pool(p, &out);
-		err = kvt_stat_tiers(p, &out);
+		err = kvt_tiers_report(p, s->tiers, s->nr_tiers, kvt_stat_tier,
+				       sizeof(struct kvtier_tier_stat), &out.nr_tiers);
 	} else {
 		if (s->tiers || s->nr_tiers)
 			return -EINVAL;
