@@ -24,11 +24,14 @@
 #include "tier.h"
 
 #define KVT_DMA_BATCH		16u
-#define KVT_DMA_TIMEOUT		(10 * HZ)
 
 static bool kvt_dma_enabled = true;
 module_param_named(dmaengine, kvt_dma_enabled, bool, 0644);
 MODULE_PARM_DESC(dmaengine, "Copy between memory tiers by a DMA engine if there is one");
+
+static uint kvt_dma_timeout_ms = 10000;
+module_param_named(dmaengine_timeout_ms, kvt_dma_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(dmaengine_timeout_ms, "Longest wait for a batch of copies, then the engine is given up");
 
 static bool kvt_dma_stuck;
 
@@ -176,7 +179,8 @@ static int kvt_dma_wait(struct kvt_dma *all, bool ok)
 	int err = 0;
 
 	kvt_dma_pending_put(all);
-	if (!wait_for_completion_timeout(&all->done, KVT_DMA_TIMEOUT)) {
+	if (!wait_for_completion_timeout(&all->done,
+					 msecs_to_jiffies(READ_ONCE(kvt_dma_timeout_ms)))) {
 		if (!xchg(&kvt_dma_stuck, true))
 			pr_err("a DMA engine does not finish: not used any more\n");
 		__module_get(THIS_MODULE);

@@ -142,6 +142,35 @@ u32 kvt_filling_expire(struct kvt_pool *p)
 	return total;
 }
 
+/**
+ * kvt_limbo_add() - a slot that somebody may still write to, and no block is in
+ * @p:        pool, meta lock held
+ * @t:        memory tier
+ * @page:     first page of a used slot, its pages referenced by whoever may write
+ * @ns_group: its owner
+ *
+ * The slot gets an entry of its own. Without a free one it stays used, by nobody,
+ * until the tier goes: kvt_pool_grow() beforehand makes that unlikely.
+ */
+void kvt_limbo_add(struct kvt_pool *p, struct kvt_tier *t, u32 page, u32 ns_group)
+{
+	struct kvt_ns *ns = kvt_ns_of(p, ns_group);
+	u32 id = kvt_table_alloc(&p->table);
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+
+	lockdep_assert_held(&p->meta_lock);
+	kvt_mem_slot_assign(&t->mem, page, id);
+	if (id == KVT_NIL)
+		return;
+	h->ns_group = ns_group;
+	h->spare = 0;
+	kvt_block_mem_set(p, id, t, page);
+	ns->nr_blocks++;
+	ns->used_bytes += kvt_slot_bytes(&ns->group[ns_group & 15]);
+	atomic_set_release(&h->ctl, KVT_LIMBO | KVT_CTL_MEM);
+	kvt_list_add_head(&p->table, &p->limbo, id);
+}
+
 /* The oldest slot in limbo: free it if it can be. -1: there is none. */
 static int kvt_limbo_one(struct kvt_pool *p)
 {

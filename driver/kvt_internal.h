@@ -18,7 +18,7 @@
  *  9  file->async_lock    spin    completions of one open file
  *     pool->up_lock       spin    blocks to be promoted
  *
- * User memory is copied under none of them but 4. unmap_mapping_range() is called
+ * User memory is copied under none of them. unmap_mapping_range() is called
  * under 2 and 4 at most. Nothing that allocates with GFP_KERNEL runs under 6-9.
  *
  * LIFETIMES
@@ -445,6 +445,8 @@ void kvt_filling_abort(struct kvt_pool *p, const u32 *ids, u32 nr, bool mapped);
 void kvt_fill_lost(struct kvt_pool *p, struct kvt_tier *t);
 u32 kvt_filling_expire(struct kvt_pool *p);
 bool kvt_limbo_check(struct kvt_pool *p);
+void kvt_limbo_add(struct kvt_pool *p, struct kvt_tier *t, u32 page,
+		   u32 ns_group);	/* meta lock held */
 
 /* kvt_move.c: moves of claimed (MOVING) blocks between any two tiers */
 #define KVT_MOVE_BATCH	32

@@ -107,8 +107,7 @@ static void kvt_mv_wipe_failed(struct kvt_mv *mv, u32 nr)
 	}
 }
 
-/* Carry out all placed moves and wait. */
-void kvt_mv_run(struct kvt_mv *mv, u32 nr)
+static void kvt_mv_transfer(struct kvt_mv *mv, u32 nr)
 {
 	struct kvt_xfer *x;
 	u32 i;
@@ -118,7 +117,6 @@ void kvt_mv_run(struct kvt_mv *mv, u32 nr)
 	if (!x) {
 		for (i = 0; i < nr; i++)
 			kvt_xfer_run(&mv[i].x, 1);
-		kvt_mv_wipe_failed(mv, nr);
 		return;
 	}
 	for (i = 0; i < nr; i++)
@@ -127,7 +125,25 @@ void kvt_mv_run(struct kvt_mv *mv, u32 nr)
 	for (i = 0; i < nr; i++)
 		mv[i].x = x[i];
 	kvfree(x);
+}
+
+/* Entries for the slots that a move in flight keeps, see kvt_mv_unplace(). */
+static void kvt_mv_prepare_limbo(struct kvt_mv *mv, u32 nr)
+{
+	u32 i, late = 0;
+
+	for (i = 0; i < nr; i++)
+		late += mv[i].x.err == -ETIMEDOUT;
+	if (late)
+		kvt_pool_grow(mv[0].x.src->pool, late);
+}
+
+/* Carry out all placed moves and wait. */
+void kvt_mv_run(struct kvt_mv *mv, u32 nr)
+{
+	kvt_mv_transfer(mv, nr);
 	kvt_mv_wipe_failed(mv, nr);
+	kvt_mv_prepare_limbo(mv, nr);
 }
 
 static void kvt_mv_unplace(struct kvt_pool *p, struct kvt_mv *mv)
@@ -137,7 +153,10 @@ static void kvt_mv_unplace(struct kvt_pool *p, struct kvt_mv *mv)
 	if (!mv->placed)
 		return;
 	mv->placed = false;
-	if (t->ops->is_mem)
+	/* An engine that was given up may still write there. */
+	if (mv->x.err == -ETIMEDOUT)
+		kvt_limbo_add(p, t, mv->x.dst_addr, kvt_hot(&p->table, mv->id)->ns_group);
+	else if (t->ops->is_mem)
 		kvt_block_mem_free(p, t->id, mv->x.dst_addr,
 				   kvt_hot(&p->table, mv->id)->ns_group);
 	else

@@ -295,6 +295,20 @@ void kvt_mem_slot_free(struct kvt_mem *m, struct kvt_owner *o, u32 page)
 }
 
 /**
+ * kvt_mem_slot_assign() - a used slot is another block's now
+ * @m:    space; meta lock held
+ * @page: as kvt_mem_slot_alloc() returned it
+ * @id:   block; KVT_NIL: used, but by none
+ */
+void kvt_mem_slot_assign(struct kvt_mem *m, u32 page, u32 id)
+{
+	u32 r = kvt_mem_region_of(m, page);
+	struct kvt_region *reg = &m->regions[r];
+
+	reg->slot[(page - r * KVT_PIECE_PAGES) / reg->slot_pages] = id;
+}
+
+/**
  * kvt_mem_block_at() - which block a page belongs to
  * @m:               space; meta lock held
  * @page:            any number

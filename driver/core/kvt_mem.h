@@ -49,7 +49,8 @@ enum kvt_region_state {
 
 /**
  * struct kvt_region - a run of pieces with one owner; indexed by first piece
- * @slot:      per slot: block id, or KVT_SLOT_FREE | next free slot
+ * @slot:      per slot: block id (KVT_NIL: used by none), or KVT_SLOT_FREE | next free
+ *             slot
  * @owner_ns:  namespace id, 0: nobody
  * @ns_group:  kvt_ns_group() of the owner
  * @arena:     open file id whose arena this is, 0: none
@@ -125,6 +126,7 @@ void kvt_mem_region_undrain(struct kvt_mem *m, struct kvt_owner *o, u32 r);
 u32 *kvt_mem_region_free(struct kvt_mem *m, u32 r, bool scrubbed);
 u32 kvt_mem_slot_alloc(struct kvt_mem *m, struct kvt_owner *o, u32 r, u32 id);
 void kvt_mem_slot_free(struct kvt_mem *m, struct kvt_owner *o, u32 page);
+void kvt_mem_slot_assign(struct kvt_mem *m, u32 page, u32 id);
 
 /* First piece of the region that holds @page, or KVT_NO_REGION. */
 static inline u32 kvt_mem_region_of(const struct kvt_mem *m, u32 page)
