@@ -16,21 +16,21 @@
  * @t:     block tier; may sleep
  * @head:  which end
  * @units: length
- * Return: whether it should; somebody else may be faster.
+ * Return: 0: it should, but somebody else may be faster; -ENOSPC; -ENOMEM.
  */
-bool kvt_log_room(struct kvt_tier *t, enum kvt_log_head head, u32 units)
+int kvt_log_room(struct kvt_tier *t, enum kvt_log_head head, u32 units)
 {
 	struct kvt_pool *p = t->pool;
 	u32 max_ids, *ids, *stale;
 	bool ok;
 
 	if (units > t->seg_units)
-		return false;
+		return -ENOSPC;
 	/* Twice what fits of this size; a segment of smaller blocks is sealed early. */
 	max_ids = clamp(2 * (t->seg_units / units), 64u, max(t->seg_units, 64u));
 	ids = kvmalloc_array(max_ids, sizeof(*ids), GFP_KERNEL);
 	if (!ids)
-		return false;
+		return -ENOMEM;
 	spin_lock(&p->meta_lock);
 	stale = ids;
 	if (kvt_log_needs_segment(&t->log, head, units))
@@ -38,7 +38,7 @@ bool kvt_log_room(struct kvt_tier *t, enum kvt_log_head head, u32 units)
 	ok = !kvt_log_needs_segment(&t->log, head, units);
 	spin_unlock(&p->meta_lock);
 	kvfree(stale);
-	return ok;
+	return ok ? 0 : -ENOSPC;
 }
 
 /* Claim the next live blocks of a segment from *@pos on. Meta lock held. */

@@ -234,7 +234,8 @@ bool kvt_tier_has_lower(struct kvt_pool *p, struct kvt_tier *t)
 
 /*
  * Blocks for which no tier had room: let the lowest tier evict what is worth less
- * than they are; if that frees nothing they go themselves.
+ * than they are; if that frees nothing they go themselves. Those that were merely
+ * unlucky stay as they are.
  */
 static u32 kvt_demote_leftover(struct kvt_pool *p, struct kvt_tier *t, struct kvt_mv *mv,
 			       u32 nr, bool room_below)
@@ -245,7 +246,7 @@ static u32 kvt_demote_leftover(struct kvt_pool *p, struct kvt_tier *t, struct kv
 	for (i = 0; i < nr; i++) {
 		if (mv[i].placed)
 			continue;
-		if (room_below)
+		if (room_below || mv[i].retry)
 			kvt_mv_cancel(p, &mv[i]);
 		else
 			gone += kvt_evict_claimed(p, mv[i].id, KVT_WHY_ROOM);
@@ -311,17 +312,22 @@ static u32 kvt_demote_finish(struct kvt_pool *p, struct kvt_mv *mv, u32 nr)
 static u32 kvt_demote_batch(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32 nr,
 			    bool any_tier, struct kvt_mv *mv)
 {
-	u32 i, placed = 0, gone = 0;
+	u32 i, placed = 0, unlucky = 0, gone = 0, full;
 
 	spin_lock(&p->meta_lock);
 	for (i = 0; i < nr; i++)
 		kvt_mv_start(p, &mv[i], ids[i]);
 	spin_unlock(&p->meta_lock);
-	for (i = 0; i < nr; i++)
-		placed += kvt_demote_place(p, &mv[i], any_tier);
+	for (i = 0; i < nr; i++) {
+		if (kvt_demote_place(p, &mv[i], any_tier))
+			placed++;
+		else
+			unlucky += mv[i].retry;
+	}
+	full = nr - placed - unlucky;
 	if (placed < nr)
-		gone = kvt_demote_leftover(p, t, mv, nr, kvt_tier_has_lower(p, t) &&
-					   kvt_evict_below(p, t, nr - placed));
+		gone = kvt_demote_leftover(p, t, mv, nr, full && kvt_tier_has_lower(p, t) &&
+					   kvt_evict_below(p, t, full));
 	/* Those placed, to the front, in order. */
 	for (i = 0, placed = 0; i < nr; i++) {
 		if (mv[i].id != KVT_NIL)

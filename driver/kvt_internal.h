@@ -456,12 +456,15 @@ void kvt_limbo_add(struct kvt_pool *p, struct kvt_tier *t, u32 page,
  * @x:      transfer; @x.src and @x.dst are the tiers
  * @id:     block, MOVING set by the caller
  * @placed: @x.dst_addr is taken
+ * @retry:  out: some tier had room, but memory for a table was short or somebody
+ *          else was faster
  * @leased: out: kvt_mv_finish() took a lease
  */
 struct kvt_mv {
 	struct kvt_xfer x;
 	u32 id;
 	bool placed;
+	bool retry;
 	bool leased;
 };
 
@@ -496,7 +499,7 @@ void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t);
 bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group);
 
 /* kvt_clean.c: block tiers */
-bool kvt_log_room(struct kvt_tier *t, enum kvt_log_head head, u32 units);
+int kvt_log_room(struct kvt_tier *t, enum kvt_log_head head, u32 units);
 bool kvt_log_clean(struct kvt_tier *t);
 void kvt_log_evacuate(struct kvt_pool *p, struct kvt_tier *t, bool discard);
 

@@ -37,12 +37,13 @@ void kvt_mv_start(struct kvt_pool *p, struct kvt_mv *mv, u32 id)
  * @p:  pool; no spinlock held, may sleep
  * @mv: move
  * @t:  destination
+ * Return: whether it has one now; see also @mv->retry.
  */
 bool kvt_mv_place_mem(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t)
 {
 	u32 ns_group = kvt_hot(&p->table, mv->id)->ns_group, page;
 	struct kvt_ns *ns = kvt_ns_of(p, ns_group);
-	int tries;
+	int tries, err;
 
 	/* MOVING keeps the entry, and so its namespace, from being freed. */
 	for (tries = 0; tries < 2; tries++) {
@@ -55,9 +56,13 @@ bool kvt_mv_place_mem(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t)
 			mv->placed = true;
 			return true;
 		}
-		if (!READ_ONCE(t->mem.nr_free) || kvt_region_get(t, ns, ns_group & 15))
-			break;
+		err = READ_ONCE(t->mem.nr_free) ? kvt_region_get(t, ns, ns_group & 15) : -ENOSPC;
+		if (err) {
+			mv->retry |= err == -ENOMEM;
+			return false;
+		}
 	}
+	mv->retry = true;
 	return false;
 }
 
@@ -67,12 +72,13 @@ bool kvt_mv_place_mem(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t)
  * @mv:   move
  * @t:    destination
  * @head: which end of the log
+ * Return: whether there is now; see also @mv->retry.
  */
 bool kvt_mv_place_log(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t,
 		      enum kvt_log_head head)
 {
 	u32 units = DIV_ROUND_UP(mv->x.bytes, t->unit_bytes), unit;
-	int tries;
+	int tries, err;
 
 	for (tries = 0; tries < 4; tries++) {
 		spin_lock(&p->meta_lock);
@@ -85,9 +91,13 @@ bool kvt_mv_place_log(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t,
 			mv->placed = true;
 			return true;
 		}
-		if (t->state != KVTIER_TIER_ONLINE || !kvt_log_room(t, head, units))
-			break;
+		err = t->state != KVTIER_TIER_ONLINE ? -ENOSPC : kvt_log_room(t, head, units);
+		if (err) {
+			mv->retry |= err == -ENOMEM;
+			return false;
+		}
 	}
+	mv->retry = true;
 	return false;
 }
 
