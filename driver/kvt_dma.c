@@ -253,6 +253,11 @@ bool kvt_dma_available(void)
 	return kvt_dma_chan();
 }
 
+bool kvt_dma_given_up(void)
+{
+	return READ_ONCE(kvt_dma_stuck);
+}
+
 int kvt_dma_init(void)
 {
 	dmaengine_get();

@@ -458,6 +458,7 @@ void kvt_limbo_add(struct kvt_pool *p, struct kvt_tier *t, u32 page,
  * @placed: @x.dst_addr is taken
  * @retry:  out: some tier had room, but memory for a table was short or somebody
  *          else was faster
+ * @held:   its source is memory that somebody refers to: an engine that was given up
  * @leased: out: kvt_mv_finish() took a lease
  */
 struct kvt_mv {
@@ -465,6 +466,7 @@ struct kvt_mv {
 	u32 id;
 	bool placed;
 	bool retry;
+	bool held;
 	bool leased;
 };
 

@@ -137,15 +137,25 @@ static void kvt_mv_transfer(struct kvt_mv *mv, u32 nr)
 	kvfree(x);
 }
 
-/* Entries for the slots that a move in flight keeps, see kvt_mv_unplace(). */
+/*
+ * Once an engine was given up: entries for the slots it may still write to, see
+ * kvt_mv_unplace(), and for those it may still read, see kvt_mv_leave().
+ */
 static void kvt_mv_prepare_limbo(struct kvt_mv *mv, u32 nr)
 {
-	u32 i, late = 0;
+	u32 i, n = 0;
 
-	for (i = 0; i < nr; i++)
-		late += mv[i].x.err == -ETIMEDOUT;
-	if (late)
-		kvt_pool_grow(mv[0].x.src->pool, late);
+	if (!kvt_dma_given_up())
+		return;
+	for (i = 0; i < nr; i++) {
+		const struct kvt_xfer *x = &mv[i].x;
+
+		mv[i].held = x->src->ops->is_mem &&
+			     kvt_pages_foreign(x->src, x->src_addr, x->bytes >> KVT_PAGE_SHIFT);
+		n += mv[i].held || x->err == -ETIMEDOUT;
+	}
+	if (n)
+		kvt_pool_grow(mv[0].x.src->pool, n);
 }
 
 /* Carry out all placed moves and wait. */
@@ -228,7 +238,10 @@ static bool kvt_mv_leave(struct kvt_pool *p, struct kvt_mv *mv)
 				    (~0u << KVT_CTL_LEASE_SHIFT),
 				    KVT_READY | KVT_CTL_MEM, KVT_CTL_MEM, 0))
 			return false;
-		kvt_block_mem_free(p, mv->x.src->id, mv->x.src_addr, h->ns_group);
+		if (mv->held)
+			kvt_limbo_add(p, mv->x.src, mv->x.src_addr, h->ns_group);
+		else
+			kvt_block_mem_free(p, mv->x.src->id, mv->x.src_addr, h->ns_group);
 		return true;
 	}
 	if (!kvt_ctl_update(h, KVT_CTL_STATE | KVT_CTL_LOG, KVT_READY | KVT_CTL_LOG,

@@ -280,4 +280,7 @@ int kvt_dma_init(void);
 void kvt_dma_exit(void);
 bool kvt_dma_available(void);
 
+/* Was an engine given up: it may refer to pages of either side of its last copies. */
+bool kvt_dma_given_up(void);
+
 #endif /* KVT_TIER_H */

@@ -212,8 +212,8 @@ TEST_F(engine, refuses)
 	ASSERT_EQ(0, kvt_sh("echo Y > " PARAM, "kvt_testdma", "refuse"));
 	ASSERT_EQ(NR, put_all(&self->d.c));
 	EXPECT_EQ(NR, check_all(&self->d.c));
-	ASSERT_EQ(0, kvt_sh("echo N > " PARAM, "kvt_testdma", "refuse"));
 	ASSERT_EQ(0, kvt_stat(self->d.c.fd, KVTIER_STAT_POOL, &st));
+	ASSERT_EQ(0, kvt_sh("echo N > " PARAM, "kvt_testdma", "refuse"));
 	EXPECT_EQ(0, st.moves_dmaengine);
 	EXPECT_LT(0, st.moves_cpu);
 }
