@@ -7,12 +7,14 @@
  * lower tier to take it. Only blocks without children go out. What is leased,
  * pinned or on the move is passed over and offered again later.
  */
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "kvt_internal.h"
 #include "kvt_trace.h"
 
 #define KVT_COLLECT_BUDGET	256u
+#define KVT_OWN_STEP		4096u	/* looked at under one hold of the meta lock */
 #define KVT_WRITE_ERRORS_MAX	16u	/* in a row */
 
 /**
@@ -78,37 +80,74 @@ u32 kvt_collect(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,
 	return nr;
 }
 
+/* Where the last look for this owner's blocks ended, or the old end. Meta lock held. */
+static u32 kvt_own_start(struct kvt_pool *p, struct kvt_tier *t, const struct kvt_group *g)
+{
+	u32 id = g->cursor[t->id], ctl;
+
+	lockdep_assert_held(&p->meta_lock);
+	if (!kvt_table_valid(&p->table, id))
+		return p->policy.list[t->id].tail;
+	ctl = kvt_ctl(kvt_hot(&p->table, id));
+	return kvt_ctl_state(ctl) == KVT_READY &&
+	       kvt_block_tier(kvt_hot(&p->table, id), ctl) == t->id ?
+	       id : p->policy.list[t->id].tail;
+}
+
+/* Can this block of the owner's go, and was it claimed. Meta lock held. */
+static bool kvt_own_claim(struct kvt_pool *p, u32 id, u32 ns_group, bool leaf, u32 spare)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+
+	lockdep_assert_held(&p->meta_lock);
+	if (h->ns_group != ns_group || id == spare)
+		return false;
+	if (leaf && (!kvt_ch_leaf(&p->table, id) || (kvt_ctl(h) & KVT_CTL_PINNED)))
+		return false;
+	return kvt_move_try(h);
+}
+
+/* Look at up to KVT_OWN_STEP blocks, and remember where that ended. */
+static u32 kvt_collect_own_some(struct kvt_pool *p, struct kvt_tier *t, bool leaf,
+				u32 ns_group, u32 spare, u32 *ids, u32 max)
+{
+	struct kvt_group *g = kvt_group_of(p, ns_group);
+	u32 nr = 0, step = KVT_OWN_STEP, id;
+
+	spin_lock(&p->meta_lock);
+	for (id = kvt_own_start(p, t, g); id != KVT_NIL && nr < max && step--;
+	     id = kvt_cold(&p->table, id)->lru_prev) {
+		if (kvt_own_claim(p, id, ns_group, leaf, spare))
+			ids[nr++] = id;
+	}
+	g->cursor[t->id] = id;
+	spin_unlock(&p->meta_lock);
+	return nr;
+}
+
 /**
  * kvt_collect_own() - claim one owner's old blocks, wherever they stand in the order
- * @p:        pool
+ * @p:        pool; no spinlock held, may sleep
  * @t:        tier
  * @leaf:     only blocks that may leave the pool
  * @ns_group: owner
+ * @spare:    a block that is to stay, or KVT_NIL
  * @ids:      out: claimed (MOVING)
  * @max:      room in @ids
  *
- * For when what is older cannot go. Looks at a bounded number of blocks.
+ * For when what is older cannot go. Others' blocks may be many, so it goes on where
+ * it stopped the last time, once around the list at most.
  * Return: how many.
  */
-u32 kvt_collect_own(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group, u32 *ids,
-		    u32 max)
+u32 kvt_collect_own(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,
+		    u32 spare, u32 *ids, u32 max)
 {
-	u32 budget = KVT_COLLECT_BUDGET * 16, nr = 0, id, prev;
+	u32 steps = READ_ONCE(p->policy.list[t->id].count) / KVT_OWN_STEP + 2, nr = 0;
 
-	spin_lock(&p->meta_lock);
-	for (id = p->policy.list[t->id].tail; id != KVT_NIL && nr < max && budget--;
-	     id = prev) {
-		struct kvt_hot *h = kvt_hot(&p->table, id);
-
-		prev = kvt_cold(&p->table, id)->lru_prev;
-		if (h->ns_group != ns_group)
-			continue;
-		if (leaf && (!kvt_ch_leaf(&p->table, id) || (kvt_ctl(h) & KVT_CTL_PINNED)))
-			continue;
-		if (kvt_move_try(h))
-			ids[nr++] = id;
+	while (!nr && steps-- && !fatal_signal_pending(current)) {
+		nr = kvt_collect_own_some(p, t, leaf, ns_group, spare, ids, max);
+		cond_resched();
 	}
-	spin_unlock(&p->meta_lock);
 	return nr;
 }
 

@@ -100,11 +100,13 @@ struct kvt_counts {
  * @block_bytes: exact size
  * @slot_pages:  slot size
  * @owner:       its space on each memory tier. Meta lock
+ * @cursor:      a block of each tier's list, where kvt_collect_own() goes on. Meta lock
  */
 struct kvt_group {
 	u64 block_bytes;
 	u32 slot_pages;
 	struct kvt_owner owner[KVT_TIERS];
+	u32 cursor[KVT_TIERS];
 };
 
 /**
@@ -494,8 +496,8 @@ bool kvt_evict_claimed(struct kvt_pool *p, u32 id, u32 why);	/* meta lock held *
 u32 kvt_evict_some(struct kvt_pool *p, struct kvt_tier *t, u32 max);
 u32 kvt_collect(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group, u32 *ids,
 		u32 max);
-u32 kvt_collect_own(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group, u32 *ids,
-		    u32 max);
+u32 kvt_collect_own(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,
+		    u32 spare, u32 *ids, u32 max);
 bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool keep);
 void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t);
 bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group);

@@ -229,24 +229,15 @@ static int kvt_reserve_room(struct kvt_putter *w, u32 i)
 	return err;
 }
 
-/* Evict one of the claimed blocks that is not @spare; the others are let go. */
-static bool kvt_reserve_evict_one(struct kvt_pool *p, const u32 *ids, u32 nr, u32 spare)
+/* Evict a claimed block, if it may go. */
+static bool kvt_reserve_evict(struct kvt_pool *p, u32 id)
 {
-	bool gone = false;
-	u32 i;
+	bool gone;
 
 	spin_lock(&p->meta_lock);
-	for (i = 0; i < nr; i++) {
-		if (!gone && ids[i] != spare) {
-			gone = kvt_evict_claimed(p, ids[i], KVT_WHY_ROOM);
-			continue;
-		}
-		kvt_ctl_update(kvt_hot(&p->table, ids[i]), 0, 0, KVT_CTL_MOVING, 0);
-		kvt_block_reap(p, ids[i]);
-	}
+	gone = kvt_evict_claimed(p, id, KVT_WHY_ROOM);
 	spin_unlock(&p->meta_lock);
-	for (i = 0; i < nr; i++)
-		kvt_block_wake(p, ids[i]);
+	kvt_block_wake(p, id);
 	return gone;
 }
 
@@ -259,17 +250,16 @@ static bool kvt_reserve_quota(struct kvt_putter *w, u32 i)
 	struct kvt_batch *b = w->b;
 	struct kvt_pool *p = b->f->pool;
 	struct kvt_tier *t[KVT_TIERS];
-	u32 nr = kvt_tier_snapshot(p, t, false), ids[2], n, parent;
+	u32 nr = kvt_tier_snapshot(p, t, false), id, parent;
 	bool gone = false;
 
 	spin_lock(&p->meta_lock);
 	kvt_touch_drain(p);
 	kvt_reserve_parent(w, i, &parent);
 	spin_unlock(&p->meta_lock);
-	while (nr-- && !gone) {
-		n = kvt_collect_own(p, t[nr], true, b->ns_group, ids, ARRAY_SIZE(ids));
-		gone = kvt_reserve_evict_one(p, ids, n, parent);
-	}
+	while (nr-- && !gone)
+		gone = kvt_collect_own(p, t[nr], true, b->ns_group, parent, &id, 1) &&
+		       kvt_reserve_evict(p, id);
 	return gone;
 }
 
