@@ -3,20 +3,28 @@
  * Completions of calls that did not wait.
  *
  * An asynchronous call leaves a list of blocks that have to settle and maybe a
- * promotion. A work item waits for them in the caller's stead and then queues one
- * completion on the open file, wakes pollers and signals the eventfd. The file's
- * release stops those that still wait, and waits are bounded anyway.
+ * promotion that has to end. Nobody sleeps for it: a call waits for one of these at
+ * a time, in the pool's queue for that one (struct kvt_async_queue). Whoever settles
+ * a block or ends a promotion marks the queue; one work item of the pool looks at
+ * marked queues and moves their calls on. When nothing is left to wait for it puts
+ * one completion on the open file, wakes pollers and signals the eventfd. So calls
+ * that wait for long keep nobody's completion from being delivered.
  *
- * A call is on f->running until its completion is queued on f->done; after that
- * its work touches neither the file nor itself.
+ * A call is on f->running until its completion is on f->done; after that the work
+ * touches neither the file nor the call. The file's release stops those that still
+ * wait, and the pool's tick ends those that have waited for too long. Only the
+ * work takes calls out of queues.
  */
+#include <linux/hash.h>
+#include <linux/log2.h>
 #include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "kvt_internal.h"
 
-#define KVT_ASYNC_WAIT_NS	(60ull * NSEC_PER_SEC)
+#define KVT_ASYNC_WAIT_MS	60000u
+#define KVT_ASYNC_LOOK_MS	1000u
 
 struct kvt_async_block {
 	u32 id;
@@ -25,17 +33,23 @@ struct kvt_async_block {
 
 /*
  * struct kvt_async - one outstanding call
- * @stop:  the file is closing
- * @promo: or NULL
+ * @link:     f->running, then f->done; f->async_lock
+ * @wait:     in the queue for what it waits for
+ * @stop:     the file is closing
+ * @since_ms: pool clock
+ * @promo:    or NULL
+ * @at:       first block not known to have settled
  */
 struct kvt_async {
-	struct work_struct work;
 	struct list_head link;
+	struct list_head wait;
 	struct kvt_file *f;
 	bool stop;
+	u32 since_ms;
 	struct eventfd_ctx *eventfd;
 	struct kvt_promo *promo;
 	struct kvtier_completion c;
+	u32 at;
 	u32 nr;
 	u32 max;
 	struct kvt_async_block block[] __counted_by(max);
@@ -57,27 +71,49 @@ static u32 kvt_async_ready(struct kvt_async *a)
 	return nr;
 }
 
-static void kvt_async_work(struct work_struct *work)
+/* Promotions and blocks share the queues; meeting the wrong one costs a look. */
+static u32 kvt_async_promo_queue(const struct kvt_promo *pr)
 {
-	struct kvt_async *a = container_of(work, struct kvt_async, work);
-	u64 deadline = kvt_deadline(KVT_ASYNC_WAIT_NS);
-	struct kvt_file *f = a->f;
-	struct eventfd_ctx *eventfd = a->eventfd;
-	struct kvt_promo *promo;
-	u32 i;
-	int err = 0;
+	return hash_ptr(pr, ilog2(KVT_WAITQS));
+}
 
-	if (a->promo)
-		err = kvt_promo_wait(a->promo, deadline, &a->stop);
-	for (i = 0; i < a->nr && !err && !READ_ONCE(a->stop); i++)
-		err = kvt_block_wait(f->pool, a->block[i].id, a->block[i].gen, deadline,
-				     &a->stop);
-	a->c.result = err;
-	a->c.nr_ready = err ? 0 : kvt_async_ready(a);
-	promo = a->promo;
+static u32 kvt_async_queue_of(const struct kvt_async *a)
+{
+	if (a->promo && !kvt_promo_done(a->promo))
+		return kvt_async_promo_queue(a->promo);
+	return a->at < a->nr ? a->block[a->at].id % KVT_WAITQS : 0;
+}
+
+/* Is there nothing left to wait for. */
+static bool kvt_async_over(struct kvt_async *a)
+{
+	struct kvt_pool *p = a->f->pool;
+
+	if (READ_ONCE(a->stop))
+		return true;
+	if (kvt_age_ms(kvt_now_ms(), a->since_ms) >= KVT_ASYNC_WAIT_MS) {
+		a->c.result = -ETIMEDOUT;
+		return true;
+	}
+	if (a->promo && !kvt_promo_done(a->promo))
+		return false;
+	while (a->at < a->nr &&
+	       kvt_block_settled(p, a->block[a->at].id, a->block[a->at].gen))
+		a->at++;
+	return a->at == a->nr;
+}
+
+static void kvt_async_complete(struct kvt_async *a)
+{
+	struct eventfd_ctx *eventfd = a->eventfd;
+	struct kvt_promo *promo = a->promo;
+	struct kvt_file *f = a->f;
+
+	atomic_dec(&f->pool->nr_async);
+	a->c.nr_ready = a->c.result ? 0 : kvt_async_ready(a);
 	a->eventfd = NULL;
-	spin_lock(&f->async_lock);
 	a->promo = NULL;
+	spin_lock(&f->async_lock);
 	list_move_tail(&a->link, &f->done);
 	wake_up_all(&f->async_wait);
 	/* From here on it may be read and freed, and the file may go. */
@@ -88,6 +124,109 @@ static void kvt_async_work(struct work_struct *work)
 		eventfd_signal(eventfd);
 		eventfd_ctx_put(eventfd);
 	}
+}
+
+static void kvt_async_mark(struct kvt_pool *p, u32 queue)
+{
+	set_bit(queue, p->async_marked);
+	queue_work(p->async_wq, &p->async_work);
+}
+
+/*
+ * Wait in the right queue. Who settles what it waits for after this finds it there:
+ * the barrier pairs with kvt_async_wake()'s. The call may end and go at any time
+ * from here on, unless the caller is the work.
+ */
+static u32 kvt_async_enqueue(struct kvt_pool *p, struct kvt_async *a)
+{
+	u32 queue = kvt_async_queue_of(a);
+
+	spin_lock(&p->async[queue].lock);
+	list_add_tail(&a->wait, &p->async[queue].calls);
+	spin_unlock(&p->async[queue].lock);
+	smp_mb();	/* see above */
+	return queue;
+}
+
+/* Move on the calls of one queue. */
+static void kvt_async_serve(struct kvt_pool *p, struct kvt_async_queue *q)
+{
+	struct kvt_async *a, *next;
+	LIST_HEAD(calls);
+
+	spin_lock(&q->lock);
+	list_splice_init(&q->calls, &calls);
+	spin_unlock(&q->lock);
+	list_for_each_entry_safe(a, next, &calls, wait) {
+		list_del(&a->wait);
+		if (kvt_async_over(a)) {
+			kvt_async_complete(a);
+		} else {
+			u32 queue = kvt_async_enqueue(p, a);
+
+			/* Settled just before it was there. */
+			if (kvt_async_over(a))
+				kvt_async_mark(p, queue);
+		}
+		cond_resched();
+	}
+}
+
+/**
+ * kvt_async_work() - serve the marked queues
+ * @work: pool->async_work
+ */
+void kvt_async_work(struct work_struct *work)
+{
+	struct kvt_pool *p = container_of(work, struct kvt_pool, async_work);
+	u32 i;
+
+	for (i = 0; i < KVT_WAITQS; i++) {
+		/* Full barrier: what was marked for is seen. */
+		if (test_and_clear_bit(i, p->async_marked))
+			kvt_async_serve(p, &p->async[i]);
+	}
+}
+
+/**
+ * kvt_async_wake() - what calls in this queue wait for may have come
+ * @p:     pool; any context
+ * @queue: block id modulo KVT_WAITQS
+ */
+void kvt_async_wake(struct kvt_pool *p, u32 queue)
+{
+	smp_mb();	/* the change that is told of, before the look; see kvt_async_enqueue() */
+	if (atomic_read(&p->nr_async))
+		kvt_async_mark(p, queue);
+}
+
+void kvt_async_wake_promo(struct kvt_pool *p, const struct kvt_promo *pr)
+{
+	kvt_async_wake(p, kvt_async_promo_queue(pr));
+}
+
+static void kvt_async_mark_all(struct kvt_pool *p)
+{
+	u32 i;
+
+	for (i = 0; i < KVT_WAITQS; i++)
+		set_bit(i, p->async_marked);
+	queue_work(p->async_wq, &p->async_work);
+}
+
+/**
+ * kvt_async_tick() - have calls that wait for too long ended
+ * @p: pool; called by its worker now and then
+ */
+void kvt_async_tick(struct kvt_pool *p)
+{
+	u32 now = kvt_now_ms();
+
+	if (!atomic_read(&p->nr_async) ||
+	    kvt_age_ms(now, p->async_looked_ms) < KVT_ASYNC_LOOK_MS)
+		return;
+	p->async_looked_ms = now;
+	kvt_async_mark_all(p);
 }
 
 /**
@@ -116,7 +255,6 @@ struct kvt_async *kvt_async_alloc(struct kvt_file *f, u64 user_data, s32 eventfd
 	a->max = max;
 	a->f = f;
 	a->c.user_data = user_data;
-	INIT_WORK(&a->work, kvt_async_work);
 	if (eventfd != -1) {
 		struct eventfd_ctx *ctx = eventfd_ctx_fdget(eventfd);
 
@@ -152,12 +290,15 @@ void kvt_async_add(struct kvt_async *a, u32 id, u32 gen)
 void kvt_async_start(struct kvt_async *a, struct kvt_promo *pr)
 {
 	struct kvt_file *f = a->f;
+	struct kvt_pool *p = f->pool;
 
 	a->promo = pr;
+	a->since_ms = kvt_now_ms();
 	spin_lock(&f->async_lock);
 	list_add_tail(&a->link, &f->running);
-	queue_work(f->pool->async_wq, &a->work);
 	spin_unlock(&f->async_lock);
+	atomic_inc(&p->nr_async);
+	kvt_async_mark(p, kvt_async_enqueue(p, a));
 }
 
 /* Free a call that was not started or that has completed. */
@@ -223,42 +364,22 @@ __poll_t kvt_async_poll(struct file *file, struct poll_table_struct *pt)
 	return list_empty_careful(&f->done) ? 0 : EPOLLIN | EPOLLRDNORM;
 }
 
-/* Stop the first call that still waits. False: there is none. */
-static bool kvt_async_stop_one(struct kvt_file *f)
-{
-	struct kvt_async *a;
-	u32 i;
-
-	spin_lock(&f->async_lock);
-	a = list_first_entry_or_null(&f->running, struct kvt_async, link);
-	if (a) {
-		WRITE_ONCE(a->stop, true);
-		/* While it is on the list what it waits for is there, too. */
-		if (a->promo)
-			kvt_promo_nudge(a->promo);
-		for (i = 0; i < a->nr; i++)
-			wake_up_all(kvt_block_wq(f->pool, a->block[i].id));
-	}
-	spin_unlock(&f->async_lock);
-	/* One that has not started is taken off the queue: that may be long. */
-	if (a && cancel_work_sync(&a->work)) {
-		spin_lock(&f->async_lock);
-		list_move_tail(&a->link, &f->done);
-		spin_unlock(&f->async_lock);
-		if (a->promo)
-			kvt_promo_put(a->promo);
-		a->promo = NULL;
-	}
-	return a;
-}
-
 /* The file is closing and makes no more calls. */
 void kvt_async_release(struct kvt_file *f)
 {
 	struct kvt_async *a;
+	bool any;
 
-	while (kvt_async_stop_one(f))
-		;
+	spin_lock(&f->async_lock);
+	any = !list_empty(&f->running);
+	list_for_each_entry(a, &f->running, link)
+		WRITE_ONCE(a->stop, true);
+	spin_unlock(&f->async_lock);
+	if (any) {
+		kvt_async_mark_all(f->pool);
+		wait_event(f->async_wait, list_empty_careful(&f->running));
+	}
+	/* Who completed the last one has let go of the lock when it can be had. */
 	while ((a = kvt_async_pop(f)))
 		kvt_async_free(a);
 }

@@ -16,6 +16,7 @@
  *  7  shard->lock         spin    one shard of the index
  *  8  ring->lock          spin    one CPU's recorded touches
  *  9  file->async_lock    spin    completions of one open file
+ *     pool->async[].lock  spin    calls that wait for one kind of event
  *     pool->up_lock       spin    blocks to be promoted
  *
  * User memory is copied under none of them. unmap_mapping_range() is called
@@ -31,6 +32,7 @@
 #ifndef KVT_INTERNAL_H
 #define KVT_INTERNAL_H
 
+#include <linux/bitmap.h>
 #include <linux/cdev.h>
 #include <linux/device.h>
 #include <linux/eventfd.h>
@@ -183,6 +185,12 @@ struct kvt_want {
 	int result;
 };
 
+/* Asynchronous calls that wait for blocks and promotions of one hash. */
+struct kvt_async_queue {
+	spinlock_t lock;
+	struct list_head calls;
+};
+
 /**
  * struct kvt_pool - one store
  * @dev:        /sys/class/kvtier/kvtierN; its release frees the pool
@@ -205,7 +213,12 @@ struct kvt_want {
  * @tick:       wakes @work for what depends on time
  * @reclaim_wq: one worker
  * @promote_wq: moves up
- * @async_wq:   waits on behalf of asynchronous calls
+ * @async_wq:   completes asynchronous calls
+ * @async_work: on it
+ * @async:      calls that wait, see kvt_async.c
+ * @async_marked: queues of @async to be looked at
+ * @nr_async:   calls in them
+ * @async_looked_ms: when all were looked at. The worker's
  */
 struct kvt_pool {
 	struct device dev;
@@ -255,6 +268,11 @@ struct kvt_pool {
 	struct workqueue_struct *reclaim_wq;
 	struct workqueue_struct *promote_wq;
 	struct workqueue_struct *async_wq;
+	struct work_struct async_work;
+	struct kvt_async_queue async[KVT_WAITQS];
+	DECLARE_BITMAP(async_marked, KVT_WAITQS);
+	atomic_t nr_async;
+	u32 async_looked_ms;
 
 	u32 watermark_low_percent;
 	u32 watermark_high_percent;
@@ -513,13 +531,14 @@ struct kvt_promo *kvt_promo_alloc(struct kvt_pool *p, u32 max);
 bool kvt_promo_add(struct kvt_promo *pr, u32 id, u32 gen);
 u32 kvt_promo_nr(const struct kvt_promo *pr);
 void kvt_promo_start(struct kvt_promo *pr);
-int kvt_promo_wait(struct kvt_promo *pr, u64 deadline_ns, const bool *stop);
-void kvt_promo_nudge(struct kvt_promo *pr);
+bool kvt_promo_done(const struct kvt_promo *pr);
+int kvt_promo_wait(struct kvt_promo *pr, u64 deadline_ns);
 int kvt_promo_error(const struct kvt_promo *pr, u32 id, u32 gen);
 bool kvt_promo_has(const struct kvt_promo *pr, u32 id, u32 gen);
 u32 kvt_promo_failed(const struct kvt_promo *pr);
 void kvt_promo_put(struct kvt_promo *pr);
-int kvt_block_wait(struct kvt_pool *p, u32 id, u32 gen, u64 deadline_ns, const bool *stop);
+bool kvt_block_settled(struct kvt_pool *p, u32 id, u32 gen);
+int kvt_block_wait(struct kvt_pool *p, u32 id, u32 gen, u64 deadline_ns);
 void kvt_promote_up(struct kvt_pool *p, const u32 *ids, u32 nr);
 
 /* kvt_async.c */
@@ -531,6 +550,10 @@ void kvt_async_free(struct kvt_async *a);
 ssize_t kvt_async_read(struct file *file, char __user *buf, size_t len, loff_t *pos);
 __poll_t kvt_async_poll(struct file *file, struct poll_table_struct *pt);
 void kvt_async_release(struct kvt_file *f);
+void kvt_async_work(struct work_struct *work);
+void kvt_async_wake(struct kvt_pool *p, u32 queue);	/* any context */
+void kvt_async_wake_promo(struct kvt_pool *p, const struct kvt_promo *pr);
+void kvt_async_tick(struct kvt_pool *p);
 
 /* ops_*.c: one function for each command; @arg is the kernel's copy of its struct */
 int kvt_op_query(struct kvt_file *f, void *arg);

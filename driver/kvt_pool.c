@@ -197,13 +197,17 @@ static void kvt_pool_init_locks(struct kvt_pool *p)
 	spin_lock_init(&p->meta_lock);
 	xa_init_flags(&p->ns, XA_FLAGS_ALLOC1);
 	ida_init(&p->file_ids);
-	for (i = 0; i < KVT_WAITQS; i++)
+	for (i = 0; i < KVT_WAITQS; i++) {
 		init_waitqueue_head(&p->moved[i]);
+		spin_lock_init(&p->async[i].lock);
+		INIT_LIST_HEAD(&p->async[i].calls);
+	}
 	init_waitqueue_head(&p->room);
 	INIT_LIST_HEAD(&p->wants);
 	init_llist_head(&p->garbage);
 	INIT_WORK(&p->work, kvt_reclaim_work);
 	INIT_DELAYED_WORK(&p->tick, kvt_reclaim_tick);
+	INIT_WORK(&p->async_work, kvt_async_work);
 }
 
 static int kvt_pool_init_index(struct kvt_pool *p)
@@ -241,7 +245,7 @@ static int kvt_pool_init_queues(struct kvt_pool *p)
 {
 	p->reclaim_wq = alloc_ordered_workqueue("kvtier%u-reclaim", WQ_MEM_RECLAIM, p->id);
 	p->promote_wq = alloc_workqueue("kvtier%u-promote", WQ_UNBOUND, 0, p->id);
-	p->async_wq = alloc_workqueue("kvtier%u-async", WQ_UNBOUND, WQ_MAX_ACTIVE, p->id);
+	p->async_wq = alloc_ordered_workqueue("kvtier%u-async", 0, p->id);
 	return p->reclaim_wq && p->promote_wq && p->async_wq ? 0 : -ENOMEM;
 }
 
@@ -349,8 +353,8 @@ static void kvt_pool_stop(struct kvt_pool *p)
 	/* The tick queues the work and the work re-arms the tick only when !dying. */
 	cancel_delayed_work_sync(&p->tick);
 	cancel_work_sync(&p->work);
-	flush_workqueue(p->async_wq);
 	flush_workqueue(p->promote_wq);
+	cancel_work_sync(&p->async_work);
 	cancel_delayed_work_sync(&p->tick);
 	cancel_work_sync(&p->work);
 }

@@ -128,27 +128,25 @@ void kvt_promo_start(struct kvt_promo *pr)
 	queue_work(pr->pool->promote_wq, &pr->work);
 }
 
+/* Are its results final. */
+bool kvt_promo_done(const struct kvt_promo *pr)
+{
+	/* Pairs with kvt_promo_work(). */
+	return smp_load_acquire(&pr->done);
+}
+
 /**
  * kvt_promo_wait() - wait until it is done
  * @pr:          started promotion; no srcu held
  * @deadline_ns: see kvt_deadline()
- * @stop:        give up when this becomes true, or NULL; see kvt_promo_nudge()
  * Return: 0, -ETIMEDOUT, or -EINTR on a fatal signal.
  */
-int kvt_promo_wait(struct kvt_promo *pr, u64 deadline_ns, const bool *stop)
+int kvt_promo_wait(struct kvt_promo *pr, u64 deadline_ns)
 {
-	/* Pairs with kvt_promo_work(): results are final. */
-	long ret = wait_event_killable_timeout(pr->wait, smp_load_acquire(&pr->done) ||
-					       (stop && READ_ONCE(*stop)),
+	long ret = wait_event_killable_timeout(pr->wait, kvt_promo_done(pr),
 					       kvt_deadline_jiffies(deadline_ns));
 
 	return ret > 0 ? 0 : ret < 0 ? -EINTR : -ETIMEDOUT;
-}
-
-/* Have waiters look at their @stop. */
-void kvt_promo_nudge(struct kvt_promo *pr)
-{
-	wake_up_all(&pr->wait);
 }
 
 /**
@@ -270,14 +268,21 @@ static void kvt_promo_work(struct work_struct *work)
 	kvt_promo_run(pr);
 	srcu_read_unlock(&p->srcu, idx);
 	kvt_garbage_free(p);
-	/* Results are final: pairs with kvt_promo_wait(). */
+	/* Results are final: pairs with kvt_promo_done(). */
 	smp_store_release(&pr->done, true);
 	wake_up_all(&pr->wait);
+	kvt_async_wake_promo(p, pr);
 	kvt_promo_put(pr);
 	kvt_reclaim_kick(p);
 }
 
-static bool kvt_block_settled(struct kvt_pool *p, u32 id, u32 gen)
+/**
+ * kvt_block_settled() - is a block neither being filled nor between places
+ * @p:   pool; any context
+ * @id:  valid id
+ * @gen: its generation; a block that has gone has settled
+ */
+bool kvt_block_settled(struct kvt_pool *p, u32 id, u32 gen)
 {
 	struct kvt_hot *h = kvt_hot(&p->table, id);
 	u32 ctl = kvt_ctl(h);
@@ -300,14 +305,12 @@ static bool kvt_block_settled(struct kvt_pool *p, u32 id, u32 gen)
  * @id:          valid id
  * @gen:         its generation
  * @deadline_ns: see kvt_deadline()
- * @stop:        give up when this becomes true, or NULL
  * Return: 0, -ETIMEDOUT, or -EINTR on a fatal signal.
  */
-int kvt_block_wait(struct kvt_pool *p, u32 id, u32 gen, u64 deadline_ns, const bool *stop)
+int kvt_block_wait(struct kvt_pool *p, u32 id, u32 gen, u64 deadline_ns)
 {
 	long ret = wait_event_killable_timeout(*kvt_block_wq(p, id),
-					       kvt_block_settled(p, id, gen) ||
-					       (stop && READ_ONCE(*stop)),
+					       kvt_block_settled(p, id, gen),
 					       kvt_deadline_jiffies(deadline_ns));
 
 	return ret > 0 ? 0 : ret < 0 ? -EINTR : -ETIMEDOUT;

@@ -15,7 +15,7 @@
 
 #include "kvt_internal.h"
 
-#define KVT_RECLAIM_ROUNDS	32
+#define KVT_RECLAIM_TIME	(HZ / 10)	/* in one go */
 #define KVT_STEAL_TRIES		8
 #define KVT_LOG_FREE_MIN	3u
 
@@ -173,48 +173,39 @@ static bool kvt_serve_next(struct kvt_pool *p)
 	return true;
 }
 
-static bool kvt_balance_log(struct kvt_pool *p, struct kvt_tier *t)
+/* Is there something to do between the watermarks: above the high one, down to the low. */
+static bool kvt_tier_lowering(struct kvt_pool *p, struct kvt_tier *t)
+{
+	u32 percent = t->lowering ? READ_ONCE(p->watermark_low_percent) :
+				    READ_ONCE(p->watermark_high_percent);
+
+	t->lowering = kvt_tier_over(p, t, percent);
+	return t->lowering;
+}
+
+/* One batch down, or out. Whether anything was achieved. */
+static bool kvt_balance_tier(struct kvt_pool *p, struct kvt_tier *t)
 {
 	u32 ids[KVT_MOVE_BATCH], nr, gone;
 
-	if (READ_ONCE(t->log.nr_free) < min(KVT_LOG_FREE_MIN, t->nr_segs / 2) &&
+	if (!t->ops->is_mem &&
+	    READ_ONCE(t->log.nr_free) < min(KVT_LOG_FREE_MIN, t->nr_segs / 2) &&
 	    kvt_log_clean(t))
 		return true;
-	if (!kvt_tier_over(p, t, READ_ONCE(p->watermark_high_percent)))
+	if (!kvt_tier_lowering(p, t))
 		return false;
-	do {
-		if (kvt_tier_has_lower(p, t)) {
-			nr = kvt_collect(p, t, false, 0, ids, KVT_MOVE_BATCH);
-			gone = kvt_demote(p, t, ids, nr, false);
-		} else {
-			gone = kvt_evict_some(p, t, KVT_MOVE_BATCH);
-		}
-	} while (gone && kvt_tier_over(p, t, READ_ONCE(p->watermark_low_percent)));
+	if (kvt_tier_has_lower(p, t)) {
+		nr = kvt_collect(p, t, false, 0, ids, KVT_MOVE_BATCH);
+		gone = kvt_demote(p, t, ids, nr, false);
+	} else {
+		gone = kvt_evict_some(p, t, KVT_MOVE_BATCH);
+	}
+	if (!gone)
+		t->lowering = false;
 	return gone;
 }
 
-static bool kvt_balance_mem(struct kvt_pool *p, struct kvt_tier *t)
-{
-	bool lowest = !kvt_tier_has_lower(p, t);
-	u32 ids[KVT_MOVE_BATCH], nr, gone;
-
-	if (!kvt_tier_over(p, t, READ_ONCE(p->watermark_high_percent)))
-		return false;
-	do {
-		if (lowest) {
-			gone = kvt_evict_some(p, t, KVT_MOVE_BATCH);
-		} else {
-			nr = kvt_collect(p, t, false, 0, ids, KVT_MOVE_BATCH);
-			gone = kvt_demote(p, t, ids, nr, false);
-		}
-		/* Foreground first. */
-		if (!list_empty_careful(&p->wants))
-			return true;
-	} while (gone && kvt_tier_over(p, t, READ_ONCE(p->watermark_low_percent)));
-	return gone;
-}
-
-/* Slowest tier first. Returns whether anything was achieved. */
+/* Slowest tier first, so that there is room below. Whether anything was achieved. */
 static bool kvt_balance(struct kvt_pool *p)
 {
 	struct kvt_tier *t[KVT_TIERS];
@@ -222,14 +213,21 @@ static bool kvt_balance(struct kvt_pool *p)
 	bool any = false;
 
 	while (nr--) {
-		if (t[nr]->state != KVTIER_TIER_ONLINE)
-			continue;
-		any |= t[nr]->ops->is_mem ? kvt_balance_mem(p, t[nr]) :
-					    kvt_balance_log(p, t[nr]);
-		if (t[nr]->ops->is_mem)
-			kvt_region_retire(p, t[nr]);
+		if (t[nr]->state == KVTIER_TIER_ONLINE)
+			any |= kvt_balance_tier(p, t[nr]);
 	}
 	return any;
+}
+
+static void kvt_retire_regions(struct kvt_pool *p)
+{
+	struct kvt_tier *t[KVT_TIERS];
+	u32 nr = kvt_tier_snapshot(p, t, true);
+
+	while (nr--) {
+		if (t[nr]->state == KVTIER_TIER_ONLINE)
+			kvt_region_retire(p, t[nr]);
+	}
 }
 
 /**
@@ -240,15 +238,18 @@ static bool kvt_balance(struct kvt_pool *p)
  */
 void kvt_promote_later(struct kvt_pool *p, const u32 *ids, u32 nr)
 {
+	bool first;
 	u32 i;
 
-	if (!nr)
+	/* Losing some costs little; a lock that all releases of a pool meet in, much. */
+	if (!nr || READ_ONCE(p->nr_up) >= KVT_UP_SIZE || !spin_trylock(&p->up_lock))
 		return;
-	spin_lock(&p->up_lock);
+	first = !p->nr_up;
 	for (i = 0; i < nr && p->nr_up < KVT_UP_SIZE; i++)
 		p->up[p->nr_up++] = ids[i];
 	spin_unlock(&p->up_lock);
-	kvt_reclaim_kick(p);
+	if (first)
+		kvt_reclaim_kick(p);
 }
 
 static bool kvt_promote_some(struct kvt_pool *p)
@@ -272,19 +273,24 @@ static bool kvt_housekeeping(struct kvt_pool *p)
 
 	any |= kvt_limbo_check(p);
 	any |= kvt_region_unquarantine(p);
+	kvt_retire_regions(p);
+	kvt_async_tick(p);
 	return any;
 }
 
 /**
  * kvt_reclaim_work() - the worker
  * @work: pool->work
+ *
+ * However much there is to do, housekeeping gets its turn and a tier that is being
+ * detached can go: after a while the work ends and queues itself again.
  */
 void kvt_reclaim_work(struct work_struct *work)
 {
 	struct kvt_pool *p = container_of(work, struct kvt_pool, work);
-	unsigned long delay = HZ / 4;
-	int idx, rounds = 0;
+	unsigned long delay = HZ / 4, end = jiffies + KVT_RECLAIM_TIME;
 	bool more;
+	int idx;
 
 	if (READ_ONCE(p->dying))
 		return;
@@ -297,7 +303,7 @@ void kvt_reclaim_work(struct work_struct *work)
 		if (!more)
 			more = kvt_promote_some(p);
 		cond_resched();
-	} while (more && ++rounds < KVT_RECLAIM_ROUNDS);
+	} while (more && time_before(jiffies, end));
 	srcu_read_unlock(&p->srcu, idx);
 	kvt_garbage_free(p);
 	kvt_ns_reap(p);

@@ -295,6 +295,7 @@ void kvt_block_wake(struct kvt_pool *p, u32 id)
 
 	if (wq_has_sleeper(wq))
 		wake_up_all(wq);
+	kvt_async_wake(p, id % KVT_WAITQS);
 }
 
 /**

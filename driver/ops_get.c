@@ -227,7 +227,7 @@ static int kvt_get_round(struct kvt_getter *g, enum kvt_found found)
 			g->promo = NULL;
 			return -EAGAIN;
 		}
-		err = kvt_promo_wait(g->promo, g->deadline_ns, NULL);
+		err = kvt_promo_wait(g->promo, g->deadline_ns);
 		if (err)
 			return err == -ETIMEDOUT ? 0 : err;
 		g->err = kvt_promo_error(g->promo, id, gen);
@@ -235,7 +235,7 @@ static int kvt_get_round(struct kvt_getter *g, enum kvt_found found)
 	}
 	if (!(g->flags & KVTIER_GET_WAIT))
 		return 0;
-	if (kvt_block_wait(p, id, gen, g->deadline_ns, NULL) == -EINTR)
+	if (kvt_block_wait(p, id, gen, g->deadline_ns) == -EINTR)
 		return -EINTR;
 	return kvt_deadline_jiffies(g->deadline_ns) ? -EAGAIN : 0;
 }

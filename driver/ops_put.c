@@ -270,7 +270,7 @@ static int kvt_reserve_filler(struct kvt_putter *w, u32 i)
 	int err;
 
 	srcu_read_unlock(&p->srcu, w->idx);
-	err = kvt_block_wait(p, b->id[i], b->gen[i], w->deadline_ns, NULL);
+	err = kvt_block_wait(p, b->id[i], b->gen[i], w->deadline_ns);
 	w->idx = srcu_read_lock(&p->srcu);
 	return err;
 }

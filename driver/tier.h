@@ -123,6 +123,8 @@ struct kvt_tier_count {
  * @log:      block: space. Meta lock
  * @read_ns_per_mib: block: moving estimate of a read, for LOOKUP's cost
  * @write_errors: block: failed writes since the last good one. Meta lock
+ * @lowering: it was above the high watermark and is not yet below the low one. The
+ *            worker's
  * @nr_blocks: blocks whose fastest copy is here. Meta lock
  * @count:    counters
  * @kobj:     sysfs directory tiers/<name>
@@ -149,6 +151,7 @@ struct kvt_tier {
 	u64 read_ns_per_mib;
 	u32 write_errors;
 
+	bool lowering;
 	u32 nr_blocks;
 	struct kvt_tier_count count;
 	struct kobject kobj;

@@ -205,6 +205,44 @@ TEST_F(async, outstanding_limit)
 	EXPECT_EQ(sizeof(comp), read(self->c.fd, &comp, sizeof(comp)));
 }
 
+#define WAITERS		34	/* times 64 calls: more than a kernel has workers for */
+
+/* Calls that wait for long keep nobody else's completion from being delivered. */
+TEST_F(async, others_calls_do_not_hold_up)
+{
+	static struct kvt_client waiter[WAITERS];
+	struct kvt_key other = kvt_key(SET, 1);
+	struct kvtier_block_result res, done;
+	struct kvtier_completion comp;
+	int i, k, own = self->c.fd;
+
+	ASSERT_EQ(1, kvt_reserve(self->filler.fd, 0, 0, &other, NULL, 1, &done, 0));
+	for (i = 0; i < WAITERS; i++) {
+		ASSERT_EQ(0, kvt_client_open(&self->pool, &waiter[i], "async", BLOCK_BYTES));
+		self->c.fd = waiter[i].fd;
+		for (k = 0; k < 64; k++)
+			ASSERT_EQ(0, async_get(self, k, -1, &res));
+	}
+	self->c.fd = own;
+	self->key = other;
+	ASSERT_EQ(0, async_get(self, 77, -1, &res));
+	self->key = kvt_key(SET, 0);
+	kvt_fill(kvt_wr(&self->filler, done.offset), &other, BLOCK_BYTES);
+	ASSERT_EQ(1, kvt_commit(self->filler.fd, 0, &done.handle, 1, &res));
+	EXPECT_EQ(1, polled(self->c.fd, 10000));
+	ASSERT_EQ(sizeof(comp), read(self->c.fd, &comp, sizeof(comp)));
+	EXPECT_EQ(77, comp.user_data);
+	/* The others are still waiting; half of them leave before it comes. */
+	EXPECT_EQ(0, polled(waiter[0].fd, 0));
+	for (i = 0; i < WAITERS / 2; i++)
+		kvt_client_close(&waiter[i]);
+	ASSERT_EQ(1, finish_filling(self));
+	for (; i < WAITERS; i++) {
+		EXPECT_EQ(1, polled(waiter[i].fd, 10000));
+		kvt_client_close(&waiter[i]);
+	}
+}
+
 /* Closing with calls outstanding: they go with the file, the eventfd stays whole. */
 TEST_F(async, close_while_outstanding)
 {

@@ -295,4 +295,138 @@ TEST_F(pressure, sizes_trade_places)
 	kvt_client_close(&big);
 }
 
+/* --- a namespace at its quota ------------------------------------------------------------ */
+
+#define SMALL_BYTES	4096
+#define OTHERS		12000	/* blocks, older than any of the one with the quota */
+#define QUOTA_BLOCKS	8
+
+FIXTURE(quota)
+{
+	struct kvt_pool pool;
+	struct kvt_client others;
+	struct kvt_client c;
+};
+
+FIXTURE_SETUP(quota)
+{
+	struct kvtier_group group = { .block_bytes = SMALL_BYTES };
+	struct kvtier_ns_open a;
+
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, 64 * KVT_MIB));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->others, "others", SMALL_BYTES));
+	kvt_ns_args(&a, "quota", &group, 1);
+	a.quota_bytes = QUOTA_BLOCKS * SMALL_BYTES;
+	ASSERT_EQ(0, kvt_client_bind(&self->c, kvt_open(&self->pool), &a));
+}
+
+FIXTURE_TEARDOWN(quota)
+{
+	kvt_client_close(&self->c);
+	kvt_client_close(&self->others);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+}
+
+/* The namespace's own oldest blocks make room, however many older ones others have. */
+TEST_F(quota, own_blocks_make_room)
+{
+	struct kvt_key keys[100];
+	struct kvtier_stat st;
+	int i;
+
+	for (i = 0; i < OTHERS; i += 100) {
+		kvt_keys(keys, SET, i, 100);
+		ASSERT_EQ(100, kvt_put(&self->others, 0, 0, keys, NULL, 100));
+	}
+	for (i = 0; i < 10 * QUOTA_BLOCKS; i++) {
+		keys[0] = kvt_key(SET + 1, i);
+		ASSERT_EQ(1, kvt_put(&self->c, 0, 0, keys, NULL, 1)) TH_LOG("block %d", i);
+	}
+	ASSERT_EQ(0, kvt_stat(self->c.fd, 0, &st));
+	EXPECT_EQ(QUOTA_BLOCKS, st.nr_blocks);
+	EXPECT_EQ(9 * QUOTA_BLOCKS, st.evictions);
+	/* The youngest are there, the oldest have gone. */
+	for (i = 0; i < 10 * QUOTA_BLOCKS; i++) {
+		keys[0] = kvt_key(SET + 1, i);
+		EXPECT_EQ(i >= 9 * QUOTA_BLOCKS, kvt_check(&self->c, 0, keys, 1, 0));
+	}
+	ASSERT_EQ(0, kvt_stat(self->others.fd, 0, &st));
+	EXPECT_EQ(OTHERS, st.nr_blocks);
+}
+
+/* --- a writer that never waits ------------------------------------------------------------ */
+
+FIXTURE(busy)
+{
+	struct kvt_pool pool;
+	struct kvt_client c;
+	struct kvt_child writer;
+	int lowest;
+};
+
+FIXTURE_SETUP(busy)
+{
+	if (!kvt_env_dax())
+		SKIP(return, "no device-dax instance to use (KVT_DAX)");
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, TIER_BYTES));
+	/* Moves to it are slow here, so the writer is always ahead of them. */
+	ASSERT_LE(0, kvt_tier_dax(&self->pool, 1, 128 * KVT_MIB));
+	self->lowest = kvt_tier_dram(&self->pool, 2, TIER_BYTES);
+	ASSERT_LE(0, self->lowest);
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "busy", BLOCK_BYTES));
+}
+
+FIXTURE_TEARDOWN(busy)
+{
+	kvt_kill_all();
+	kvt_client_close(&self->c);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+}
+
+/* Stores as fast as room appears, and does not ask for any to be made. */
+static int write_busily(struct kvt_child *me, void *arg)
+{
+	const struct kvt_pool *pool = arg;
+	struct kvtier_block_result res[CHAIN], done[CHAIN];
+	struct kvt_key keys[CHAIN];
+	__u64 handle[CHAIN], at;
+	struct kvt_client c;
+	int i, n;
+
+	KVT_CHILD_CHECK(!kvt_client_open(pool, &c, "busy", BLOCK_BYTES));
+	for (at = 1; ; at++) {
+		kvt_keys(keys, SET + 2, at * CHAIN, CHAIN);
+		n = kvt_reserve(c.fd, 0, 0, keys, NULL, CHAIN, res, 0);
+		KVT_CHILD_CHECK(n >= 0);
+		for (i = 0; i < n; i++)
+			handle[i] = res[i].handle;
+		if (n)
+			KVT_CHILD_CHECK(kvt_commit(c.fd, 0, handle, n, done) == n);
+		if (at == 2000)
+			KVT_CHILD_CHECK(!kvt_say(me, 0));
+	}
+	return 0;
+}
+
+/* The worker has its hands full, and still does what depends on time; tiers can go. */
+TEST_F(busy, worker_gets_around)
+{
+	struct kvt_key key = kvt_key(SET, 0);
+	struct kvtier_block_result res;
+	struct kvtier_stat st;
+	__u64 start;
+
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "reservation_timeout_ms", "500"));
+	ASSERT_EQ(0, kvt_spawn(&self->writer, write_busily, &self->pool));
+	ASSERT_EQ(0, kvt_hear(&self->writer, 60000));
+	ASSERT_EQ(1, kvt_reserve(self->c.fd, KVTIER_RESERVE_WAIT, 0, &key, NULL, 1, &res,
+				 10 * KVT_SEC));
+	EXPECT_TRUE(KVT_UNTIL(5000, !kvt_stat(self->c.fd, 0, &st) && st.aborts == 1));
+	start = kvt_now_ns();
+	EXPECT_EQ(0, kvt_tier_detach(&self->pool, self->lowest, 0, 10 * KVT_SEC));
+	EXPECT_GT(30 * KVT_SEC, kvt_now_ns() - start);
+}
+
 TEST_HARNESS_MAIN
