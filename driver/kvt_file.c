@@ -124,6 +124,7 @@ static int kvt_release(struct inode *inode, struct file *file)
 	kvt_file_drop_all(f);
 	kvt_file_drop_arenas(f);
 	kvfree(f->leases);
+	atomic64_sub((u64)f->max_leases * sizeof(*f->leases), &p->lease_bytes);
 	if (f->ns)
 		kvt_ns_close(f);
 	ida_free(&p->file_ids, f->id);
@@ -162,6 +163,7 @@ int kvt_lease_prepare(struct kvt_file *f, u32 nr)
 	kvfree(f->leases);
 	f->leases = tab;
 	f->max_leases = want;
+	atomic64_add((u64)(want - have) * sizeof(*tab), &f->pool->lease_bytes);
 	return 0;
 }
 

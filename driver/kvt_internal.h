@@ -204,6 +204,7 @@ struct kvt_async_queue {
  * @file_ids:   ids of open files, part of fill view offsets
  * @filling:    reservations, newest at the head. Meta lock
  * @limbo:      slots that wait for foreign references. Meta lock
+ * @lease_bytes: lease tables of all open files
  * @moved:      waiters for blocks, by id; woken when a block settles
  * @room:       waiters for room
  * @wants:      see struct kvt_want
@@ -255,6 +256,7 @@ struct kvt_pool {
 	struct ida file_ids;
 	struct kvt_ring __percpu *rings;
 	struct kvt_counts __percpu *counts;
+	atomic64_t lease_bytes;
 
 	wait_queue_head_t moved[KVT_WAITQS];
 	wait_queue_head_t room;

@@ -87,6 +87,25 @@ static ssize_t meta_bytes_per_block_show(struct device *dev, struct device_attri
 }
 static DEVICE_ATTR_RO(meta_bytes_per_block);
 
+static ssize_t lease_bytes_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%llu\n", (u64)atomic64_read(&to_pool(dev)->lease_bytes));
+}
+static DEVICE_ATTR_RO(lease_bytes);
+
+static u64 kvt_tier_page_structs(struct kvt_tier *t)
+{
+	return t->ops->own_page_structs ?
+	       (u64)t->nr_pieces * KVT_PIECE_PAGES * sizeof(struct page) : 0;
+}
+
+static ssize_t page_struct_bytes_show(struct device *dev, struct device_attribute *attr,
+				      char *buf)
+{
+	return sysfs_emit(buf, "%llu\n", kvt_pool_sum(to_pool(dev), kvt_tier_page_structs));
+}
+static DEVICE_ATTR_RO(page_struct_bytes);
+
 static ssize_t policies_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	ssize_t len = 0;
@@ -189,6 +208,8 @@ static struct attribute *kvt_pool_attrs[] = {
 	&dev_attr_demotions.attr,
 	&dev_attr_evictions.attr,
 	&dev_attr_meta_bytes_per_block.attr,
+	&dev_attr_lease_bytes.attr,
+	&dev_attr_page_struct_bytes.attr,
 	&dev_attr_policies.attr,
 	&dev_attr_policy.attr,
 	&dev_attr_watermark_low_percent.attr,

@@ -35,6 +35,7 @@ struct kvt_bio_xfer;
  * struct kvt_tier_ops - a kind of tier
  * @name:    as in sysfs: "dram", "node", "dax", "bdev"
  * @is_mem:  memory tier
+ * @own_page_structs: memory: its struct pages are there for its sake
  * @attach:  claim the device. Reads tier->args; sets tier->priv and
  *           tier->capacity_bytes; memory tiers set nr_pieces and content,
  *           block tiers unit_bytes, nr_segs, seg_units. May sleep. On error
@@ -55,6 +56,7 @@ struct kvt_bio_xfer;
 struct kvt_tier_ops {
 	const char *name;
 	bool is_mem;
+	bool own_page_structs;
 	int (*attach)(struct kvt_tier *t);
 	void (*detach)(struct kvt_tier *t);
 	struct page *(*page)(struct kvt_tier *t, u32 page);

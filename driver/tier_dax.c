@@ -473,6 +473,7 @@ static vm_fault_t kvt_dax_insert_pmd(struct kvt_tier *t, struct vm_fault *vmf, u
 const struct kvt_tier_ops kvt_tier_dax_ops = {
 	.name = "dax",
 	.is_mem = true,
+	.own_page_structs = true,
 	.attach = kvt_dax_attach,
 	.detach = kvt_dax_detach,
 	.page = kvt_dax_page,
