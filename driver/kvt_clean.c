@@ -48,6 +48,7 @@ static u32 kvt_seg_claim(struct kvt_pool *p, struct kvt_tier *t, u32 seg, u32 *p
 	struct kvt_seg *s = &t->log.segs[seg];
 	u32 nr = 0;
 
+	lockdep_assert_held(&p->meta_lock);
 	for (; *pos < s->nr_ids && nr < max; (*pos)++) {
 		struct kvt_hot *h = kvt_hot(&p->table, s->ids[*pos]);
 

@@ -190,6 +190,7 @@ static u32 kvt_evict_next(struct kvt_pool *p, struct kvt_tier *t, u32 *budget)
 	struct kvt_hot *h = kvt_hot(&p->table, id);
 	bool gone;
 
+	lockdep_assert_held(&p->meta_lock);
 	if (id == KVT_NIL)
 		return KVT_NIL;
 	if ((kvt_ctl(h) & KVT_CTL_PINNED) || (t->ops->is_mem && kvt_ns_guarded(p, h)) ||

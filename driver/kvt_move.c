@@ -170,6 +170,7 @@ static void kvt_mv_unplace(struct kvt_pool *p, struct kvt_mv *mv)
 {
 	struct kvt_tier *t = mv->x.dst;
 
+	lockdep_assert_held(&p->meta_lock);
 	if (!mv->placed)
 		return;
 	mv->placed = false;
@@ -219,6 +220,7 @@ static void kvt_mv_failed(struct kvt_pool *p, struct kvt_mv *mv)
 {
 	struct kvt_hot *h = kvt_hot(&p->table, mv->id);
 
+	lockdep_assert_held(&p->meta_lock);
 	if (kvt_mv_source_bad(mv) && kvt_ctl_state(kvt_ctl(h)) == KVT_READY) {
 		trace_kvtier_evict(p->id, kvt_ns_of(p, h->ns_group)->id, h->ns_group & 15,
 				   h->key, mv->x.src->id, KVT_WHY_IO, 0);
@@ -233,6 +235,7 @@ static bool kvt_mv_leave(struct kvt_pool *p, struct kvt_mv *mv)
 {
 	struct kvt_hot *h = kvt_hot(&p->table, mv->id);
 
+	lockdep_assert_held(&p->meta_lock);
 	if (mv->x.src->ops->is_mem) {
 		if (!kvt_ctl_update(h, KVT_CTL_STATE | KVT_CTL_MEM |
 				    (~0u << KVT_CTL_LEASE_SHIFT),
@@ -256,6 +259,7 @@ static void kvt_mv_arrive(struct kvt_pool *p, struct kvt_mv *mv, bool lease)
 	struct kvt_hot *h = kvt_hot(&p->table, mv->id);
 	struct kvt_tier *t = mv->x.dst;
 
+	lockdep_assert_held(&p->meta_lock);
 	if (t->ops->is_mem) {
 		kvt_block_mem_set(p, mv->id, t, mv->x.dst_addr);
 		kvt_ctl_update(h, 0, 0, 0, KVT_CTL_MEM);

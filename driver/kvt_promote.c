@@ -322,6 +322,7 @@ static bool kvt_up_claim(struct kvt_pool *p, u32 id)
 	struct kvt_hot *h = kvt_hot(&p->table, id);
 	u32 ctl = kvt_ctl(h);
 
+	lockdep_assert_held(&p->meta_lock);
 	if (!(ctl & KVT_CTL_MEM) || kvt_ctl_state(ctl) != KVT_READY)
 		return false;
 	if (p->tiers[h->mem_tier]->state != KVTIER_TIER_ONLINE ||

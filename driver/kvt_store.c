@@ -218,6 +218,7 @@ static void kvt_block_free(struct kvt_pool *p, u32 id)
 	struct kvt_ns *ns = kvt_ns_of(p, h->ns_group);
 	u32 ctl = kvt_ctl(h);
 
+	lockdep_assert_held(&p->meta_lock);
 	if (ctl & KVT_CTL_MEM)
 		kvt_block_mem_free(p, h->mem_tier, h->mem_page, h->ns_group);
 	if (ctl & KVT_CTL_LOG)

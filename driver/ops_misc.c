@@ -106,6 +106,7 @@ static u64 kvt_pin_limit(struct kvt_pool *p)
 
 static s32 kvt_pin_locked(struct kvt_pool *p, struct kvt_ns *ns, struct kvt_hot *h, u32 bytes)
 {
+	lockdep_assert_held(&p->meta_lock);
 	if (kvt_ctl(h) & KVT_CTL_PINNED)
 		return KVTIER_ST_DONE;
 	if (ns->pinned_bytes + bytes > kvt_pin_limit(p))
@@ -121,6 +122,7 @@ static s32 kvt_advise_locked(struct kvt_batch *b, u32 i, u32 advice, u32 expire_
 	u32 id = kvt_block_find_locked(p, b->ns_group, b->keys[i]), tier;
 	struct kvt_hot *h = kvt_hot(&p->table, id);
 
+	lockdep_assert_held(&p->meta_lock);
 	if (id == KVT_NIL || kvt_ctl_state(kvt_ctl(h)) != KVT_READY)
 		return KVTIER_ST_MISS;
 	tier = kvt_block_tier(h, kvt_ctl(h));
@@ -196,6 +198,7 @@ static s32 kvt_drop_locked(struct kvt_batch *b, u32 i)
 	u32 id = kvt_block_find_locked(p, b->ns_group, b->keys[i]);
 	struct kvt_hot *h = kvt_hot(&p->table, id);
 
+	lockdep_assert_held(&p->meta_lock);
 	if (id == KVT_NIL)
 		return KVTIER_ST_MISS;
 	if (kvt_ctl_state(kvt_ctl(h)) == KVT_FILLING)

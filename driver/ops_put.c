@@ -84,6 +84,7 @@ static void kvt_reserve_enter(struct kvt_putter *w, u32 i, u32 id, u32 parent, u
 	struct kvt_cold *c = kvt_cold(&p->table, id);
 	struct kvt_ns *ns = b->f->ns;
 
+	lockdep_assert_held(&p->meta_lock);
 	memcpy(h->key, b->keys[i], KVT_KEY_BYTES);
 	h->ns_group = b->ns_group;
 	h->hash = kvt_ix_hash(&p->index, b->ns_group, h->key);
@@ -114,6 +115,7 @@ static int kvt_reserve_found(struct kvt_putter *w, u32 i, u32 id)
 	struct kvt_pool *p = b->f->pool;
 	struct kvt_hot *h = kvt_hot(&p->table, id);
 
+	lockdep_assert_held(&p->meta_lock);
 	b->id[i] = id;
 	b->gen[i] = h->gen;
 	if (kvt_ctl_state(kvt_ctl(h)) == KVT_FILLING) {
@@ -160,6 +162,7 @@ static int kvt_reserve_locked(struct kvt_putter *w, u32 i, u32 skip, u32 *tier)
 	u32 id = kvt_block_find_locked(p, b->ns_group, b->keys[i]), parent, page;
 	int err;
 
+	lockdep_assert_held(&p->meta_lock);
 	if (id != KVT_NIL)
 		return kvt_reserve_found(w, i, id);
 	if (!kvt_reserve_parent(w, i, &parent)) {
