@@ -607,7 +607,7 @@ static void kvt_commit_revoke(struct kvt_file *f, struct kvt_commit_chunk *c)
 			continue;
 		t = p->tiers[h->mem_tier];
 		nr = kvt_group_of(p, h->ns_group)->slot_pages;
-		if (t->mem.regions[kvt_mem_region_of(&t->mem, h->mem_page)].arena)
+		if (kvt_slot_in_arena(t, h->mem_page))
 			continue;
 		kvt_fill_revoke(p, f->id, t, h->mem_page, nr);
 		if (!(patient ? kvt_slot_foreign(t, h->mem_page, nr) :

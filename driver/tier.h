@@ -114,9 +114,10 @@ struct kvt_tier_count {
  * @state:    enum kvtier_tier_state; written under the meta lock
  * @capacity_bytes: see above
  * @nr_pieces: memory: 2 MiB pieces
- * @content:  memory: 0: zeroed, KVT_MEM_UNKNOWN: to be scrubbed before use
+ * @content:  memory: KVT_PIECE_CLEAN: zeroed, KVT_PIECE_UNKNOWN: to be scrubbed before use
  * @window_offset: memory: where its page 0 lies in the read view
  * @mem:      memory: space. Meta lock
+ * @nr_retired: memory: regions that their owner has lost. Meta lock
  * @unit_bytes: block: power of two, at least 4096
  * @nr_segs:  block: segments
  * @seg_units: block: usable units in each
@@ -138,7 +139,8 @@ struct kvt_tier {
 	u64 capacity_bytes;
 
 	u32 nr_pieces;
-	u64 content;
+	u32 content;
+	u32 nr_retired;
 	u64 window_offset;
 	struct kvt_mem mem;
 

@@ -408,7 +408,7 @@ static int kvt_dax_attach(struct kvt_tier *t)
 		t->priv = found;
 		t->nr_pieces = limit ? min(limit, found->nr_pieces) : found->nr_pieces;
 		t->capacity_bytes = (u64)t->nr_pieces << KVT_PIECE_SHIFT;
-		t->content = KVT_MEM_UNKNOWN;
+		t->content = KVT_PIECE_UNKNOWN;
 	}
 	mutex_unlock(&kvt_dax_lock);
 	return err;

@@ -60,9 +60,9 @@ struct mini_name {
 
 struct mini_tier {
 	struct kvt_mem mem;
-	struct kvt_region regions[MINI_PIECES_MAX];
-	u32 piece_region[MINI_PIECES_MAX];
-	u64 last_owner[MINI_PIECES_MAX];
+	u32 map[MINI_PIECES_MAX];
+	union kvt_dirent *dir[1];
+	union kvt_dirent chunk[KVT_DIR_ENTRIES];
 	u64 content[MINI_PIECES_MAX * KVT_PIECE_PAGES];
 	struct kvt_owner owner[MINI_OWNERS];
 };
@@ -122,7 +122,7 @@ extern const u32 mini_slot_pages[MINI_OWNERS];
 extern const u32 mini_pieces[MINI_MEMS];
 
 /* mini.c: blocks */
-struct mini *mini_new(u64 content);
+struct mini *mini_new(u32 content);
 void mini_free(struct mini *m);
 void mini_key(const struct mini_name *n, u8 *key);
 u32 mini_find(struct mini *m, const struct mini_name *n);

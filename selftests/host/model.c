@@ -65,7 +65,7 @@ void model_init(struct model *x, u32 (*pick_fn)(void *src, u32 n), void *src)
 	memset(x, 0, sizeof(*x));
 	x->pick = pick_fn;
 	x->src = src;
-	x->m = mini_new(pick(x, 2) ? KVT_MEM_UNKNOWN : 0);
+	x->m = mini_new(pick(x, 2) ? KVT_PIECE_UNKNOWN : KVT_PIECE_CLEAN);
 	x->m->on_gone = on_gone;
 	x->m->ctx = x;
 }
