@@ -2,11 +2,11 @@
 /*
  * Region and slot allocation; see kvt_mem.h for the model.
  *
- * Invariants: nr_free counts the words of the map that are not KVT_PIECE_USED; an
- * entry of the directory is a record exactly when the pieces of that region name
+ * Invariants: nr_free counts the words of the map that are not KVT_PIECE_USED and
+ * not KVT_PIECE_RETIRED, nr_retired the latter; an entry of the directory is a record exactly when the pieces of that region name
  * it, else it is on the list of free numbers; a region is on its owner's list
  * exactly when it is ACTIVE, not an arena, and has a free slot; used_pages sums
- * slot_pages over used slots.
+ * slot_pages over used slots; retired_pages the pages of retired slots and pieces.
  */
 #include "kvt_mem.h"
 
@@ -108,12 +108,17 @@ u32 kvt_mem_growth(const struct kvt_owner *o, u32 slot_pages, u32 pieces_max)
 	return max(times, 1u) * pieces;
 }
 
+static bool kvt_mem_piece_free(const struct kvt_mem *m, u32 piece)
+{
+	return !(m->map[piece] & KVT_PIECE_USED) && m->map[piece] != KVT_PIECE_RETIRED;
+}
+
 static u32 kvt_mem_run(const struct kvt_mem *m, u32 from, u32 to, u32 want)
 {
 	u32 i, run = 0;
 
 	for (i = from; i < to; i++) {
-		run = m->map[i] & KVT_PIECE_USED ? 0 : run + 1;
+		run = kvt_mem_piece_free(m, i) ? run + 1 : 0;
 		if (run == want)
 			return i + 1 - want;
 	}
@@ -154,7 +159,7 @@ static void kvt_mem_relist(struct kvt_mem *m, struct kvt_owner *o, struct kvt_re
 /* A namespace as the map remembers it. Ids too long for a word are not remembered. */
 static u32 kvt_mem_owner_word(u64 ns_id)
 {
-	return ns_id < KVT_PIECE_UNKNOWN ? (u32)ns_id : KVT_PIECE_UNKNOWN;
+	return ns_id < KVT_PIECE_RETIRED ? (u32)ns_id : KVT_PIECE_UNKNOWN;
 }
 
 /* Give a record a number, and the number to its pieces. Are any bytes others'. */
@@ -265,6 +270,34 @@ void kvt_mem_region_undrain(struct kvt_mem *m, struct kvt_owner *o, struct kvt_r
 	kvt_mem_relist(m, o, reg);
 }
 
+static void kvt_mem_piece_retire(struct kvt_mem *m, u32 piece)
+{
+	m->map[piece] = KVT_PIECE_RETIRED;
+	m->nr_retired++;
+	m->retired_pages += KVT_PIECE_PAGES;
+}
+
+static u32 kvt_region_retired_pages(const struct kvt_region *reg)
+{
+	u32 i, nr = 0;
+
+	for (i = 0; i < kvt_region_slots(reg); i++)
+		nr += reg->slot[i] == KVT_SLOT_RETIRED;
+	return nr * reg->slot_pages;
+}
+
+/* Give one piece of a region back; false: it is bad and retired. */
+static bool kvt_mem_piece_return(struct kvt_mem *m, u32 piece, u32 word)
+{
+	if (m->map[piece] & KVT_PIECE_POISON) {
+		kvt_mem_piece_retire(m, piece);
+		return false;
+	}
+	m->map[piece] = word;
+	m->nr_free++;
+	return true;
+}
+
 /**
  * kvt_mem_region_free() - give a region's pieces back
  * @m:        space; meta lock held
@@ -273,21 +306,25 @@ void kvt_mem_region_undrain(struct kvt_mem *m, struct kvt_owner *o, struct kvt_r
  *            no mapping and no foreign reference is left; the caller's to free now
  * @ns_id:    its owner's namespace id
  * @scrubbed: its bytes are zero
+ *
+ * Pieces with bad pages are retired instead.
  */
 void kvt_mem_region_free(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region *reg,
 			 u64 ns_id, bool scrubbed)
 {
 	u32 nr = m->map[reg->first] & KVT_PIECE_NR, word = kvt_mem_owner_word(ns_id), i;
+	bool poison = false;
 
 	if (scrubbed)
 		word = KVT_PIECE_CLEAN;
 	else if (reg->state == KVT_REGION_DIRTY)
 		word = KVT_PIECE_UNKNOWN;
 	for (i = reg->first; i < reg->first + reg->nr_pieces; i++)
-		m->map[i] = word;
+		poison |= !kvt_mem_piece_return(m, i, word);
+	if (poison)
+		m->retired_pages -= kvt_region_retired_pages(reg);
 	kvt_mem_dirent(m, nr)->next_free = m->free_nr;
 	m->free_nr = nr;
-	m->nr_free += reg->nr_pieces;
 	o->nr_pieces -= reg->nr_pieces;
 	m->hint = min(m->hint, reg->first);
 }
@@ -333,17 +370,91 @@ u32 kvt_mem_slot_alloc(struct kvt_mem *m, struct kvt_owner *o, u32 r, u32 id)
  * @m:    space; meta lock held
  * @o:    owner of its region
  * @page: as kvt_mem_slot_alloc() returned it
+ *
+ * It is retired if a page of it went bad meanwhile.
  */
 void kvt_mem_slot_free(struct kvt_mem *m, struct kvt_owner *o, u32 page)
 {
 	struct kvt_region *reg = kvt_mem_region_of(m, page);
 	u32 slot = kvt_region_slot_of(reg, page);
 
-	reg->slot[slot] = KVT_SLOT_FREE | reg->free_head;
-	reg->free_head = slot;
+	if (reg->slot[slot] & KVT_SLOT_POISON) {
+		reg->slot[slot] = KVT_SLOT_RETIRED;
+		m->retired_pages += reg->slot_pages;
+	} else {
+		reg->slot[slot] = KVT_SLOT_FREE | reg->free_head;
+		reg->free_head = slot;
+	}
 	reg->nr_used--;
 	m->used_pages -= reg->slot_pages;
 	kvt_mem_relist(m, o, reg);
+}
+
+/* Take a free slot off the list of free ones, wherever it stands there. */
+static void kvt_region_unlink_slot(struct kvt_region *reg, u32 slot)
+{
+	u32 next = reg->slot[slot] & ~KVT_SLOT_FREE, at;
+
+	if (reg->free_head == slot) {
+		reg->free_head = next;
+		return;
+	}
+	for (at = reg->free_head; (reg->slot[at] & ~KVT_SLOT_FREE) != slot;
+	     at = reg->slot[at] & ~KVT_SLOT_FREE)
+		;
+	reg->slot[at] = KVT_SLOT_FREE | next;
+}
+
+/**
+ * kvt_mem_poison() - a page is bad from now on
+ * @m:    space; meta lock held
+ * @o:    owner of the region it is in, anything if it is in none
+ * @page: any number; saying it again changes nothing
+ *
+ * A free slot or piece is retired, a used slot is when it is given back.
+ * Return: the block whose slot it is in, or KVT_NIL. What becomes of that is the
+ * caller's business.
+ */
+u32 kvt_mem_poison(struct kvt_mem *m, struct kvt_owner *o, u32 page)
+{
+	struct kvt_region *reg = kvt_mem_region_of(m, page);
+	u32 piece = page / KVT_PIECE_PAGES, slot;
+
+	if (!reg) {
+		if (piece < m->nr_pieces && kvt_mem_piece_free(m, piece)) {
+			kvt_mem_piece_retire(m, piece);
+			m->nr_free--;
+		}
+		return KVT_NIL;
+	}
+	m->map[piece] |= KVT_PIECE_POISON;
+	slot = kvt_region_slot_of(reg, page);
+	if (slot >= kvt_region_slots(reg))
+		return KVT_NIL;		/* the tail is nobody's anyway */
+	if (!(reg->slot[slot] & KVT_SLOT_FREE)) {
+		reg->slot[slot] |= KVT_SLOT_POISON;
+		return kvt_region_block(reg, slot);
+	}
+	if (reg->slot[slot] != KVT_SLOT_RETIRED) {
+		kvt_region_unlink_slot(reg, slot);
+		reg->slot[slot] = KVT_SLOT_RETIRED;
+		m->retired_pages += reg->slot_pages;
+		kvt_mem_relist(m, o, reg);
+	}
+	return KVT_NIL;
+}
+
+/**
+ * kvt_mem_slot_poisoned() - has a page of a slot in use gone bad
+ * @m:    space; meta lock held
+ * @page: in a slot with a block
+ */
+bool kvt_mem_slot_poisoned(const struct kvt_mem *m, u32 page)
+{
+	const struct kvt_region *reg = kvt_mem_region_of(m, page);
+	u32 entry = reg->slot[kvt_region_slot_of(reg, page)];
+
+	return !(entry & KVT_SLOT_FREE) && (entry & KVT_SLOT_POISON);
 }
 
 /**

@@ -24,6 +24,11 @@
  * Regions with free slots form one ring-less list per owner, whose head the
  * owner keeps (&struct kvt_owner).
  *
+ * Bad pages (kvt_mem_poison()) are never handed out again. A free slot that has one is
+ * *retired*: neither used nor free. A used slot is marked, and retired when it is
+ * given back. Its region goes on with its other slots. When a region with bad pages
+ * is given back, the pieces that hold them stay out of use for good.
+ *
  * Lock: the pool's meta lock for everything.
  *
  * Lifetime of a record: from kvt_mem_region_alloc() to kvt_mem_region_free(), after
@@ -47,7 +52,9 @@
 #define KVT_NO_REGION		(~0u)
 #define KVT_NO_PAGE		(~0u)
 #define KVT_SLOT_FREE		(1u << 31)	/* slot entry: low bits are the next free */
+#define KVT_SLOT_POISON		(1u << 30)	/* used: is to be retired; low bits: block */
 #define KVT_SLOT_END		0x7fffffffu
+#define KVT_SLOT_RETIRED	(KVT_SLOT_FREE | 0x7ffffffeu)	/* on no list */
 #define KVT_REGION_PIECES_MAX	128u		/* 256 MiB */
 #define KVT_WASTE_PERCENT	3u
 
@@ -55,11 +62,13 @@
 #define KVT_DIR_SHIFT		6
 #define KVT_DIR_ENTRIES		(1u << KVT_DIR_SHIFT)
 
-/* Words of the map. Used: the region's number. Free: a namespace's id or one of these. */
+/* Words of the map. Used: the region's number. Else: a namespace's id or one of these. */
 #define KVT_PIECE_USED		(1u << 31)
+#define KVT_PIECE_POISON	(1u << 30)	/* used: some page is bad */
 #define KVT_PIECE_NR		((1u << 23) - 1)
 #define KVT_PIECE_CLEAN		0u
 #define KVT_PIECE_UNKNOWN	0x7fffffffu
+#define KVT_PIECE_RETIRED	0x7ffffffeu	/* not free: some page is bad */
 
 enum kvt_region_state {
 	KVT_REGION_DIRTY = 0,
@@ -76,14 +85,15 @@ enum kvt_region_state {
  * @arena:     open file id whose arena this is, 0: none
  * @nr_pieces: length
  * @slot_pages: size of a slot
- * @nr_used:   slots with blocks
+ * @nr_used:   slots with blocks; the others are free or retired
  * @free_head: first free slot or KVT_SLOT_END
  * @next:      first piece of the next in the owner's list of regions with free slots
  * @prev:      same
  * @state:     enum kvt_region_state
  * @listed:    on that list
  * @retire:    its owner has lost it: once DRAINING it never hands out slots again
- * @slot:      kvt_region_slots() of them: block id, or KVT_SLOT_FREE | next free slot
+ * @slot:      kvt_region_slots() of them: block id, perhaps with KVT_SLOT_POISON;
+ *             KVT_SLOT_FREE | next free slot; or KVT_SLOT_RETIRED
  */
 struct kvt_region {
 	u32 first;
@@ -122,10 +132,12 @@ struct kvt_owner {
  * @map:        per piece, see KVT_PIECE_*
  * @dir:        directory: room for kvt_mem_dir_chunks() chunks of KVT_DIR_ENTRIES
  * @nr_pieces:  size
- * @nr_free:    pieces in no region
+ * @nr_free:    pieces in no region and not retired
+ * @nr_retired: pieces in no region and retired
  * @nr_chunks:  chunks of the directory there are
  * @free_nr:    first free number, or KVT_NO_REGION
  * @used_pages: pages in used slots
+ * @retired_pages: pages in retired slots and pieces
  * @hint:       where to look for free pieces first
  */
 struct kvt_mem {
@@ -133,9 +145,11 @@ struct kvt_mem {
 	union kvt_dirent **dir;
 	u32 nr_pieces;
 	u32 nr_free;
+	u32 nr_retired;
 	u32 nr_chunks;
 	u32 free_nr;
 	u64 used_pages;
+	u64 retired_pages;
 	u32 hint;
 };
 
@@ -167,7 +181,7 @@ static inline u32 kvt_region_slots(const struct kvt_region *reg)
 /* Block that lives in a slot, or KVT_NIL. */
 static inline u32 kvt_region_block(const struct kvt_region *reg, u32 slot)
 {
-	return reg->slot[slot] & KVT_SLOT_FREE ? KVT_NIL : reg->slot[slot];
+	return reg->slot[slot] & KVT_SLOT_FREE ? KVT_NIL : reg->slot[slot] & ~KVT_SLOT_POISON;
 }
 
 /* Could a slot be handed out, if the state allows it. */
@@ -192,6 +206,8 @@ void kvt_mem_region_free(struct kvt_mem *m, struct kvt_owner *o, struct kvt_regi
 			 u64 ns_id, bool scrubbed);
 u32 kvt_mem_slot_alloc(struct kvt_mem *m, struct kvt_owner *o, u32 r, u32 id);
 void kvt_mem_slot_free(struct kvt_mem *m, struct kvt_owner *o, u32 page);
+u32 kvt_mem_poison(struct kvt_mem *m, struct kvt_owner *o, u32 page);
+bool kvt_mem_slot_poisoned(const struct kvt_mem *m, u32 page);
 
 /* Is there no number for one more region: kvt_mem_dir_add() first. */
 static inline bool kvt_mem_dir_full(const struct kvt_mem *m)

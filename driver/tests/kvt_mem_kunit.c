@@ -462,7 +462,8 @@ static void mem_dirty_tracks_owners(struct kunit *test)
 /* An id that the map has no room for is nobody's, not another's. */
 static void mem_long_ids_are_unknown(struct kunit *test)
 {
-	static const u64 ids[] = { KVT_PIECE_UNKNOWN, KVT_PIECE_USED, (1ull << 32) + NS_A };
+	static const u64 ids[] = { KVT_PIECE_RETIRED, KVT_PIECE_UNKNOWN, KVT_PIECE_USED,
+				   (1ull << 32) + NS_A };
 	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
 	struct kvt_region *reg = region_get(test, f, &f->a, 64, 1);
 	u32 i;
@@ -514,6 +515,98 @@ static void mem_fragmented_is_refused(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, region_get(test, f, &f->b, 64, 2));
 }
 
+/* A bad page costs its slot, whether free, in use, or in the middle of the free list. */
+static void mem_poison_retires_slots(struct kunit *test)
+{
+	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
+	struct kvt_region *reg = region_get(test, f, &f->a, 64, 2);
+	u32 used[2], page, i, nr = 0, bad[3] = { 0, 5 * 64 + 63, 15 * 64 };
+
+	used[0] = kvt_mem_slot_alloc(&f->m, &f->a, KVT_NO_REGION, 1);
+	used[1] = kvt_mem_slot_alloc(&f->m, &f->a, KVT_NO_REGION, 2);
+	KUNIT_EXPECT_EQ(test, used[0], bad[0]);
+	KUNIT_EXPECT_EQ(test, kvt_mem_poison(&f->m, &f->a, bad[0] + 7), 1u);
+	for (i = 1; i < ARRAY_SIZE(bad); i++)
+		KUNIT_EXPECT_EQ(test, kvt_mem_poison(&f->m, &f->a, bad[i]), KVT_NIL);
+	KUNIT_EXPECT_TRUE(test, kvt_mem_slot_poisoned(&f->m, used[0]));
+	KUNIT_EXPECT_FALSE(test, kvt_mem_slot_poisoned(&f->m, used[1]));
+	KUNIT_EXPECT_EQ(test, f->m.retired_pages, 2 * 64ull);
+	/* Said twice, and of another page of the same slot. */
+	KUNIT_EXPECT_EQ(test, kvt_mem_poison(&f->m, &f->a, bad[0] + 7), 1u);
+	KUNIT_EXPECT_EQ(test, kvt_mem_poison(&f->m, &f->a, bad[1] - 1), KVT_NIL);
+	KUNIT_EXPECT_EQ(test, f->m.retired_pages, 2 * 64ull);
+	/* The block there is still itself, and its slot goes when it is given back. */
+	KUNIT_EXPECT_EQ(test, kvt_mem_block_at(&f->m, 63, &page), 1u);
+	kvt_mem_slot_free(&f->m, &f->a, used[0]);
+	kvt_mem_slot_free(&f->m, &f->a, used[1]);
+	KUNIT_EXPECT_EQ(test, kvt_mem_block_at(&f->m, 63, &page), KVT_NIL);
+	KUNIT_EXPECT_EQ(test, f->m.retired_pages, 3 * 64ull);
+	KUNIT_EXPECT_EQ(test, reg->nr_used, 0u);
+	partial_is(test, f, &f->a, 1);
+	for (;; nr++) {
+		page = kvt_mem_slot_alloc(&f->m, &f->a, KVT_NO_REGION, 10 + nr);
+		if (page == KVT_NO_PAGE)
+			break;
+		for (i = 0; i < ARRAY_SIZE(bad); i++)
+			KUNIT_EXPECT_NE(test, page / 64, bad[i] / 64);
+	}
+	KUNIT_EXPECT_EQ(test, nr, 13u);
+	partial_is(test, f, &f->a, 0);
+}
+
+/* When the region goes, pieces with bad pages stay out of use, the others do not. */
+static void mem_poison_retires_pieces(struct kunit *test)
+{
+	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
+	struct kvt_region *reg = region_get(test, f, &f->a, 500, 3), *other;
+	u32 i;
+
+	/* A slot of piece 0; the tail of the run, which is in no slot. */
+	KUNIT_EXPECT_EQ(test, kvt_mem_poison(&f->m, &f->a, 3), KVT_NIL);
+	KUNIT_EXPECT_EQ(test, kvt_mem_poison(&f->m, &f->a, 3 * KVT_PIECE_PAGES - 1), KVT_NIL);
+	KUNIT_EXPECT_EQ(test, f->m.retired_pages, 500ull);
+	KUNIT_EXPECT_EQ(test, f->m.nr_retired, 0u);
+	region_put(test, f, &f->a, reg, true);
+	KUNIT_EXPECT_EQ(test, f->m.nr_retired, 2u);
+	KUNIT_EXPECT_EQ(test, f->m.nr_free, NR_PIECES - 2u);
+	KUNIT_EXPECT_EQ(test, f->m.retired_pages, 2ull * KVT_PIECE_PAGES);
+	/* A free piece; one that is gone; pages of no piece. */
+	KUNIT_EXPECT_EQ(test, kvt_mem_poison(&f->m, NULL, 10 * KVT_PIECE_PAGES), KVT_NIL);
+	KUNIT_EXPECT_EQ(test, kvt_mem_poison(&f->m, NULL, 4), KVT_NIL);
+	KUNIT_EXPECT_EQ(test, kvt_mem_poison(&f->m, NULL, NR_PIECES * KVT_PIECE_PAGES), KVT_NIL);
+	KUNIT_EXPECT_EQ(test, kvt_mem_poison(&f->m, NULL, U32_MAX), KVT_NIL);
+	KUNIT_EXPECT_EQ(test, f->m.nr_retired, 3u);
+	KUNIT_EXPECT_EQ(test, f->m.nr_free, NR_PIECES - 3u);
+	/* Nobody gets one, alone or in a run, not even when all else is taken. */
+	KUNIT_EXPECT_NULL(test, region_get(test, f, &f->b, 64, NR_PIECES - 10));
+	other = region_get(test, f, &f->b, 64, 7);
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	KUNIT_EXPECT_EQ(test, other->first, 3u);
+	for (i = 0; i < NR_PIECES - 10; i++)
+		KUNIT_ASSERT_NOT_NULL(test, region_get(test, f, &f->b, 64, 1));
+	KUNIT_EXPECT_EQ(test, f->m.nr_free, 0u);
+	KUNIT_EXPECT_NULL(test, region_get(test, f, &f->b, 64, 1));
+	for (i = 0; i < NR_PIECES; i++)
+		KUNIT_EXPECT_EQ(test, !kvt_mem_region_at(&f->m, i), i == 0 || i == 2 || i == 10);
+}
+
+/* A region without a good slot left is on no list, and can be taken. */
+static void mem_poison_of_the_only_slot(struct kunit *test)
+{
+	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
+	struct kvt_region *reg = region_get(test, f, &f->a, KVT_PIECE_PAGES + 1, 2);
+
+	partial_is(test, f, &f->a, 1);
+	KUNIT_EXPECT_EQ(test, kvt_mem_poison(&f->m, &f->a, 9), KVT_NIL);
+	partial_is(test, f, &f->a, 0);
+	KUNIT_EXPECT_FALSE(test, kvt_region_has_room(reg));
+	KUNIT_EXPECT_EQ(test, kvt_mem_slot_alloc(&f->m, &f->a, reg->first, 1), KVT_NO_PAGE);
+	region_put(test, f, &f->a, reg, false);
+	/* One piece of the two is lost. */
+	KUNIT_EXPECT_EQ(test, f->m.nr_free, NR_PIECES - 1u);
+	KUNIT_EXPECT_EQ(test, f->m.retired_pages, (u64)KVT_PIECE_PAGES);
+}
+
 static struct kunit_case mem_cases[] = {
 	KUNIT_CASE(mem_geometry_of_models),
 	KUNIT_CASE(mem_geometry_of_all_sizes),
@@ -532,6 +625,9 @@ static struct kunit_case mem_cases[] = {
 	KUNIT_CASE(mem_dirty_tracks_owners),
 	KUNIT_CASE(mem_long_ids_are_unknown),
 	KUNIT_CASE(mem_fragmented_is_refused),
+	KUNIT_CASE(mem_poison_retires_slots),
+	KUNIT_CASE(mem_poison_retires_pieces),
+	KUNIT_CASE(mem_poison_of_the_only_slot),
 	{ }
 };
 

@@ -198,6 +198,8 @@ enum mini_status mini_commit(struct mini *m, u32 id)
 	struct kvt_hot *h = kvt_hot(&m->table, id);
 	u32 i;
 
+	if (kvt_mem_slot_poisoned(&m->tier[h->mem_tier].mem, h->mem_page))
+		return MINI_LOST;
 	if (!mini_parent_ready(m, id))
 		return MINI_NOPARENT;
 	for (i = 0; i < mini_slot_pages[mini_owner(h)]; i++)

@@ -6,7 +6,7 @@
  * with two groups each, and arrays for bytes: each page or unit holds one number,
  * the *tag* of the block whose bytes it is (0: zeroes). A tag's low byte is the
  * namespace. So a slot given twice, a copy from the wrong place or bytes of
- * another namespace show at once.
+ * another namespace show at once. Pages may go bad; what is bad is never given out.
  *
  * Moves have two halves, so that leases, drops and aborts come in between.
  */
@@ -51,6 +51,7 @@ enum mini_status {
 	MINI_NOPARENT,
 	MINI_CHILDREN,
 	MINI_BUSY,
+	MINI_LOST,		/* its memory went bad */
 };
 
 struct mini_name {
@@ -64,6 +65,8 @@ struct mini_tier {
 	union kvt_dirent *dir[1];
 	union kvt_dirent chunk[KVT_DIR_ENTRIES];
 	u64 content[MINI_PIECES_MAX * KVT_PIECE_PAGES];
+	bool bad[MINI_PIECES_MAX * KVT_PIECE_PAGES];
+	u32 nr_bad;
 	struct kvt_owner owner[MINI_OWNERS];
 };
 
@@ -151,6 +154,7 @@ bool mini_region_undrain(struct mini *m, u32 tier, u32 nth);
 bool mini_region_finish(struct mini *m, u32 tier, u32 nth, bool busy, bool scrub);
 bool mini_arena_set(struct mini *m, u32 tier, u32 nth, bool on);
 bool mini_log_clean(struct mini *m);
+u32 mini_poison(struct mini *m, u32 tier, u32 page);
 
 /* mini_check.c */
 void mini_check(struct mini *m);

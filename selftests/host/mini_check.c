@@ -73,7 +73,17 @@ static void check_index(struct mini *m)
 	MINI_ASSERT(total == named);
 }
 
-/* Links agree both ways; a READY block's ancestors are all READY. */
+/* Has memory gone bad: the only thing that takes a block away from its children. */
+static bool any_bad(const struct mini *m)
+{
+	u32 i, nr = 0;
+
+	for (i = 0; i < MINI_MEMS; i++)
+		nr += m->tier[i].nr_bad;
+	return nr;
+}
+
+/* Links agree both ways; a READY block's ancestors are all READY, or lost. */
 static void check_chains(struct mini *m)
 {
 	u32 id, kid, prev, with_parent = 0, linked = 0, up;
@@ -98,7 +108,8 @@ static void check_chains(struct mini *m)
 		if (state_of(m, id) != KVT_READY)
 			continue;
 		for (up = c->parent; up; up = kvt_cold(&m->table, up)->parent) {
-			MINI_ASSERT(state_of(m, up) == KVT_READY);
+			MINI_ASSERT(state_of(m, up) == KVT_READY ||
+				    (state_of(m, up) == KVT_DEAD && any_bad(m)));
 			MINI_ASSERT(kvt_hot(&m->table, up)->ns_group ==
 				    kvt_hot(&m->table, id)->ns_group);
 		}
@@ -119,6 +130,20 @@ static bool moving_to(struct mini *m, u32 id, u32 tier, u32 addr)
 	return false;
 }
 
+static bool bad_pages(const struct mini_tier *t, u32 page, u32 nr)
+{
+	while (nr--) {
+		if (t->bad[page + nr])
+			return true;
+	}
+	return false;
+}
+
+static bool bad_piece(const struct mini_tier *t, u32 piece)
+{
+	return bad_pages(t, piece * KVT_PIECE_PAGES, KVT_PIECE_PAGES);
+}
+
 /* The map and the directory lead to a region from each of its pieces, by one number. */
 static void check_region_pieces(struct mini_tier *t, const struct kvt_region *reg)
 {
@@ -126,13 +151,15 @@ static void check_region_pieces(struct mini_tier *t, const struct kvt_region *re
 
 	MINI_ASSERT(nr < KVT_DIR_ENTRIES && t->chunk[nr].region == reg);
 	for (i = reg->first; i < reg->first + reg->nr_pieces; i++)
-		MINI_ASSERT(t->map[i] == (KVT_PIECE_USED | nr));
+		MINI_ASSERT(t->map[i] == (KVT_PIECE_USED | nr |
+					  (bad_piece(t, i) ? KVT_PIECE_POISON : 0)));
 }
 
 /* One region: free slots form a list, used ones name blocks that live there. */
-static u32 check_region(struct mini *m, u32 tier, const struct kvt_region *reg)
+static u32 check_region(struct mini *m, u32 tier, const struct kvt_region *reg, u64 *retired)
 {
-	u32 s, nr_free = 0, nr_used = 0, nr_slots = kvt_region_slots(reg), page;
+	u32 s, nr_free = 0, nr_used = 0, nr_bad = 0, nr_slots = kvt_region_slots(reg), page;
+	struct mini_tier *t = &m->tier[tier];
 
 	check_region_pieces(&m->tier[tier], reg);
 	for (s = reg->free_head; s != KVT_SLOT_END; s = reg->slot[s] & ~KVT_SLOT_FREE) {
@@ -141,19 +168,26 @@ static u32 check_region(struct mini *m, u32 tier, const struct kvt_region *reg)
 	}
 	for (s = 0; s < nr_slots; s++) {
 		u32 id = kvt_region_block(reg, s);
+		bool bad;
 		struct kvt_hot *h;
 
-		if (id == KVT_NIL)
-			continue;
-		nr_used++;
 		page = reg->first * KVT_PIECE_PAGES + s * reg->slot_pages;
+		bad = bad_pages(t, page, reg->slot_pages);
+		if (id == KVT_NIL) {
+			MINI_ASSERT(bad == (reg->slot[s] == KVT_SLOT_RETIRED));
+			nr_bad += bad;
+			continue;
+		}
+		nr_used++;
+		MINI_ASSERT(kvt_mem_slot_poisoned(&t->mem, page) == bad);
 		h = kvt_hot(&m->table, id);
 		MINI_ASSERT(state_of(m, id) != KVT_FREE);
 		MINI_ASSERT(h->ns_group == reg->ns_group);
 		MINI_ASSERT(((ctl_of(m, id) & KVT_CTL_MEM) && h->mem_tier == tier &&
 			     h->mem_page == page) || moving_to(m, id, tier, page));
 	}
-	MINI_ASSERT(nr_used == reg->nr_used && nr_used + nr_free == nr_slots);
+	*retired += nr_bad * reg->slot_pages;
+	MINI_ASSERT(nr_used == reg->nr_used && nr_used + nr_free + nr_bad == nr_slots);
 	MINI_ASSERT(nr_used == 0 || reg->state == KVT_REGION_ACTIVE ||
 		    reg->state == KVT_REGION_DRAINING);
 	MINI_ASSERT(reg->listed == (reg->state == KVT_REGION_ACTIVE && !reg->arena &&
@@ -182,20 +216,21 @@ static u32 check_owner(struct mini *m, u32 tier, u32 owner, u32 pieces)
 /* Pieces are in one region or free; owners' lists hold what is listed. */
 static void check_mem(struct mini *m, u32 tier)
 {
-	u32 i, nr_free = 0, listed = 0, numbers = 0, pieces[MINI_OWNERS] = { 0 };
+	u32 i, nr_free = 0, nr_bad = 0, listed = 0, numbers = 0, pieces[MINI_OWNERS] = { 0 };
 	struct mini_tier *t = &m->tier[tier];
 	const struct kvt_region *reg;
-	u64 used = 0;
+	u64 used = 0, retired = 0;
 
 	for (i = 0; i < mini_pieces[tier];) {
 		reg = kvt_mem_region_at(&t->mem, i);
 		if (!reg) {
-			nr_free++;
-			i++;
+			MINI_ASSERT(bad_piece(t, i) == (t->map[i] == KVT_PIECE_RETIRED));
+			nr_bad += bad_piece(t, i);
+			nr_free += !bad_piece(t, i++);
 			continue;
 		}
 		MINI_ASSERT(reg->first == i && kvt_mem_region(&t->mem, i) == reg);
-		used += check_region(m, tier, reg);
+		used += check_region(m, tier, reg, &retired);
 		listed += reg->listed;
 		numbers++;
 		pieces[(reg->ns_group >> 4) * MINI_GROUPS + (reg->ns_group & 15)] +=
@@ -203,7 +238,8 @@ static void check_mem(struct mini *m, u32 tier)
 		i += reg->nr_pieces;
 		MINI_ASSERT(i <= mini_pieces[tier]);
 	}
-	MINI_ASSERT(nr_free == t->mem.nr_free);
+	MINI_ASSERT(nr_free == t->mem.nr_free && nr_bad == t->mem.nr_retired);
+	MINI_ASSERT(retired + nr_bad * KVT_PIECE_PAGES == t->mem.retired_pages);
 	MINI_ASSERT(used == t->mem.used_pages);
 	for (i = 0; i < MINI_OWNERS; i++)
 		listed -= check_owner(m, tier, i, pieces[i]);

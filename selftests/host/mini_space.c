@@ -74,10 +74,11 @@ u32 mini_slot_get(struct mini *m, u32 tier, u32 owner, bool arena, u32 id)
 	reg = kvt_mem_region_of(&t->mem, page);
 	MINI_ASSERT(reg && reg->ns_group == mini_ns_group(owner));
 	MINI_ASSERT(!!reg->arena == arena);
-	/* No byte of another namespace is ever handed out. */
+	/* No byte of another namespace and no bad page is ever handed out. */
 	for (i = 0; i < mini_slot_pages[owner]; i++) {
 		u64 was = t->content[page + i] & 0xff;
 
+		MINI_ASSERT(!t->bad[page + i]);
 		MINI_ASSERT(!was || was == 1 + owner / MINI_GROUPS);
 	}
 	return page;
@@ -231,6 +232,9 @@ void mini_move_end(struct mini *m, u32 nr, bool failed, bool keep_log)
 	       mini_slot_pages[mini_owner(h)] * sizeof(u64));
 	if (mv->dst_tier == MINI_LOG)
 		free(kvt_log_write_done(&m->log, mv->dst_addr));
+	if (mv->dst_tier != MINI_LOG &&
+	    kvt_mem_slot_poisoned(&m->tier[mv->dst_tier].mem, mv->dst_addr))
+		failed = true;
 	if (failed || !mini_leave(m, mv, keep_log)) {
 		mini_unplace(m, mv);
 		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
@@ -337,6 +341,24 @@ bool mini_arena_set(struct mini *m, u32 tier, u32 nth, bool on)
 			kvt_ctl_update(kvt_hot(&m->table, id), 0, 0, KVT_CTL_ARENA, 0);
 	}
 	return true;
+}
+
+/* A page goes bad. The block that lives there, or KVT_NIL: none, or not yet. */
+u32 mini_poison(struct mini *m, u32 tier, u32 page)
+{
+	struct mini_tier *t = &m->tier[tier];
+	const struct kvt_region *reg = kvt_mem_region_of(&t->mem, page);
+	u32 id = kvt_mem_poison(&t->mem, reg ? mini_region_owner(m, tier, reg) : NULL, page);
+	struct kvt_hot *h = kvt_hot(&m->table, id);
+	u32 first = 0;
+
+	t->bad[page] = true;
+	t->nr_bad++;
+	if (id == KVT_NIL)
+		return KVT_NIL;
+	MINI_ASSERT(kvt_mem_block_at(&t->mem, page, &first) == id);
+	return (kvt_ctl(h) & KVT_CTL_MEM) && h->mem_tier == tier && h->mem_page == first ?
+	       id : KVT_NIL;
 }
 
 /* Carry one live block of a segment forward, or just drop its copy there. */
