@@ -21,8 +21,8 @@
  * @t:       tier
  * @percent: of its capacity
  *
- * Two segments of a log are kept for cleaning and do not count as capacity. Racy
- * without the meta lock.
+ * Two segments of a log are kept for cleaning and do not count as capacity, nor does
+ * what is retired. Racy without the meta lock.
  */
 bool kvt_tier_over(struct kvt_pool *p, struct kvt_tier *t, u32 percent)
 {
@@ -30,7 +30,7 @@ bool kvt_tier_over(struct kvt_pool *p, struct kvt_tier *t, u32 percent)
 
 	if (t->ops->is_mem) {
 		used = READ_ONCE(t->mem.used_pages);
-		all = (u64)t->nr_pieces * KVT_PIECE_PAGES;
+		all = (u64)t->nr_pieces * KVT_PIECE_PAGES - READ_ONCE(t->mem.retired_pages);
 	} else {
 		used = READ_ONCE(t->log.live_units);
 		all = (u64)(t->nr_segs - min(t->nr_segs / 2, 2u)) * t->seg_units;
@@ -514,7 +514,7 @@ void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t)
 {
 	u32 r;
 
-	if (!READ_ONCE(t->nr_retired))
+	if (!READ_ONCE(t->nr_lost))
 		return;
 	for (r = kvt_region_next(t, 0, kvt_region_lost); r != KVT_NO_REGION;
 	     r = kvt_region_next(t, r + 1, kvt_region_lost))

@@ -107,7 +107,7 @@ static void kvt_file_drop_arenas(struct kvt_file *f)
 		f->ns->arena_bytes -= (u64)r->nr_pieces << KVT_PIECE_SHIFT;
 		kvt_mem_region_arena(&t->mem, &f->ns->group[g].owner[a->tier], r, 0);
 		r->retire = true;
-		t->nr_retired++;
+		t->nr_lost++;
 		if (r->state == KVT_REGION_ACTIVE)
 			kvt_mem_region_drain(&t->mem, &f->ns->group[g].owner[a->tier], r);
 	}

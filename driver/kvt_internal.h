@@ -440,6 +440,11 @@ void kvt_map_barrier(struct kvt_pool *p);
 int kvt_slot_alloc(struct kvt_pool *p, struct kvt_ns *ns, u32 group, u32 id,
 		   u32 skip, u32 *tier, u32 *page);	/* meta lock held */
 
+/* kvt_poison.c: bad pages of memory tiers */
+bool kvt_poison_look(struct kvt_tier *t, u32 page, u32 nr);	/* meta lock held */
+void kvt_poison_found(struct kvt_tier *t, u32 page, u32 nr);
+void kvt_poison_scan(struct kvt_tier *t);
+
 /* kvt_fill.c: giving up reservations */
 bool kvt_filling_mine(struct kvt_pool *p, u32 id, u32 gen, u32 owner);	/* meta lock held */
 bool kvt_filling_claim(struct kvt_pool *p, u32 id, u32 gen, u32 owner);	/* meta lock held */

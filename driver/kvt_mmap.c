@@ -138,6 +138,12 @@ static vm_fault_t kvt_fault_pmd(struct vm_fault *vmf, const struct kvt_fault *v,
 	return v->tier->ops->insert_pmd(v->tier, vmf, page, fill);
 }
 
+static vm_fault_t kvt_fault_poison(const struct kvt_fault *v)
+{
+	kvt_poison_found(v->tier, v->page, 1);
+	return VM_FAULT_HWPOISON;
+}
+
 static vm_fault_t kvt_fault_order(struct vm_fault *vmf, bool pmd)
 {
 	struct kvt_file *f = vmf->vma->vm_file->private_data;
@@ -157,7 +163,7 @@ static vm_fault_t kvt_fault_order(struct vm_fault *vmf, bool pmd)
 	if (!kvt_fault_resolve(f, offset, fill, &v))
 		ret = VM_FAULT_SIGBUS;
 	else if (!pmd && kvt_tier_page_bad(v.tier, v.page))
-		ret = VM_FAULT_HWPOISON;
+		ret = kvt_fault_poison(&v);
 	else
 		ret = pmd ? kvt_fault_pmd(vmf, &v, fill) : kvt_fault_pte(vmf, &v, fill);
 	up_read(&p->map_sem);

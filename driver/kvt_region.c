@@ -40,15 +40,19 @@ void kvt_map_barrier(struct kvt_pool *p)
  * @nr:   how many
  *
  * May say so wrongly of references that are just being dropped; for callers who
- * look again later. May sleep.
+ * look again later. Bad pages do not count: they are retired, so whoever refers to
+ * one keeps it from nobody. May sleep.
  */
 bool kvt_pages_foreign(struct kvt_tier *t, u32 page, u32 nr)
 {
 	u32 i;
 
 	for (i = 0; i < nr; i++) {
-		if (t->ops->extra_refs(t, page + i) > 0)
-			return true;
+		if (t->ops->extra_refs(t, page + i) > 0) {
+			if (!kvt_tier_page_bad(t, page + i))
+				return true;
+			kvt_poison_found(t, page + i, 1);
+		}
 		if (!(i % 1024))
 			cond_resched();
 	}
@@ -177,7 +181,8 @@ static int kvt_region_take(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32
 		kvfree(reg);
 	} else if (dirty) {
 		/* Nobody maps, takes or frees a DIRTY region but who made it. */
-		kvt_pages_scrub(t, r * KVT_PIECE_PAGES, nr_pieces * KVT_PIECE_PAGES);
+		if (kvt_pages_scrub(t, r * KVT_PIECE_PAGES, nr_pieces * KVT_PIECE_PAGES))
+			kvt_poison_found(t, r * KVT_PIECE_PAGES, nr_pieces * KVT_PIECE_PAGES);
 		spin_lock(&p->meta_lock);
 		kvt_mem_region_open(&t->mem, &ns->group[group].owner[t->id], reg);
 		spin_unlock(&p->meta_lock);
@@ -248,7 +253,7 @@ static void kvt_region_return(struct kvt_tier *t, struct kvt_region *reg)
 	struct kvt_ns *ns = kvt_ns_of(t->pool, reg->ns_group);
 
 	ns->nr_regions--;
-	t->nr_retired -= reg->retire;
+	t->nr_lost -= reg->retire;
 	t->pool->meta_bytes -= kvt_region_bytes(kvt_region_slots(reg));
 	kvt_mem_region_free(&t->mem, kvt_region_owner(t, reg), reg, ns->id, false);
 	kvt_defer_free(t->pool, reg);

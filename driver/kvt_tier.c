@@ -228,6 +228,8 @@ static int kvt_tier_bring_up(struct kvt_pool *p, struct kvt_tier *t)
 	err = kvt_tier_alloc_space(t);
 	if (err)
 		goto detach;
+	if (t->ops->is_mem)
+		kvt_poison_scan(t);
 	err = kvt_tier_place_window(p, t);
 	if (err)
 		goto free_space;
@@ -316,7 +318,7 @@ static bool kvt_tier_empty(struct kvt_pool *p, struct kvt_tier *t)
 	bool empty;
 
 	spin_lock(&p->meta_lock);
-	empty = t->ops->is_mem ? t->mem.nr_free == t->nr_pieces :
+	empty = t->ops->is_mem ? t->mem.nr_free + t->mem.nr_retired == t->nr_pieces :
 		t->log.live_units == 0 && !kvt_log_busy(&t->log);
 	spin_unlock(&p->meta_lock);
 	return empty;
@@ -544,39 +546,4 @@ void kvt_tier_lost(struct kvt_tier *t)
 	}
 	kvt_tier_lose_blocks(p, t);
 	kvt_reclaim_kick(p);
-}
-
-/**
- * kvt_tier_poison() - the hardware cannot keep what is in these pages
- * @t:    memory tier; may sleep. See tier.h
- * @page: first page
- * @nr:   how many
- *
- * The blocks on them become misses, and their slots are retired: nothing frees a
- * slot whose block keeps an extra lease that nobody holds.
- */
-void kvt_tier_poison(struct kvt_tier *t, u32 page, u32 nr)
-{
-	struct kvt_pool *p = t->pool;
-	u32 i, id, slot;
-
-	atomic64_inc(&t->count.io_errors);
-	spin_lock(&p->meta_lock);
-	for (i = 0; i < nr; i++) {
-		struct kvt_hot *h;
-
-		id = kvt_mem_block_at(&t->mem, page + i, &slot);
-		if (id == KVT_NIL)
-			continue;
-		h = kvt_hot(&p->table, id);
-		if (h->mem_tier != t->id || h->mem_page != slot || !kvt_lease_try(h))
-			continue;
-		trace_kvtier_evict(p->id, kvt_ns_of(p, h->ns_group)->id, h->ns_group & 15,
-				   h->key, t->id, KVT_WHY_IO, 0);
-		kvt_block_kill(p, id);
-	}
-	spin_unlock(&p->meta_lock);
-	kvt_map_barrier(p);
-	unmap_mapping_range(p->inode->i_mapping, (loff_t)kvt_window_offset(t, page),
-			    (loff_t)nr << KVT_PAGE_SHIFT, 1);
 }

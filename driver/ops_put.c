@@ -520,8 +520,8 @@ int kvt_op_reserve(struct kvt_file *f, void *arg)
  * @ns:    its namespace
  * @id:    block claimed with kvt_filling_claim(), write access taken away
  * @lease: take a lease
- * Return: KVTIER_ST_DONE, _HIT (leased), _NOPARENT or _STALE (its tier is lost);
- * with the last two it is still a reservation.
+ * Return: KVTIER_ST_DONE, _HIT (leased), _NOPARENT or _STALE (its memory is lost);
+ * with the last two it is still a reservation, with _STALE to be given up.
  */
 s32 kvt_commit_locked(struct kvt_pool *p, struct kvt_ns *ns, u32 id, bool lease)
 {
@@ -531,8 +531,7 @@ s32 kvt_commit_locked(struct kvt_pool *p, struct kvt_ns *ns, u32 id, bool lease)
 	s32 status = KVTIER_ST_DONE;
 
 	lockdep_assert_held(&p->meta_lock);
-	if (t->state == KVTIER_TIER_FAILED) {
-		/* Its memory has gone while it was filled; expiry frees it. */
+	if (t->state == KVTIER_TIER_FAILED || kvt_mem_slot_poisoned(&t->mem, h->mem_page)) {
 		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
 		return KVTIER_ST_STALE;
 	}
@@ -649,6 +648,30 @@ static void kvt_commit_publish(struct kvt_file *f, struct kvt_commit_chunk *c, b
 	}
 }
 
+/* Give up the reservations whose memory was lost while they were filled. */
+static void kvt_commit_lost(struct kvt_file *f, struct kvt_commit_chunk *c)
+{
+	u32 ids[KVT_CHUNK_KEYS], n = 0, i;
+	struct kvt_pool *p = f->pool;
+
+	for (i = 0; i < c->nr; i++) {
+		struct kvt_lease *l;
+		bool mine;
+
+		if (c->id[i] == KVT_NIL || c->res[i].status != KVTIER_ST_STALE)
+			continue;
+		l = kvt_lease_find(f, c->handle[i], KVT_HELD_RESERVATION);
+		spin_lock(&p->meta_lock);
+		mine = kvt_filling_claim(p, l->block, l->gen, f->id);
+		spin_unlock(&p->meta_lock);
+		if (mine)
+			ids[n++] = l->block;
+		kvt_lease_del(f, l);
+	}
+	if (n)
+		kvt_filling_abort(p, ids, n, f->fill_mapped);
+}
+
 /* Turn reservations' records into leases, or delete them. */
 static u32 kvt_commit_records(struct kvt_file *f, struct kvt_commit_chunk *c)
 {
@@ -704,6 +727,7 @@ static int kvt_commit_chunk(struct kvt_file *f, struct kvtier_commit *a,
 	kvt_commit_claim(f, c);
 	kvt_commit_revoke(f, c);
 	kvt_commit_publish(f, c, a->flags & KVTIER_COMMIT_LEASE);
+	kvt_commit_lost(f, c);
 	a->nr_done += kvt_commit_records(f, c);
 	mutex_unlock(&f->lock);
 	kvt_commit_pressure(p);
