@@ -23,8 +23,8 @@
  * @t:       tier
  * @percent: of its capacity
  *
- * Two segments of a log are kept for cleaning and do not count as capacity. Racy
- * without the meta lock.
+ * Two segments of a log are kept for cleaning and do not count as capacity, nor does
+ * what is retired. Racy without the meta lock.
  */
 bool kvt_tier_over(struct kvt_pool *p, struct kvt_tier *t, u32 percent)
 {
@@ -32,7 +32,7 @@ bool kvt_tier_over(struct kvt_pool *p, struct kvt_tier *t, u32 percent)
 
 	if (t->ops->is_mem) {
 		used = READ_ONCE(t->mem.used_pages);
-		all = (u64)t->nr_pieces * KVT_PIECE_PAGES;
+		all = (u64)t->nr_pieces * KVT_PIECE_PAGES - READ_ONCE(t->mem.retired_pages);
 	} else {
 		used = READ_ONCE(t->log.live_units);
 		all = (u64)(t->nr_segs - min(t->nr_segs / 2, 2u)) * t->seg_units;
@@ -408,19 +408,27 @@ u32 kvt_demote(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32 nr, b
 	return gone;
 }
 
+/* The region of that name if it is being emptied, or NULL. Meta lock held. */
+static struct kvt_region *kvt_region_draining(struct kvt_tier *t, u32 r)
+{
+	struct kvt_region *reg = kvt_mem_region(&t->mem, r);
+
+	return reg && reg->state == KVT_REGION_DRAINING ? reg : NULL;
+}
+
 /* Claim up to @max blocks whose slots are in region @r. */
 static u32 kvt_region_claim(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 *ids, u32 max,
 			    bool *stuck)
 {
-	struct kvt_region *reg = &t->mem.regions[r];
-	u32 i, nr = 0;
+	struct kvt_region *reg = kvt_region_draining(t, r);
+	u32 nr_slots = reg ? kvt_region_slots(reg) : 0, i, nr = 0;
 
 	*stuck = false;
-	for (i = 0; i < reg->nr_slots && nr < max; i++) {
-		u32 id = reg->slot[i];
+	for (i = 0; i < nr_slots && nr < max; i++) {
+		u32 id = kvt_region_block(reg, i);
 		struct kvt_hot *h;
 
-		if (id & KVT_SLOT_FREE)
+		if (id == KVT_NIL)
 			continue;
 		h = kvt_hot(&p->table, id);
 		/* On its way here or away, guaranteed, or not to be moved now. */
@@ -453,15 +461,16 @@ static u32 kvt_evict_all(struct kvt_pool *p, const u32 *ids, u32 nr)
  */
 static u32 kvt_region_evict_leaves(struct kvt_pool *p, struct kvt_tier *t, u32 r)
 {
-	struct kvt_region *reg = &t->mem.regions[r];
+	struct kvt_region *reg;
 	u32 i, id, gone = 0;
 
 	spin_lock(&p->meta_lock);
-	for (i = reg->nr_slots; i-- > 0 && gone < KVT_MOVE_BATCH;) {
+	reg = kvt_region_draining(t, r);
+	for (i = reg ? kvt_region_slots(reg) : 0; i-- > 0 && gone < KVT_MOVE_BATCH;) {
 		struct kvt_hot *h;
 
-		id = reg->slot[i];
-		if (id & KVT_SLOT_FREE)
+		id = kvt_region_block(reg, i);
+		if (id == KVT_NIL)
 			continue;
 		h = kvt_hot(&p->table, id);
 		if (h->mem_tier == t->id && (kvt_ctl(h) & KVT_CTL_MEM) &&
@@ -509,30 +518,37 @@ static void kvt_region_empty_out(struct kvt_pool *p, struct kvt_tier *t, u32 r, 
  */
 bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool keep)
 {
-	struct kvt_region *reg = &t->mem.regions[r];
 	bool draining = t->state != KVTIER_TIER_ONLINE, empty, mine;
+	struct kvt_region *reg;
 
 	spin_lock(&p->meta_lock);
-	mine = t->mem.piece_region[r] == r && !reg->arena &&
-	       (reg->state == KVT_REGION_ACTIVE || reg->state == KVT_REGION_DRAINING);
-	if (mine && reg->state == KVT_REGION_ACTIVE)
+	reg = kvt_mem_region(&t->mem, r);
+	if (reg && reg->state == KVT_REGION_ACTIVE && !reg->arena)
 		kvt_mem_region_drain(&t->mem,
-				     &kvt_group_of(p, reg->ns_group)->owner[t->id], r);
+				     &kvt_group_of(p, reg->ns_group)->owner[t->id], reg);
+	mine = reg && reg->state == KVT_REGION_DRAINING && !reg->arena;
 	spin_unlock(&p->meta_lock);
 	if (!mine)
 		return false;
 	kvt_region_empty_out(p, t, r, keep, draining);
 	spin_lock(&p->meta_lock);
-	empty = !reg->nr_used && reg->state == KVT_REGION_DRAINING;
+	/* Somebody else may have emptied and freed it meanwhile. */
+	reg = kvt_region_draining(t, r);
+	empty = reg && !reg->nr_used;
 	if (empty)
 		reg->state = KVT_REGION_CLEANING;
-	else if (!draining && !reg->retire && reg->state == KVT_REGION_DRAINING)
+	else if (reg && !draining && !reg->retire)
 		kvt_mem_region_undrain(&t->mem,
-				       &kvt_group_of(p, reg->ns_group)->owner[t->id], r);
+				       &kvt_group_of(p, reg->ns_group)->owner[t->id], reg);
 	spin_unlock(&p->meta_lock);
 	if (empty)
-		kvt_region_clean(t, r);
+		kvt_region_clean(t, reg);
 	return empty;
+}
+
+static bool kvt_region_lost(const struct kvt_region *reg)
+{
+	return reg->retire && reg->state == KVT_REGION_DRAINING;
 }
 
 /**
@@ -544,24 +560,23 @@ void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t)
 {
 	u32 r;
 
-	for (r = 0; r < t->nr_pieces; r++) {
-		struct kvt_region *reg = &t->mem.regions[r];
-
-		if (READ_ONCE(t->mem.piece_region[r]) == r && READ_ONCE(reg->retire) &&
-		    READ_ONCE(reg->state) == KVT_REGION_DRAINING)
-			kvt_evacuate_region(p, t, r, true);
-	}
+	if (!READ_ONCE(t->nr_lost))
+		return;
+	for (r = kvt_region_next(t, 0, kvt_region_lost); r != KVT_NO_REGION;
+	     r = kvt_region_next(t, r + 1, kvt_region_lost))
+		kvt_evacuate_region(p, t, r, true);
 }
 
 /* The block of a region that was idle longest and can go. Meta lock held. */
 static u32 kvt_region_oldest(struct kvt_pool *p, struct kvt_region *reg, bool leaf)
 {
-	u32 now = kvt_now_ms(), best = KVT_NIL, best_age = 0, i;
+	u32 now = kvt_now_ms(), best = KVT_NIL, best_age = 0;
+	u32 nr_slots = kvt_region_slots(reg), i;
 
-	for (i = 0; i < reg->nr_slots; i++) {
-		u32 id = reg->slot[i], ctl, age;
+	for (i = 0; i < nr_slots; i++) {
+		u32 id = kvt_region_block(reg, i), ctl, age;
 
-		if (id & KVT_SLOT_FREE)
+		if (id == KVT_NIL)
 			continue;
 		ctl = kvt_ctl(kvt_hot(&p->table, id));
 		if (kvt_ctl_state(ctl) != KVT_READY || kvt_ctl_leases(ctl) ||
@@ -581,20 +596,29 @@ static u32 kvt_region_oldest(struct kvt_pool *p, struct kvt_region *reg, bool le
 static u32 kvt_arena_claim_old(struct kvt_pool *p, struct kvt_region *reg, u32 *ids, u32 max)
 {
 	u32 now = kvt_now_ms(), oldest = kvt_region_oldest(p, reg, false), age, i, nr = 0;
+	u32 nr_slots = kvt_region_slots(reg);
 
 	if (oldest == KVT_NIL)
 		return 0;
 	age = kvt_age_ms(now, kvt_cold(&p->table, oldest)->touch_ms);
-	for (i = 0; i < reg->nr_slots && nr < max; i++) {
-		u32 id = reg->slot[i];
+	for (i = 0; i < nr_slots && nr < max; i++) {
+		u32 id = kvt_region_block(reg, i);
 
-		if (!(id & KVT_SLOT_FREE) &&
+		if (id != KVT_NIL &&
 		    kvt_age_ms(now, kvt_cold(&p->table, id)->touch_ms) >= age / 2 &&
 		    (kvt_ctl(kvt_hot(&p->table, id)) & KVT_CTL_MEM) &&
 		    kvt_move_try(kvt_hot(&p->table, id)))
 			ids[nr++] = id;
 	}
 	return nr;
+}
+
+/* The arena's region if it still is one of that owner. Meta lock held. */
+static struct kvt_region *kvt_arena_region(struct kvt_tier *t, u32 r, u32 ns_group)
+{
+	struct kvt_region *reg = kvt_mem_region(&t->mem, r);
+
+	return reg && reg->arena && reg->ns_group == ns_group ? reg : NULL;
 }
 
 /**
@@ -607,29 +631,30 @@ static u32 kvt_arena_claim_old(struct kvt_pool *p, struct kvt_region *reg, u32 *
  */
 bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group)
 {
-	struct kvt_region *reg = &t->mem.regions[r];
 	u32 ids[KVT_MOVE_BATCH], nr = 0, i, id;
-	bool free, mine;
+	struct kvt_region *reg;
+	bool free;
 
 	if (kvt_tier_has_lower(p, t)) {
 		spin_lock(&p->meta_lock);
 		kvt_touch_drain(p);
-		if (reg->arena && reg->ns_group == ns_group)
+		reg = kvt_arena_region(t, r, ns_group);
+		if (reg)
 			nr = kvt_arena_claim_old(p, reg, ids, ARRAY_SIZE(ids));
 		spin_unlock(&p->meta_lock);
 		kvt_demote(p, t, ids, nr, false);
 	}
 	spin_lock(&p->meta_lock);
 	kvt_touch_drain(p);
-	mine = reg->arena && reg->ns_group == ns_group;
+	reg = kvt_arena_region(t, r, ns_group);
 	/* No way down: out, one by one from the ends of chains. */
-	for (i = 0; mine && i < KVT_MOVE_BATCH && reg->nr_used == reg->nr_slots; i++) {
+	for (i = 0; reg && i < KVT_MOVE_BATCH && !kvt_region_has_room(reg); i++) {
 		id = kvt_region_oldest(p, reg, true);
 		if (id == KVT_NIL || !kvt_move_try(kvt_hot(&p->table, id)) ||
 		    !kvt_evict_claimed(p, id, KVT_WHY_ROOM))
 			break;
 	}
-	free = mine && reg->nr_used < reg->nr_slots;
+	free = reg && kvt_region_has_room(reg);
 	spin_unlock(&p->meta_lock);
 	return free;
 }

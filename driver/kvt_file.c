@@ -103,14 +103,13 @@ static void kvt_file_drop_arenas(struct kvt_file *f)
 		if (a->region == KVT_NO_REGION)
 			continue;
 		t = p->tiers[a->tier];
-		r = &t->mem.regions[a->region];
+		r = kvt_mem_region(&t->mem, a->region);
 		f->ns->arena_bytes -= (u64)r->nr_pieces << KVT_PIECE_SHIFT;
-		kvt_mem_region_arena(&t->mem, &f->ns->group[g].owner[a->tier],
-				     a->region, 0);
+		kvt_mem_region_arena(&t->mem, &f->ns->group[g].owner[a->tier], r, 0);
 		r->retire = true;
+		t->nr_lost++;
 		if (r->state == KVT_REGION_ACTIVE)
-			kvt_mem_region_drain(&t->mem, &f->ns->group[g].owner[a->tier],
-					     a->region);
+			kvt_mem_region_drain(&t->mem, &f->ns->group[g].owner[a->tier], r);
 	}
 	spin_unlock(&p->meta_lock);
 }

@@ -40,11 +40,6 @@ bool kvt_filling_claim(struct kvt_pool *p, u32 id, u32 gen, u32 owner)
 			      KVT_FILLING, 0, KVT_CTL_MOVING);
 }
 
-static bool kvt_slot_in_arena(struct kvt_tier *t, u32 page)
-{
-	return t->mem.regions[kvt_mem_region_of(&t->mem, page)].arena != 0;
-}
-
 static void kvt_filling_unname(struct kvt_pool *p, const u32 *ids, u32 nr)
 {
 	u32 i;
@@ -149,24 +144,28 @@ u32 kvt_filling_expire(struct kvt_pool *p)
  * @page:     first page of a used slot, its pages referenced by whoever may write
  * @ns_group: its owner
  *
- * The slot gets an entry of its own. Without a free one it stays used, by nobody,
- * until the tier goes: kvt_pool_grow() beforehand makes that unlikely.
+ * The slot gets an entry of its own. Without a free one it is retired, and lost until
+ * its region goes: kvt_pool_grow() beforehand makes that unlikely.
  */
 void kvt_limbo_add(struct kvt_pool *p, struct kvt_tier *t, u32 page, u32 ns_group)
 {
 	struct kvt_ns *ns = kvt_ns_of(p, ns_group);
+	struct kvt_group *g = &ns->group[ns_group & 15];
 	u32 id = kvt_table_alloc(&p->table);
 	struct kvt_hot *h = kvt_hot(&p->table, id);
 
 	lockdep_assert_held(&p->meta_lock);
-	kvt_mem_slot_assign(&t->mem, page, id);
-	if (id == KVT_NIL)
+	if (id == KVT_NIL) {
+		kvt_mem_slot_retire(&t->mem, &g->owner[t->id], page);
+		ns->mem_bytes -= kvt_slot_bytes(g);
 		return;
+	}
+	kvt_mem_slot_assign(&t->mem, page, id);
 	h->ns_group = ns_group;
 	h->spare = 0;
 	kvt_block_mem_set(p, id, t, page);
 	ns->nr_blocks++;
-	ns->used_bytes += kvt_slot_bytes(&ns->group[ns_group & 15]);
+	ns->used_bytes += kvt_slot_bytes(g);
 	atomic_set_release(&h->ctl, KVT_LIMBO | KVT_CTL_MEM);
 	kvt_list_add_head(&p->table, &p->limbo, id);
 }
@@ -222,10 +221,27 @@ bool kvt_limbo_check(struct kvt_pool *p)
 	return any;
 }
 
-static bool kvt_file_arena_end(const struct kvt_region *reg, u32 *file_id)
+static bool kvt_region_is_arena(const struct kvt_region *reg)
 {
-	*file_id = reg->arena;
-	return reg->state != KVT_REGION_FREE && reg->arena;
+	return reg->arena;
+}
+
+/* Take write access to all arenas of a tier that is gone: no new ones come. */
+static void kvt_arenas_lost(struct kvt_pool *p, struct kvt_tier *t)
+{
+	struct kvt_region *reg;
+	u32 r, file_id, nr;
+
+	for (r = kvt_region_next(t, 0, kvt_region_is_arena); r != KVT_NO_REGION;
+	     r = kvt_region_next(t, r + 1, kvt_region_is_arena)) {
+		spin_lock(&p->meta_lock);
+		reg = kvt_mem_region(&t->mem, r);
+		file_id = reg ? reg->arena : 0;
+		nr = reg ? reg->nr_pieces * KVT_PIECE_PAGES : 0;
+		spin_unlock(&p->meta_lock);
+		if (file_id)
+			kvt_fill_revoke(p, file_id, t, r * KVT_PIECE_PAGES, nr);
+	}
 }
 
 /**
@@ -235,7 +251,7 @@ static bool kvt_file_arena_end(const struct kvt_region *reg, u32 *file_id)
  */
 void kvt_fill_lost(struct kvt_pool *p, struct kvt_tier *t)
 {
-	u32 ids[KVT_CHUNK_KEYS], nr, id, r, file_id;
+	u32 ids[KVT_CHUNK_KEYS], nr, id;
 
 	do {
 		nr = 0;
@@ -252,9 +268,5 @@ void kvt_fill_lost(struct kvt_pool *p, struct kvt_tier *t)
 		if (nr)
 			kvt_filling_abort(p, ids, nr, true);
 	} while (nr);
-	for (r = 0; r < t->nr_pieces; r++) {
-		if (kvt_file_arena_end(&t->mem.regions[r], &file_id))
-			kvt_fill_revoke(p, file_id, t, r * KVT_PIECE_PAGES,
-					t->mem.regions[r].nr_pieces * KVT_PIECE_PAGES);
-	}
+	kvt_arenas_lost(p, t);
 }

@@ -448,17 +448,24 @@ static inline wait_queue_head_t *kvt_block_wq(struct kvt_pool *p, u32 id)
 /* kvt_region.c: space of memory tiers. May sleep, no spinlock held */
 int kvt_region_get(struct kvt_tier *t, struct kvt_ns *ns, u32 group);
 int kvt_region_get_arena(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 slots,
-			 u32 file_id, u32 *region);
-void kvt_region_clean(struct kvt_tier *t, u32 r);
+			 u32 file_id);
+u32 kvt_region_next(struct kvt_tier *t, u32 r, bool (*of)(const struct kvt_region *reg));
+void kvt_region_clean(struct kvt_tier *t, struct kvt_region *reg);
 bool kvt_region_unquarantine(struct kvt_pool *p);
 bool kvt_region_release_empty(struct kvt_pool *p, struct kvt_tier *t, u32 pieces);
 void kvt_region_release_all(struct kvt_pool *p, struct kvt_tier *t);
 bool kvt_pages_foreign(struct kvt_tier *t, u32 page, u32 nr);
 bool kvt_slot_foreign(struct kvt_tier *t, u32 page, u32 nr);
+bool kvt_slot_in_arena(struct kvt_tier *t, u32 page);
 void kvt_fill_revoke(struct kvt_pool *p, u32 file_id, struct kvt_tier *t, u32 page, u32 nr);
 void kvt_map_barrier(struct kvt_pool *p);
 int kvt_slot_alloc(struct kvt_pool *p, struct kvt_ns *ns, u32 group, u32 id,
 		   u32 skip, u32 *tier, u32 *page);	/* meta lock held */
+
+/* kvt_poison.c: bad pages of memory tiers */
+bool kvt_poison_look(struct kvt_tier *t, u32 page, u32 nr);	/* meta lock held */
+void kvt_poison_found(struct kvt_tier *t, u32 page, u32 nr);
+void kvt_poison_scan(struct kvt_tier *t);
 
 /* kvt_fill.c: giving up reservations */
 bool kvt_filling_mine(struct kvt_pool *p, u32 id, u32 gen, u32 owner);	/* meta lock held */

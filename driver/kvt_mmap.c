@@ -54,16 +54,13 @@ static struct kvt_tier *kvt_window_tier(struct kvt_pool *p, u64 offset)
 static bool kvt_fault_read(struct kvt_file *f, struct kvt_fault *v)
 {
 	struct kvt_mem *m = &v->tier->mem;
-	u32 r = kvt_mem_region_of(m, v->page);
-	struct kvt_region *reg;
+	const struct kvt_region *reg = kvt_mem_region_of(m, v->page);
 
-	if (r == KVT_NO_REGION)
-		return false;
-	reg = &m->regions[r];
-	if (reg->owner_ns != f->ns->id ||
+	/* A namespace lives as long as it has regions. */
+	if (!reg || kvt_ns_of(f->pool, reg->ns_group) != f->ns ||
 	    (reg->state != KVT_REGION_ACTIVE && reg->state != KVT_REGION_DRAINING))
 		return false;
-	v->first = r * KVT_PIECE_PAGES;
+	v->first = reg->first * KVT_PIECE_PAGES;
 	v->end = v->first + reg->nr_pieces * KVT_PIECE_PAGES;
 	return true;
 }
@@ -72,15 +69,14 @@ static bool kvt_fault_read(struct kvt_file *f, struct kvt_fault *v)
 static bool kvt_fault_fill(struct kvt_file *f, struct kvt_fault *v)
 {
 	struct kvt_mem *m = &v->tier->mem;
+	const struct kvt_region *reg = kvt_mem_region_of(m, v->page);
 	struct kvt_pool *p = f->pool;
-	u32 r = kvt_mem_region_of(m, v->page), id, ctl;
-	struct kvt_region *reg;
+	u32 id, ctl;
 
-	if (r == KVT_NO_REGION)
+	if (!reg)
 		return false;
-	reg = &m->regions[r];
 	if (reg->arena == f->id && reg->state == KVT_REGION_ACTIVE) {
-		v->first = r * KVT_PIECE_PAGES;
+		v->first = reg->first * KVT_PIECE_PAGES;
 		v->end = v->first + reg->nr_pieces * KVT_PIECE_PAGES;
 		return true;
 	}
@@ -142,6 +138,12 @@ static vm_fault_t kvt_fault_pmd(struct vm_fault *vmf, const struct kvt_fault *v,
 	return v->tier->ops->insert_pmd(v->tier, vmf, page, fill);
 }
 
+static vm_fault_t kvt_fault_poison(const struct kvt_fault *v)
+{
+	kvt_poison_found(v->tier, v->page, 1);
+	return VM_FAULT_HWPOISON;
+}
+
 static vm_fault_t kvt_fault_order(struct vm_fault *vmf, bool pmd)
 {
 	struct kvt_file *f = vmf->vma->vm_file->private_data;
@@ -161,7 +163,7 @@ static vm_fault_t kvt_fault_order(struct vm_fault *vmf, bool pmd)
 	if (!kvt_fault_resolve(f, offset, fill, &v))
 		ret = VM_FAULT_SIGBUS;
 	else if (!pmd && kvt_tier_page_bad(v.tier, v.page))
-		ret = VM_FAULT_HWPOISON;
+		ret = kvt_fault_poison(&v);
 	else
 		ret = pmd ? kvt_fault_pmd(vmf, &v, fill) : kvt_fault_pte(vmf, &v, fill);
 	up_read(&p->map_sem);

@@ -211,9 +211,27 @@ void kvt_mv_cancel(struct kvt_pool *p, struct kvt_mv *mv)
 /* Were the bytes unreadable at the source, so that the block must go. */
 static bool kvt_mv_source_bad(const struct kvt_mv *mv)
 {
-	if (mv->x.err == -EBADMSG || mv->x.err == -EHWPOISON)
+	switch (mv->x.err) {
+	case -EBADMSG:
 		return true;
-	return mv->x.err == -EIO && !mv->x.src->ops->is_mem;
+	case -EHWPOISON:
+		return mv->x.src->ops->is_mem;
+	case -EIO:
+		return !mv->x.src->ops->is_mem;
+	}
+	return false;
+}
+
+/* A move met bad memory, on the one side that is memory or at the source. */
+static void kvt_mv_poisoned(struct kvt_mv *mv)
+{
+	const struct kvt_xfer *x = &mv->x;
+	bool src = x->src->ops->is_mem;
+	struct kvt_tier *mem = src ? x->src : x->dst;
+
+	/* What the processor ran into is flagged a little later: keep looking. */
+	WRITE_ONCE(mem->poisoned, true);
+	kvt_poison_look(mem, src ? x->src_addr : x->dst_addr, x->bytes >> KVT_PAGE_SHIFT);
 }
 
 static void kvt_mv_failed(struct kvt_pool *p, struct kvt_mv *mv)
@@ -221,6 +239,8 @@ static void kvt_mv_failed(struct kvt_pool *p, struct kvt_mv *mv)
 	struct kvt_hot *h = kvt_hot(&p->table, mv->id);
 
 	lockdep_assert_held(&p->meta_lock);
+	if (mv->x.err == -EHWPOISON)
+		kvt_mv_poisoned(mv);
 	if (kvt_mv_source_bad(mv) && kvt_ctl_state(kvt_ctl(h)) == KVT_READY) {
 		trace_kvtier_evict(p->id, kvt_ns_of(p, h->ns_group)->id, h->ns_group & 15,
 				   h->key, mv->x.src->id, KVT_WHY_IO, 0);
@@ -316,6 +336,7 @@ bool kvt_mv_finish(struct kvt_pool *p, struct kvt_mv *mv, bool lease)
 		return false;
 	}
 	if (to->state == KVTIER_TIER_FAILED ||
+	    (to->ops->is_mem && kvt_mem_slot_poisoned(&to->mem, mv->x.dst_addr)) ||
 	    (from->ops->is_mem && from->state == KVTIER_TIER_FAILED) ||
 	    !kvt_mv_leave(p, mv)) {
 		kvt_mv_void(p, mv);

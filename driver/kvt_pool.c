@@ -218,6 +218,8 @@ static int kvt_pool_init_index(struct kvt_pool *p)
 	int cpu;
 	u32 i;
 
+	/* A slot's entry is an id with two bits on top. */
+	BUILD_BUG_ON(((u64)KVT_CHUNKS_MAX << KVT_CHUNK_SHIFT) > KVT_SLOT_POISON);
 	kvt_table_init(&p->table, hot, cold, KVT_CHUNKS_MAX);
 	get_random_bytes(&seed, sizeof(seed));
 	kvt_ix_init(&p->index, &p->table, &seed);

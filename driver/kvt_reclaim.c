@@ -104,7 +104,7 @@ static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struc
 			continue;
 		}
 		spin_lock(&p->meta_lock);
-		r = kvt_mem_region_of(&t->mem, kvt_hot(&p->table, ids[0])->mem_page);
+		r = kvt_mem_region_of(&t->mem, kvt_hot(&p->table, ids[0])->mem_page)->first;
 		spin_unlock(&p->meta_lock);
 		kvt_demote(p, t, ids, 1, false);
 		kvt_evacuate_region(p, t, r, true);

@@ -40,15 +40,19 @@ void kvt_map_barrier(struct kvt_pool *p)
  * @nr:   how many
  *
  * May say so wrongly of references that are just being dropped; for callers who
- * look again later. May sleep.
+ * look again later. Bad pages do not count: they are retired, so whoever refers to
+ * one keeps it from nobody. May sleep.
  */
 bool kvt_pages_foreign(struct kvt_tier *t, u32 page, u32 nr)
 {
 	u32 i;
 
 	for (i = 0; i < nr; i++) {
-		if (t->ops->extra_refs(t, page + i) > 0)
-			return true;
+		if (t->ops->extra_refs(t, page + i) > 0) {
+			if (!kvt_tier_page_bad(t, page + i))
+				return true;
+			kvt_poison_found(t, page + i, 1);
+		}
 		if (!(i % 1024))
 			cond_resched();
 	}
@@ -78,6 +82,21 @@ bool kvt_slot_foreign(struct kvt_tier *t, u32 page, u32 nr)
 }
 
 /**
+ * kvt_slot_in_arena() - is a slot one of an arena
+ * @t:    memory tier; no spinlock held
+ * @page: in a slot with a block that the caller keeps there
+ */
+bool kvt_slot_in_arena(struct kvt_tier *t, u32 page)
+{
+	bool arena;
+
+	spin_lock(&t->pool->meta_lock);
+	arena = kvt_mem_region_of(&t->mem, page)->arena;
+	spin_unlock(&t->pool->meta_lock);
+	return arena;
+}
+
+/**
  * kvt_fill_revoke() - take a slot out of a file's fill view
  * @p:       pool; may sleep, after kvt_map_barrier()
  * @file_id: whose
@@ -92,47 +111,83 @@ void kvt_fill_revoke(struct kvt_pool *p, u32 file_id, struct kvt_tier *t, u32 pa
 			    (loff_t)nr << KVT_PAGE_SHIFT, 1);
 }
 
-static u32 *kvt_region_slots(u32 nr)
+static size_t kvt_region_bytes(u32 nr_slots)
 {
-	/* Never shorter than kvt_defer_free() needs. */
-	return kvmalloc_array(max(nr, 2u), sizeof(u32), GFP_KERNEL_ACCOUNT);
+	return struct_size_t(struct kvt_region, slot, nr_slots);
 }
 
-static int kvt_region_take(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 nr_pieces,
-			   u32 nr_slots, u32 file_id, u32 *region)
+/* Make sure that one more region can be named; somebody else may be faster. */
+static int kvt_region_number(struct kvt_tier *t)
+{
+	union kvt_dirent *chunk;
+	bool used;
+
+	if (!kvt_mem_dir_full(&t->mem))
+		return 0;
+	chunk = kvcalloc(KVT_DIR_ENTRIES, sizeof(*chunk), GFP_KERNEL_ACCOUNT);
+	if (!chunk)
+		return -ENOMEM;
+	spin_lock(&t->pool->meta_lock);
+	used = kvt_mem_dir_add(&t->mem, chunk);
+	spin_unlock(&t->pool->meta_lock);
+	if (!used)
+		kvfree(chunk);
+	return 0;
+}
+
+/* Enter a record; -EAGAIN: others have taken the numbers there were. */
+static int kvt_region_enter(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 nr_pieces,
+			    u32 file_id, struct kvt_region *reg, bool *dirty)
 {
 	struct kvt_group *g = &ns->group[group];
 	struct kvt_owner *o = &g->owner[t->id];
-	u32 *slots = kvt_region_slots(nr_slots), r;
 	struct kvt_pool *p = t->pool;
-	bool dirty;
+	int err = -ENOSPC;
 
-	if (!slots)
-		return -ENOMEM;
 	spin_lock(&p->meta_lock);
-	r = t->state != KVTIER_TIER_ONLINE ? KVT_NO_REGION :
-	    kvt_mem_region_alloc(&t->mem, o, ns->id, kvt_ns_group(ns->idx, group),
-				 g->slot_pages, nr_pieces, slots, nr_slots, &dirty);
-	if (r != KVT_NO_REGION) {
+	if (kvt_mem_dir_full(&t->mem)) {
+		err = -EAGAIN;
+	} else if (t->state == KVTIER_TIER_ONLINE &&
+		   kvt_mem_region_alloc(&t->mem, o, reg, ns->id, kvt_ns_group(ns->idx, group),
+					g->slot_pages, nr_pieces)) {
 		ns->nr_regions++;
-		p->meta_bytes += nr_slots * sizeof(u32);
+		p->meta_bytes += kvt_region_bytes(kvt_region_slots(reg));
 		if (file_id)
-			kvt_mem_region_arena(&t->mem, o, r, file_id);
+			kvt_mem_region_arena(&t->mem, o, reg, file_id);
+		*dirty = reg->state == KVT_REGION_DIRTY;
+		err = reg->first;
 	}
 	spin_unlock(&p->meta_lock);
-	if (r == KVT_NO_REGION) {
-		kvfree(slots);
-		return -ENOSPC;
-	}
-	if (dirty) {
-		/* Nobody can map it: a CLEANING region is nobody's to fault. */
-		kvt_pages_scrub(t, r * KVT_PIECE_PAGES, nr_pieces * KVT_PIECE_PAGES);
+	return err;
+}
+
+/* Its first piece, or a negative errno. */
+static int kvt_region_take(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 nr_pieces,
+			   u32 file_id)
+{
+	u32 nr_slots = kvt_run_slots(nr_pieces, ns->group[group].slot_pages);
+	struct kvt_region *reg = kvmalloc(kvt_region_bytes(nr_slots), GFP_KERNEL_ACCOUNT);
+	struct kvt_pool *p = t->pool;
+	bool dirty;
+	int r;
+
+	if (!reg)
+		return -ENOMEM;
+	do {
+		r = kvt_region_number(t) ?:
+		    kvt_region_enter(t, ns, group, nr_pieces, file_id, reg, &dirty);
+	} while (r == -EAGAIN);
+	if (r < 0) {
+		kvfree(reg);
+	} else if (dirty) {
+		/* Nobody maps, takes or frees a DIRTY region but who made it. */
+		if (kvt_pages_scrub(t, r * KVT_PIECE_PAGES, nr_pieces * KVT_PIECE_PAGES))
+			kvt_poison_found(t, r * KVT_PIECE_PAGES, nr_pieces * KVT_PIECE_PAGES);
 		spin_lock(&p->meta_lock);
-		kvt_mem_region_open(&t->mem, o, r);
+		kvt_mem_region_open(&t->mem, &ns->group[group].owner[t->id], reg);
 		spin_unlock(&p->meta_lock);
 	}
-	*region = r;
-	return 0;
+	return r;
 }
 
 /**
@@ -143,24 +198,28 @@ static int kvt_region_take(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32
  * Return: 0; -ENOSPC when no run of free pieces is long enough; -ENOMEM.
  *
  * In a small tier a region is at most a quarter of it, so that a few owners fit.
+ * Long runs are tried before short ones.
  */
 int kvt_region_get(struct kvt_tier *t, struct kvt_ns *ns, u32 group)
 {
-	u32 slot_pages = ns->group[group].slot_pages, nr_slots, pieces, region;
-	u32 least = DIV_ROUND_UP(slot_pages, KVT_PIECE_PAGES);
-	u32 most = max(least, t->nr_pieces / 4);
-	int err = -ENOSPC;
+	const struct kvt_group *g = &ns->group[group];
+	u32 least = DIV_ROUND_UP(g->slot_pages, KVT_PIECE_PAGES);
+	u32 most = min(max(least, t->nr_pieces / 4), t->nr_pieces), shortest, pieces, nr_slots;
+	int r = -ENOSPC;
 
-	while (most >= least) {
-		pieces = kvt_mem_geometry(slot_pages, min(most, t->nr_pieces), &nr_slots);
-		if (!pieces)
-			return -ENOSPC;
-		err = kvt_region_take(t, ns, group, pieces, nr_slots, 0, &region);
-		if (err != -ENOSPC)
-			return err;
-		most = pieces - 1;
+	shortest = kvt_mem_geometry(g->slot_pages, most, &nr_slots);
+	pieces = kvt_mem_growth(&g->owner[t->id], g->slot_pages, most);
+	while (pieces) {
+		r = kvt_region_take(t, ns, group, pieces, 0);
+		if (r != -ENOSPC)
+			break;
+		/* Half as many multiples, then runs that waste more. */
+		if (pieces > shortest)
+			pieces = pieces / shortest / 2 * shortest;
+		else
+			pieces = kvt_mem_geometry(g->slot_pages, pieces - 1, &nr_slots);
 	}
-	return err;
+	return min(r, 0);
 }
 
 /**
@@ -170,41 +229,73 @@ int kvt_region_get(struct kvt_tier *t, struct kvt_ns *ns, u32 group)
  * @group:   of it
  * @slots:   fewest slots
  * @file_id: whose arena
- * @region:  out
- * Return: 0, -ENOSPC, -ENOMEM.
+ * Return: its first piece, -ENOSPC, -ENOMEM.
  */
 int kvt_region_get_arena(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 slots,
-			 u32 file_id, u32 *region)
+			 u32 file_id)
 {
 	u32 slot_pages = ns->group[group].slot_pages;
 	u64 pieces = DIV_ROUND_UP_ULL((u64)slots * slot_pages, KVT_PIECE_PAGES);
 
 	if (pieces > t->nr_pieces)
 		return -ENOSPC;
-	return kvt_region_take(t, ns, group, pieces, pieces * KVT_PIECE_PAGES / slot_pages,
-			       file_id, region);
+	return kvt_region_take(t, ns, group, pieces, file_id);
 }
 
-/* The region's pages are nobody's: its pieces go back. Meta lock held. */
-static void kvt_region_return(struct kvt_tier *t, u32 r)
+static struct kvt_owner *kvt_region_owner(struct kvt_tier *t, const struct kvt_region *reg)
 {
-	struct kvt_region *reg = &t->mem.regions[r];
+	return &kvt_group_of(t->pool, reg->ns_group)->owner[t->id];
+}
+
+/* The region's pages are nobody's: its pieces go back, its record goes. Meta lock held. */
+static void kvt_region_return(struct kvt_tier *t, struct kvt_region *reg)
+{
 	struct kvt_ns *ns = kvt_ns_of(t->pool, reg->ns_group);
 
 	ns->nr_regions--;
-	t->pool->meta_bytes -= reg->nr_slots * sizeof(u32);
-	kvt_defer_free(t->pool, kvt_mem_region_free(&t->mem, r, false));
+	t->nr_lost -= reg->retire;
+	t->pool->meta_bytes -= kvt_region_bytes(kvt_region_slots(reg));
+	kvt_mem_region_free(&t->mem, kvt_region_owner(t, reg), reg, ns->id, false);
+	kvt_defer_free(t->pool, reg);
+}
+
+/**
+ * kvt_region_next() - go over a tier's regions
+ * @t:  memory tier; no spinlock held
+ * @r:  where to go on: a piece
+ * @of: only regions for which this says true (called under the meta lock), or NULL
+ * Return: first piece of the next such region, or KVT_NO_REGION. It may be gone by now.
+ */
+u32 kvt_region_next(struct kvt_tier *t, u32 r, bool (*of)(const struct kvt_region *reg))
+{
+	struct kvt_region *reg;
+	bool found = false;
+
+	while (r < t->nr_pieces && !found) {
+		/* A glance: what is made or freed meanwhile may be missed. */
+		if (!(READ_ONCE(t->mem.map[r]) & KVT_PIECE_USED)) {
+			r++;
+			continue;
+		}
+		spin_lock(&t->pool->meta_lock);
+		reg = kvt_mem_region_at(&t->mem, r);
+		found = reg && reg->first == r && (!of || of(reg));
+		if (!found)
+			r = reg ? reg->first + reg->nr_pieces : r + 1;
+		spin_unlock(&t->pool->meta_lock);
+		cond_resched();
+	}
+	return found ? r : KVT_NO_REGION;
 }
 
 /**
  * kvt_region_clean() - steps 2 to 5 of taking a region
- * @t: memory tier; srcu held, may sleep
- * @r: region that the caller made CLEANING
+ * @t:   memory tier; srcu held, may sleep
+ * @reg: region that the caller made CLEANING; not his any more after this
  */
-void kvt_region_clean(struct kvt_tier *t, u32 r)
+void kvt_region_clean(struct kvt_tier *t, struct kvt_region *reg)
 {
-	struct kvt_region *reg = &t->mem.regions[r];
-	u32 page = r * KVT_PIECE_PAGES, nr = reg->nr_pieces * KVT_PIECE_PAGES;
+	u32 page = reg->first * KVT_PIECE_PAGES, nr = reg->nr_pieces * KVT_PIECE_PAGES;
 	struct kvt_pool *p = t->pool;
 	bool foreign;
 
@@ -218,25 +309,27 @@ void kvt_region_clean(struct kvt_tier *t, u32 r)
 		p->nr_quarantined++;
 		atomic64_add((u64)nr << KVT_PAGE_SHIFT, &t->count.quarantined_bytes);
 	} else {
-		kvt_region_return(t, r);
+		kvt_region_return(t, reg);
 	}
 	spin_unlock(&p->meta_lock);
 }
 
-/* Make an empty region CLEANING. Meta lock held. */
-static bool kvt_region_claim_empty(struct kvt_tier *t, u32 r)
+/* Make a region CLEANING if it is empty. Meta lock held. */
+static bool kvt_region_claim_empty(struct kvt_tier *t, struct kvt_region *reg)
 {
-	struct kvt_region *reg = &t->mem.regions[r];
-
 	if (reg->nr_used || reg->arena)
 		return false;
 	if (reg->state == KVT_REGION_ACTIVE)
-		kvt_mem_region_drain(&t->mem,
-				     &kvt_group_of(t->pool, reg->ns_group)->owner[t->id], r);
+		kvt_mem_region_drain(&t->mem, kvt_region_owner(t, reg), reg);
 	if (reg->state != KVT_REGION_DRAINING)
 		return false;
 	reg->state = KVT_REGION_CLEANING;
 	return true;
+}
+
+static bool kvt_region_unused(const struct kvt_region *reg)
+{
+	return !reg->nr_used;
 }
 
 /**
@@ -248,48 +341,51 @@ static bool kvt_region_claim_empty(struct kvt_tier *t, u32 r)
  */
 bool kvt_region_release_empty(struct kvt_pool *p, struct kvt_tier *t, u32 pieces)
 {
+	struct kvt_region *reg;
 	bool any = false, take;
-	u32 r, next;
+	u32 r;
 
-	for (r = 0; r < t->nr_pieces; r = next) {
+	for (r = kvt_region_next(t, 0, kvt_region_unused); r != KVT_NO_REGION;
+	     r = kvt_region_next(t, r + 1, kvt_region_unused)) {
 		spin_lock(&p->meta_lock);
-		next = r + 1;
-		take = false;
-		if (t->mem.piece_region[r] == r) {
-			next = r + t->mem.regions[r].nr_pieces;
-			if (t->mem.nr_free < pieces ||
-			    t->mem.regions[r].state == KVT_REGION_DRAINING)
-				take = kvt_region_claim_empty(t, r);
-		}
+		reg = kvt_mem_region(&t->mem, r);
+		take = reg && (t->mem.nr_free < pieces || reg->state == KVT_REGION_DRAINING) &&
+		       kvt_region_claim_empty(t, reg);
 		spin_unlock(&p->meta_lock);
 		if (take) {
-			kvt_region_clean(t, r);
+			kvt_region_clean(t, reg);
 			any = true;
 		}
-		cond_resched();
 	}
 	return any;
+}
+
+static bool kvt_region_quarantined(const struct kvt_region *reg)
+{
+	return reg->state == KVT_REGION_QUARANTINED;
 }
 
 /* One tier's quarantined regions: free those whose references have gone. */
 static bool kvt_tier_unquarantine(struct kvt_tier *t)
 {
 	struct kvt_pool *p = t->pool;
+	struct kvt_region *reg;
 	bool any = false;
-	u32 r;
+	u32 r, nr;
 
-	for (r = 0; r < t->nr_pieces; r++) {
-		struct kvt_region *reg = &t->mem.regions[r];
-		u32 nr = READ_ONCE(reg->nr_pieces) * KVT_PIECE_PAGES;
-
+	for (r = kvt_region_next(t, 0, kvt_region_quarantined); r != KVT_NO_REGION;
+	     r = kvt_region_next(t, r + 1, kvt_region_quarantined)) {
 		/* Only the worker, which this is, changes a quarantined region. */
-		if (READ_ONCE(reg->state) != KVT_REGION_QUARANTINED ||
-		    kvt_pages_foreign(t, r * KVT_PIECE_PAGES, nr))
+		spin_lock(&p->meta_lock);
+		reg = kvt_mem_region(&t->mem, r);
+		spin_unlock(&p->meta_lock);
+		nr = reg->nr_pieces * KVT_PIECE_PAGES;
+		if (kvt_pages_foreign(t, r * KVT_PIECE_PAGES, nr))
 			continue;
 		spin_lock(&p->meta_lock);
 		p->nr_quarantined--;
 		atomic64_sub((u64)nr << KVT_PAGE_SHIFT, &t->count.quarantined_bytes);
-		kvt_region_return(t, r);
+		kvt_region_return(t, reg);
 		spin_unlock(&p->meta_lock);
 		any = true;
 	}
@@ -323,22 +419,20 @@ bool kvt_region_unquarantine(struct kvt_pool *p)
  */
 void kvt_region_release_all(struct kvt_pool *p, struct kvt_tier *t)
 {
+	struct kvt_region *reg;
 	u32 r;
 
-	spin_lock(&p->meta_lock);
-	for (r = 0; r < t->nr_pieces; r++) {
-		struct kvt_region *reg = &t->mem.regions[r];
-
-		if (t->mem.piece_region[r] != r)
-			continue;
+	for (r = kvt_region_next(t, 0, NULL); r != KVT_NO_REGION;
+	     r = kvt_region_next(t, r + 1, NULL)) {
+		spin_lock(&p->meta_lock);
+		reg = kvt_mem_region(&t->mem, r);
 		if (reg->state == KVT_REGION_ACTIVE)
-			kvt_mem_region_drain(&t->mem,
-					     &kvt_group_of(p, reg->ns_group)->owner[t->id], r);
+			kvt_mem_region_drain(&t->mem, kvt_region_owner(t, reg), reg);
 		if (reg->state == KVT_REGION_QUARANTINED)
 			p->nr_quarantined--;
-		kvt_region_return(t, r);
+		kvt_region_return(t, reg);
+		spin_unlock(&p->meta_lock);
 	}
-	spin_unlock(&p->meta_lock);
 	kvt_garbage_free(p);
 }
 

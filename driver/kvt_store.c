@@ -157,6 +157,16 @@ void kvt_block_mem_free(struct kvt_pool *p, u32 tier, u32 page, u32 ns_group)
 	ns->mem_bytes -= kvt_slot_bytes(g);
 }
 
+/* Is a slot just taken of no use; then it is retired. */
+static bool kvt_slot_bad(struct kvt_tier *t, struct kvt_group *g, u32 page)
+{
+	/* Spares the good case the look at each page. */
+	if (!READ_ONCE(t->poisoned) || !kvt_poison_look(t, page, g->slot_pages))
+		return false;
+	kvt_mem_slot_free(&t->mem, &g->owner[t->id], page);
+	return true;
+}
+
 /**
  * kvt_block_mem_alloc() - take a slot of one tier
  * @p:      pool, meta lock held
@@ -176,7 +186,9 @@ u32 kvt_block_mem_alloc(struct kvt_pool *p, struct kvt_tier *t, struct kvt_ns *n
 	lockdep_assert_held(&p->meta_lock);
 	if (t->state != KVTIER_TIER_ONLINE)
 		return KVT_NO_PAGE;
-	page = kvt_mem_slot_alloc(&t->mem, &g->owner[t->id], region, id);
+	do {
+		page = kvt_mem_slot_alloc(&t->mem, &g->owner[t->id], region, id);
+	} while (page != KVT_NO_PAGE && kvt_slot_bad(t, g, page));
 	if (page != KVT_NO_PAGE)
 		ns->mem_bytes += kvt_slot_bytes(g);
 	return page;

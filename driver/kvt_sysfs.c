@@ -269,6 +269,7 @@ KVT_TIER_COUNT(write_bytes);
 KVT_TIER_COUNT(dma_bytes);
 KVT_TIER_COUNT(io_errors);
 KVT_TIER_COUNT(quarantined_bytes);
+KVT_TIER_ATTR(retired_bytes, "%llu", READ_ONCE(t->mem.retired_pages) << KVT_PAGE_SHIFT);
 static struct kvt_tier_attr tier_attr_device = __KVT_ATTR(device, 0444, tier_device_show);
 
 static struct attribute *kvt_tier_attrs[] = {
@@ -279,7 +280,7 @@ static struct attribute *kvt_tier_attrs[] = {
 	&tier_attr_demotions_in.attr, &tier_attr_demotions_out.attr,
 	&tier_attr_evictions.attr, &tier_attr_read_bytes.attr, &tier_attr_write_bytes.attr,
 	&tier_attr_dma_bytes.attr, &tier_attr_io_errors.attr,
-	&tier_attr_quarantined_bytes.attr, NULL
+	&tier_attr_quarantined_bytes.attr, &tier_attr_retired_bytes.attr, NULL
 };
 ATTRIBUTE_GROUPS(kvt_tier);
 

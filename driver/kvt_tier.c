@@ -94,33 +94,39 @@ static int kvt_tier_check(struct kvt_pool *p, const struct kvtier_tier_attach *a
 	return 0;
 }
 
+static int kvt_tier_alloc_mem(struct kvt_tier *t)
+{
+	u32 *map = kvmalloc_array(t->nr_pieces, sizeof(*map), GFP_KERNEL);
+	union kvt_dirent **dir = kvcalloc(kvt_mem_dir_chunks(t->nr_pieces), sizeof(*dir),
+					  GFP_KERNEL);
+	struct kvt_mem mem;
+
+	if (!map || !dir) {
+		kvfree(map);
+		kvfree(dir);
+		return -ENOMEM;
+	}
+	kvt_mem_init(&mem, map, dir, t->nr_pieces, t->content);
+	/* Upcalls of the backend look at it from here on. */
+	spin_lock(&t->pool->meta_lock);
+	t->mem = mem;
+	spin_unlock(&t->pool->meta_lock);
+	return 0;
+}
+
 static int kvt_tier_alloc_space(struct kvt_tier *t)
 {
-	struct kvt_region *regions;
-	u32 *piece_region;
-	u64 *last_owner;
 	struct kvt_seg *segs;
 
 	/* Addresses within a tier are 32 bits, with the highest value for none. */
 	if (t->nr_pieces >= (1u << 23) || (u64)t->nr_segs * t->seg_units > U32_MAX - 1)
 		return -ENOSPC;
-	if (!t->ops->is_mem) {
-		segs = kvcalloc(t->nr_segs, sizeof(*segs), GFP_KERNEL);
-		if (!segs)
-			return -ENOMEM;
-		kvt_log_init(&t->log, segs, t->nr_segs, t->seg_units);
-		return 0;
-	}
-	regions = kvcalloc(t->nr_pieces, sizeof(*regions), GFP_KERNEL);
-	piece_region = kvcalloc(t->nr_pieces, sizeof(*piece_region), GFP_KERNEL);
-	last_owner = kvcalloc(t->nr_pieces, sizeof(*last_owner), GFP_KERNEL);
-	if (!regions || !piece_region || !last_owner) {
-		kvfree(regions);
-		kvfree(piece_region);
-		kvfree(last_owner);
+	if (t->ops->is_mem)
+		return kvt_tier_alloc_mem(t);
+	segs = kvcalloc(t->nr_segs, sizeof(*segs), GFP_KERNEL);
+	if (!segs)
 		return -ENOMEM;
-	}
-	kvt_mem_init(&t->mem, regions, piece_region, last_owner, t->nr_pieces, t->content);
+	kvt_log_init(&t->log, segs, t->nr_segs, t->seg_units);
 	return 0;
 }
 
@@ -134,9 +140,10 @@ static void kvt_tier_free_space(struct kvt_tier *t)
 		kvfree(t->log.segs);
 		return;
 	}
-	kvfree(t->mem.regions);
-	kvfree(t->mem.piece_region);
-	kvfree(t->mem.last_owner);
+	for (i = 0; i < t->mem.nr_chunks; i++)
+		kvfree(t->mem.dir[i]);
+	kvfree(t->mem.dir);
+	kvfree(t->mem.map);
 }
 
 /* The lowest free stretch of the read view. tier_lock held. */
@@ -221,6 +228,8 @@ static int kvt_tier_bring_up(struct kvt_pool *p, struct kvt_tier *t)
 	err = kvt_tier_alloc_space(t);
 	if (err)
 		goto detach;
+	if (t->ops->is_mem)
+		kvt_poison_scan(t);
 	err = kvt_tier_place_window(p, t);
 	if (err)
 		goto free_space;
@@ -309,7 +318,7 @@ static bool kvt_tier_empty(struct kvt_pool *p, struct kvt_tier *t)
 	bool empty;
 
 	spin_lock(&p->meta_lock);
-	empty = t->ops->is_mem ? t->mem.nr_free == t->nr_pieces :
+	empty = t->ops->is_mem ? t->mem.nr_free + t->mem.nr_retired == t->nr_pieces :
 		t->log.live_units == 0 && !kvt_log_busy(&t->log);
 	spin_unlock(&p->meta_lock);
 	return empty;
@@ -328,11 +337,9 @@ static void kvt_tier_empty_mem(struct kvt_pool *p, struct kvt_tier *t, bool disc
 {
 	u32 r;
 
-	for (r = 0; r < t->nr_pieces; r++) {
-		if (READ_ONCE(t->mem.piece_region[r]) == r)
-			kvt_evacuate_region(p, t, r, !discard);
-		cond_resched();
-	}
+	for (r = kvt_region_next(t, 0, NULL); r != KVT_NO_REGION;
+	     r = kvt_region_next(t, r + 1, NULL))
+		kvt_evacuate_region(p, t, r, !discard);
 	kvt_region_release_empty(p, t, t->nr_pieces);
 }
 
@@ -365,17 +372,18 @@ static int kvt_tier_empty_out(struct kvt_pool *p, struct kvt_tier *t, u64 timeou
 /* A drain was given up: its regions hand out slots again. */
 static void kvt_tier_undrain(struct kvt_pool *p, struct kvt_tier *t)
 {
+	struct kvt_region *reg;
 	u32 r;
 
-	for (r = 0; t->ops->is_mem && r < t->nr_pieces; r++) {
-		struct kvt_region *reg = &t->mem.regions[r];
-
+	for (r = t->ops->is_mem ? kvt_region_next(t, 0, NULL) : KVT_NO_REGION;
+	     r != KVT_NO_REGION; r = kvt_region_next(t, r + 1, NULL)) {
 		spin_lock(&p->meta_lock);
-		if (t->state == KVTIER_TIER_ONLINE && t->mem.piece_region[r] == r &&
+		reg = kvt_mem_region(&t->mem, r);
+		if (t->state == KVTIER_TIER_ONLINE && reg &&
 		    reg->state == KVT_REGION_DRAINING && !reg->retire)
 			kvt_mem_region_undrain(&t->mem,
 					       &kvt_group_of(p, reg->ns_group)->owner[t->id],
-					       r);
+					       reg);
 		spin_unlock(&p->meta_lock);
 	}
 }
@@ -530,7 +538,7 @@ void kvt_tier_lost(struct kvt_tier *t)
 	spin_lock(&p->meta_lock);
 	t->state = KVTIER_TIER_FAILED;
 	spin_unlock(&p->meta_lock);
-	if (t->ops->is_mem && t->mem.regions) {
+	if (t->ops->is_mem && t->mem.map) {
 		kvt_map_barrier(p);
 		unmap_mapping_range(p->inode->i_mapping, (loff_t)t->window_offset,
 				    (loff_t)t->nr_pieces << KVT_PIECE_SHIFT, 1);
@@ -538,41 +546,4 @@ void kvt_tier_lost(struct kvt_tier *t)
 	}
 	kvt_tier_lose_blocks(p, t);
 	kvt_reclaim_kick(p);
-}
-
-/**
- * kvt_tier_poison() - the hardware cannot keep what is in these pages
- * @t:    memory tier; may sleep. See tier.h
- * @page: first page
- * @nr:   how many
- *
- * The blocks on them become misses, and their slots are retired: nothing frees a
- * slot whose block keeps an extra lease that nobody holds.
- */
-void kvt_tier_poison(struct kvt_tier *t, u32 page, u32 nr)
-{
-	struct kvt_pool *p = t->pool;
-	u32 i, id, slot;
-
-	atomic64_inc(&t->count.io_errors);
-	if (!t->mem.regions)
-		return;
-	spin_lock(&p->meta_lock);
-	for (i = 0; i < nr; i++) {
-		struct kvt_hot *h;
-
-		id = kvt_mem_block_at(&t->mem, page + i, &slot);
-		if (id == KVT_NIL)
-			continue;
-		h = kvt_hot(&p->table, id);
-		if (h->mem_tier != t->id || h->mem_page != slot || !kvt_lease_try(h))
-			continue;
-		trace_kvtier_evict(p->id, kvt_ns_of(p, h->ns_group)->id, h->ns_group & 15,
-				   h->key, t->id, KVT_WHY_IO, 0);
-		kvt_block_kill(p, id);
-	}
-	spin_unlock(&p->meta_lock);
-	kvt_map_barrier(p);
-	unmap_mapping_range(p->inode->i_mapping, (loff_t)kvt_window_offset(t, page),
-			    (loff_t)nr << KVT_PAGE_SHIFT, 1);
 }

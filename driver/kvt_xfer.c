@@ -64,14 +64,19 @@ static u32 kvt_pages_crc(struct kvt_tier *t, u32 page, u32 nr)
 }
 
 /* See tier.h. */
-void kvt_pages_scrub(struct kvt_tier *t, u32 page, u32 nr)
+bool kvt_pages_scrub(struct kvt_tier *t, u32 page, u32 nr)
 {
+	bool bad = false;
+
 	for (; nr; nr--, page++) {
-		if (!kvt_tier_page_bad(t, page))
+		if (kvt_tier_page_bad(t, page))
+			bad = true;
+		else
 			clear_page(kvt_page_addr(t, page));
 		if (!(nr % KVT_CPU_PAGES))
 			cond_resched();
 	}
+	return bad;
 }
 
 static void kvt_xfer_failed(struct kvt_xfer *x, struct kvt_tier *culprit, int err)

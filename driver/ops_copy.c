@@ -16,6 +16,7 @@
 #include "ops.h"
 
 #define KVT_COPY_WINDOW	16u	/* blocks leased at a time by READ */
+#define KVT_WRITE_TRIES	4u	/* places that may go bad under WRITE */
 
 /* Copy between a slot and a user buffer. Only the block's exact bytes. */
 static int kvt_copy_slot(struct kvt_pool *p, u32 id, u64 bytes, u64 uptr, bool to_user)
@@ -30,8 +31,10 @@ static int kvt_copy_slot(struct kvt_pool *p, u32 id, u64 bytes, u64 uptr, bool t
 		unsigned long left;
 		void *at;
 
-		if (kvt_tier_page_bad(t, page))
+		if (kvt_tier_page_bad(t, page)) {
+			kvt_poison_found(t, page, 1);
 			return -EIO;
+		}
 		at = kmap_local_page(t->ops->page(t, page++));
 		left = to_user ? copy_to_user(u64_to_user_ptr(uptr + done), at, n) :
 				 copy_from_user(at, u64_to_user_ptr(uptr + done), n);
@@ -192,11 +195,28 @@ static int kvt_write_fill(struct kvt_putter *w, u32 i, const struct kvtier_buf *
 		mine = kvt_filling_claim(p, id, b->gen[i], 0);
 		spin_unlock(&p->meta_lock);
 	} else {
-		b->res[i].status = err == -EIO ? KVTIER_ST_NOSPACE : KVTIER_ST_FAULT;
+		b->res[i].status = err == -EIO ? KVTIER_ST_STALE : KVTIER_ST_FAULT;
 	}
 	if (mine)
 		kvt_filling_abort(p, &id, 1, false);
 	return err == -EINTR ? err : 0;
+}
+
+/* Store one block; if its memory goes bad meanwhile, in another place. */
+static int kvt_write_one(struct kvt_putter *w, u32 i, const struct kvtier_buf *buf)
+{
+	struct kvt_batch *b = w->b;
+	u32 tries = 0;
+	int err;
+
+	do {
+		w->nr_reserved = 0;
+		err = kvt_reserve_one(w, i);
+		if (err || b->res[i].status != KVTIER_ST_RESERVED)
+			break;
+		err = kvt_write_fill(w, i, buf);
+	} while (!err && b->res[i].status == KVTIER_ST_STALE && ++tries < KVT_WRITE_TRIES);
+	return err;
 }
 
 static int kvt_write_all(struct kvt_putter *w, struct kvtier_copy *a,
@@ -209,11 +229,7 @@ static int kvt_write_all(struct kvt_putter *w, struct kvtier_copy *a,
 
 	w->idx = srcu_read_lock(&p->srcu);
 	for (i = 0; i < b->nr && !err; i++) {
-		w->nr_reserved = 0;
-		err = kvt_reserve_one(w, i);
-		if (err || b->res[i].status != KVTIER_ST_RESERVED)
-			continue;
-		err = kvt_write_fill(w, i, &bufs[i]);
+		err = kvt_write_one(w, i, &bufs[i]);
 		a->nr_done += b->res[i].status == KVTIER_ST_DONE;
 	}
 	srcu_read_unlock(&p->srcu, w->idx);

@@ -349,8 +349,7 @@ u64 kvt_meta_bytes(struct kvt_pool *p)
 		struct kvt_tier *t = p->tiers[p->order[i]];
 
 		if (t->ops->is_mem)
-			sum += t->nr_pieces * (sizeof(struct kvt_region) + sizeof(u32) +
-					       sizeof(u64));
+			sum += kvt_mem_meta_bytes(&t->mem);
 		for (s = 0; !t->ops->is_mem && s < t->nr_segs; s++)
 			sum += sizeof(struct kvt_seg) +
 			       t->log.segs[s].max_ids * sizeof(u32);
@@ -456,7 +455,7 @@ static int kvt_arena_find(struct kvt_file *f, u32 group, u32 slots, struct kvt_a
 	struct kvt_pool *p = f->pool;
 	struct kvt_tier *t[KVT_TIERS];
 	u32 nr = kvt_tier_snapshot(p, t, true), i;
-	int err = -ENOSPC;
+	int r = -ENOSPC;
 
 	for (i = 0; i < 2 * nr; i++) {
 		struct kvt_tier *tier = t[i % nr];
@@ -464,12 +463,13 @@ static int kvt_arena_find(struct kvt_file *f, u32 group, u32 slots, struct kvt_a
 		/* Second time round: with what nobody uses taken back. */
 		if (i >= nr)
 			kvt_region_release_empty(p, tier, tier->nr_pieces);
-		err = kvt_region_get_arena(tier, f->ns, group, slots, f->id, &ar->region);
+		r = kvt_region_get_arena(tier, f->ns, group, slots, f->id);
+		ar->region = r;
 		ar->tier = tier->id;
-		if (err != -ENOSPC)
-			return err;
+		if (r != -ENOSPC)
+			break;
 	}
-	return err;
+	return min(r, 0);
 }
 
 static int kvt_arena_claim(struct kvt_file *f, struct kvtier_arena *a, u64 bytes)
@@ -492,7 +492,7 @@ static int kvt_arena_claim(struct kvt_file *f, struct kvtier_arena *a, u64 bytes
 	}
 	f->arena[a->group] = ar;
 	t = p->tiers[ar.tier];
-	a->nr_slots = t->mem.regions[ar.region].nr_slots;
+	a->nr_slots = bytes / kvt_slot_bytes(g);
 	a->offset = kvt_fill_base(f->id) + kvt_window_offset(t, ar.region * KVT_PIECE_PAGES);
 	a->bytes = bytes;
 	a->slot_bytes = kvt_slot_bytes(g);

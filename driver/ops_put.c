@@ -513,8 +513,8 @@ int kvt_op_reserve(struct kvt_file *f, void *arg)
  * @ns:    its namespace
  * @id:    block claimed with kvt_filling_claim(), write access taken away
  * @lease: take a lease
- * Return: KVTIER_ST_DONE, _HIT (leased), _NOPARENT or _STALE (its tier is lost);
- * with the last two it is still a reservation.
+ * Return: KVTIER_ST_DONE, _HIT (leased), _NOPARENT or _STALE (its memory is lost);
+ * with the last two it is still a reservation, with _STALE to be given up.
  */
 s32 kvt_commit_locked(struct kvt_pool *p, struct kvt_ns *ns, u32 id, bool lease)
 {
@@ -524,8 +524,7 @@ s32 kvt_commit_locked(struct kvt_pool *p, struct kvt_ns *ns, u32 id, bool lease)
 	s32 status = KVTIER_ST_DONE;
 
 	lockdep_assert_held(&p->meta_lock);
-	if (t->state == KVTIER_TIER_FAILED) {
-		/* Its memory has gone while it was filled; expiry frees it. */
+	if (t->state == KVTIER_TIER_FAILED || kvt_mem_slot_poisoned(&t->mem, h->mem_page)) {
 		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
 		return KVTIER_ST_STALE;
 	}
@@ -600,7 +599,7 @@ static void kvt_commit_revoke(struct kvt_file *f, struct kvt_commit_chunk *c)
 			continue;
 		t = p->tiers[h->mem_tier];
 		nr = kvt_group_of(p, h->ns_group)->slot_pages;
-		if (t->mem.regions[kvt_mem_region_of(&t->mem, h->mem_page)].arena)
+		if (kvt_slot_in_arena(t, h->mem_page))
 			continue;
 		kvt_fill_revoke(p, f->id, t, h->mem_page, nr);
 		if (!(patient ? kvt_slot_foreign(t, h->mem_page, nr) :
@@ -640,6 +639,30 @@ static void kvt_commit_publish(struct kvt_file *f, struct kvt_commit_chunk *c, b
 		if (c->id[i] != KVT_NIL)
 			kvt_block_wake(p, c->id[i]);
 	}
+}
+
+/* Give up the reservations whose memory was lost while they were filled. */
+static void kvt_commit_lost(struct kvt_file *f, struct kvt_commit_chunk *c)
+{
+	u32 ids[KVT_CHUNK_KEYS], n = 0, i;
+	struct kvt_pool *p = f->pool;
+
+	for (i = 0; i < c->nr; i++) {
+		struct kvt_lease *l;
+		bool mine;
+
+		if (c->id[i] == KVT_NIL || c->res[i].status != KVTIER_ST_STALE)
+			continue;
+		l = kvt_lease_find(f, c->handle[i], KVT_HELD_RESERVATION);
+		spin_lock(&p->meta_lock);
+		mine = kvt_filling_claim(p, l->block, l->gen, f->id);
+		spin_unlock(&p->meta_lock);
+		if (mine)
+			ids[n++] = l->block;
+		kvt_lease_del(f, l);
+	}
+	if (n)
+		kvt_filling_abort(p, ids, n, f->fill_mapped);
 }
 
 /* Turn reservations' records into leases, or delete them. */
@@ -697,6 +720,7 @@ static int kvt_commit_chunk(struct kvt_file *f, struct kvtier_commit *a,
 	kvt_commit_claim(f, c);
 	kvt_commit_revoke(f, c);
 	kvt_commit_publish(f, c, a->flags & KVTIER_COMMIT_LEASE);
+	kvt_commit_lost(f, c);
 	a->nr_done += kvt_commit_records(f, c);
 	mutex_unlock(&f->lock);
 	kvt_commit_pressure(p);

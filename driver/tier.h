@@ -116,9 +116,12 @@ struct kvt_tier_count {
  * @state:    enum kvtier_tier_state; written under the meta lock
  * @capacity_bytes: see above
  * @nr_pieces: memory: 2 MiB pieces
- * @content:  memory: 0: zeroed, KVT_MEM_UNKNOWN: to be scrubbed before use
+ * @content:  memory: KVT_PIECE_CLEAN: zeroed, KVT_PIECE_UNKNOWN: to be scrubbed before use
  * @window_offset: memory: where its page 0 lies in the read view
  * @mem:      memory: space. Meta lock
+ * @nr_lost:  memory: regions that their owner has lost. Meta lock
+ * @poisoned: memory: some page is bad, so look before a slot is handed out; never
+ *            unset. attach() sets it if it knows of any
  * @unit_bytes: block: power of two, at least 4096
  * @nr_segs:  block: segments
  * @seg_units: block: usable units in each
@@ -142,7 +145,9 @@ struct kvt_tier {
 	u64 capacity_bytes;
 
 	u32 nr_pieces;
-	u64 content;
+	u32 content;
+	u32 nr_lost;
+	bool poisoned;
 	u64 window_offset;
 	struct kvt_mem mem;
 
@@ -187,7 +192,8 @@ void kvt_tier_dax_exit(void);
  * PageHWPoison is set on @nr pages from @page on. The pool zaps their mappings and
  * sees that no fault, lease or slot hands them out again: the processor goes on
  * with the access that failed as soon as this has returned, and its fault must end
- * in VM_FAULT_HWPOISON. Called under the kernel's lock of memory_failure().
+ * in VM_FAULT_HWPOISON. Called under the kernel's lock of memory_failure(). A backend
+ * that is not told of bad pages does not call this; see kvt_poison.c.
  */
 void kvt_tier_lost(struct kvt_tier *t);
 void kvt_tier_poison(struct kvt_tier *t, u32 page, u32 nr);
@@ -264,8 +270,11 @@ bool kvt_xfer_has_dmaengine(void);
 u64 kvt_xfer_moves_dmaengine(void);
 u64 kvt_xfer_moves_cpu(void);
 
-/* kvt_pages_scrub() - zero @nr pages of a memory tier from @page on, but poisoned ones */
-void kvt_pages_scrub(struct kvt_tier *t, u32 page, u32 nr);
+/*
+ * kvt_pages_scrub() - zero @nr pages of a memory tier from @page on, but bad ones
+ * Return: whether there were bad ones. May sleep.
+ */
+bool kvt_pages_scrub(struct kvt_tier *t, u32 page, u32 nr);
 
 /* Pages from @page on, at most @max, that are contiguous: pieces are. */
 static inline u32 kvt_page_run(u32 page, u32 max)

@@ -144,7 +144,7 @@ static u32 kvt_dax_page_of(const struct kvt_dax *d, unsigned long pfn)
 
 /*
  * The page map is kept alive by the caller, and @d by the page map. What is poisoned
- * while no tier is there is seen by PageHWPoison later.
+ * while no tier is there is retired when one is attached.
  */
 static int kvt_dax_memory_failure(struct dev_pagemap *pgmap, unsigned long pfn,
 				  unsigned long nr_pages, int mf_flags)
@@ -408,7 +408,8 @@ static int kvt_dax_attach(struct kvt_tier *t)
 		t->priv = found;
 		t->nr_pieces = limit ? min(limit, found->nr_pieces) : found->nr_pieces;
 		t->capacity_bytes = (u64)t->nr_pieces << KVT_PIECE_SHIFT;
-		t->content = KVT_MEM_UNKNOWN;
+		t->content = KVT_PIECE_UNKNOWN;
+		t->poisoned = found->poisoned;
 	}
 	mutex_unlock(&kvt_dax_lock);
 	return err;

@@ -99,7 +99,7 @@ static int kvt_node_attach_from(struct kvt_tier *t, const nodemask_t *nodes)
 	t->priv = n;
 	t->nr_pieces = n->nr;
 	t->capacity_bytes = (u64)n->nr << KVT_PIECE_SHIFT;
-	t->content = 0;
+	t->content = KVT_PIECE_CLEAN;
 	return 0;
 }
 

@@ -2,36 +2,56 @@
 /*
  * Region and slot allocation; see kvt_mem.h for the model.
  *
- * Invariants: nr_free counts the pieces whose piece_region is KVT_NO_REGION; a
- * region is on its owner's list exactly when it is ACTIVE, not an arena, and has
- * a free slot; used_pages sums slot_pages over used slots.
+ * Invariants: nr_free counts the words of the map that are not KVT_PIECE_USED and
+ * not KVT_PIECE_RETIRED, nr_retired the latter; an entry of the directory is a record exactly when the pieces of that region name
+ * it, else it is on the list of free numbers; a region is on its owner's list
+ * exactly when it is ACTIVE, not an arena, and has a free slot; used_pages sums
+ * slot_pages over used slots; retired_pages the pages of retired slots and pieces.
  */
 #include "kvt_mem.h"
 
 /**
  * kvt_mem_init() - start with all pieces free
- * @m:            space
- * @regions:      zeroed, @nr_pieces entries; stays the caller's
- * @piece_region: @nr_pieces entries
- * @last_owner:   @nr_pieces entries
- * @nr_pieces:    size
- * @content:      what the bytes are: 0 clean, KVT_MEM_UNKNOWN to be scrubbed
+ * @m:         space
+ * @map:       @nr_pieces entries; stays the caller's
+ * @dir:       kvt_mem_dir_chunks(@nr_pieces) entries; stays the caller's, who frees the
+ *             @m->nr_chunks chunks in it with it
+ * @nr_pieces: size
+ * @content:   what the bytes are: KVT_PIECE_CLEAN, KVT_PIECE_UNKNOWN to be scrubbed
  */
-void kvt_mem_init(struct kvt_mem *m, struct kvt_region *regions, u32 *piece_region,
-		  u64 *last_owner, u32 nr_pieces, u64 content)
+void kvt_mem_init(struct kvt_mem *m, u32 *map, union kvt_dirent **dir, u32 nr_pieces,
+		  u32 content)
 {
 	u32 i;
 
 	memset(m, 0, sizeof(*m));
-	m->regions = regions;
-	m->piece_region = piece_region;
-	m->last_owner = last_owner;
+	m->map = map;
+	m->dir = dir;
 	m->nr_pieces = nr_pieces;
 	m->nr_free = nr_pieces;
-	for (i = 0; i < nr_pieces; i++) {
-		piece_region[i] = KVT_NO_REGION;
-		last_owner[i] = content;
+	m->free_nr = KVT_NO_REGION;
+	for (i = 0; i < nr_pieces; i++)
+		map[i] = content;
+}
+
+/**
+ * kvt_mem_dir_add() - have numbers for KVT_DIR_ENTRIES more regions
+ * @m:     space; meta lock held
+ * @chunk: KVT_DIR_ENTRIES entries, the space's from here on success
+ * Return: false if that is not needed, so the chunk stays the caller's.
+ */
+bool kvt_mem_dir_add(struct kvt_mem *m, union kvt_dirent *chunk)
+{
+	u32 first = m->nr_chunks << KVT_DIR_SHIFT, i;
+
+	if (!kvt_mem_dir_full(m) || m->nr_chunks == kvt_mem_dir_chunks(m->nr_pieces))
+		return false;
+	m->dir[m->nr_chunks++] = chunk;
+	for (i = KVT_DIR_ENTRIES; i-- > 0;) {
+		chunk[i].next_free = m->free_nr;
+		m->free_nr = first + i;
 	}
+	return true;
 }
 
 /**
@@ -66,213 +86,281 @@ u32 kvt_mem_geometry(u32 slot_pages, u32 pieces_max, u32 *nr_slots)
 	return best;
 }
 
+/**
+ * kvt_mem_growth() - how large the next region of an owner should be
+ * @o:          owner
+ * @slot_pages: pages in a slot
+ * @pieces_max: longest run that makes sense
+ *
+ * A small owner gets the shortest run. One that has much gets a multiple of it, so
+ * that there are fewer records: at most half of what it has, and no more than
+ * KVT_REGION_SLOTS slots, since regions change hands as a whole.
+ * Return: pieces, or 0 as with kvt_mem_geometry().
+ */
+u32 kvt_mem_growth(const struct kvt_owner *o, u32 slot_pages, u32 pieces_max)
+{
+	u32 nr_slots = 0, pieces = kvt_mem_geometry(slot_pages, pieces_max, &nr_slots), times;
+
+	if (!pieces)
+		return 0;
+	times = min(KVT_REGION_SLOTS / nr_slots, READ_ONCE(o->nr_pieces) / 2 / pieces);
+	times = min(times, min(pieces_max, KVT_REGION_PIECES_MAX) / pieces);
+	return max(times, 1u) * pieces;
+}
+
+static bool kvt_mem_piece_free(const struct kvt_mem *m, u32 piece)
+{
+	return !(m->map[piece] & KVT_PIECE_USED) && m->map[piece] != KVT_PIECE_RETIRED;
+}
+
 static u32 kvt_mem_run(const struct kvt_mem *m, u32 from, u32 to, u32 want)
 {
 	u32 i, run = 0;
 
 	for (i = from; i < to; i++) {
-		run = m->piece_region[i] == KVT_NO_REGION ? run + 1 : 0;
+		run = kvt_mem_piece_free(m, i) ? run + 1 : 0;
 		if (run == want)
 			return i + 1 - want;
 	}
 	return KVT_NO_REGION;
 }
 
-static void kvt_mem_list_add(struct kvt_mem *m, struct kvt_owner *o, u32 r)
+static void kvt_mem_list_add(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region *reg)
 {
-	struct kvt_region *reg = &m->regions[r];
-
 	reg->prev = KVT_NO_REGION;
 	reg->next = o->partial;
 	if (o->partial != KVT_NO_REGION)
-		m->regions[o->partial].prev = r;
-	o->partial = r;
+		kvt_mem_region(m, o->partial)->prev = reg->first;
+	o->partial = reg->first;
 	reg->listed = true;
 }
 
-static void kvt_mem_list_del(struct kvt_mem *m, struct kvt_owner *o, u32 r)
+static void kvt_mem_list_del(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region *reg)
 {
-	struct kvt_region *reg = &m->regions[r];
-
 	if (reg->prev != KVT_NO_REGION)
-		m->regions[reg->prev].next = reg->next;
+		kvt_mem_region(m, reg->prev)->next = reg->next;
 	else
 		o->partial = reg->next;
 	if (reg->next != KVT_NO_REGION)
-		m->regions[reg->next].prev = reg->prev;
+		kvt_mem_region(m, reg->next)->prev = reg->prev;
 	reg->listed = false;
 }
 
-static void kvt_mem_relist(struct kvt_mem *m, struct kvt_owner *o, u32 r)
+static void kvt_mem_relist(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region *reg)
 {
-	struct kvt_region *reg = &m->regions[r];
-	bool want = reg->state == KVT_REGION_ACTIVE && !reg->arena &&
-		    reg->nr_used < reg->nr_slots;
+	bool want = reg->state == KVT_REGION_ACTIVE && !reg->arena && kvt_region_has_room(reg);
 
 	if (want && !reg->listed)
-		kvt_mem_list_add(m, o, r);
+		kvt_mem_list_add(m, o, reg);
 	else if (!want && reg->listed)
-		kvt_mem_list_del(m, o, r);
+		kvt_mem_list_del(m, o, reg);
+}
+
+/* A namespace as the map remembers it. Ids too long for a word are not remembered. */
+static u32 kvt_mem_owner_word(u64 ns_id)
+{
+	return ns_id < KVT_PIECE_RETIRED ? (u32)ns_id : KVT_PIECE_UNKNOWN;
+}
+
+/* Give a record a number, and the number to its pieces. Are any bytes others'. */
+static bool kvt_mem_region_enter(struct kvt_mem *m, struct kvt_region *reg, u64 ns_id)
+{
+	u32 nr = m->free_nr, word = kvt_mem_owner_word(ns_id), i;
+	bool dirty = false;
+
+	m->free_nr = kvt_mem_dirent(m, nr)->next_free;
+	kvt_mem_dirent(m, nr)->region = reg;
+	for (i = reg->first; i < reg->first + reg->nr_pieces; i++) {
+		if (m->map[i] != KVT_PIECE_CLEAN &&
+		    (m->map[i] != word || word == KVT_PIECE_UNKNOWN))
+			dirty = true;
+		m->map[i] = KVT_PIECE_USED | nr;
+	}
+	return dirty;
 }
 
 /**
  * kvt_mem_region_alloc() - take free pieces for an owner
- * @m:          space; meta lock held
+ * @m:          space, its directory not full; meta lock held
  * @o:          owner
+ * @reg:        record to be filled in, with room for kvt_run_slots(@nr_pieces,
+ *              @slot_pages) slots; the space's until kvt_mem_region_free()
  * @ns_id:      namespace id, never 0
  * @ns_group:   kvt_ns_group() of the owner
  * @slot_pages: slot size
- * @nr_pieces:  from kvt_mem_geometry()
- * @slots:      room for @nr_slots; the region's until kvt_mem_region_free()
- * @nr_slots:   from kvt_mem_geometry()
- * @dirty:      out: the pages may hold bytes of others. The region is CLEANING
- *              then, and hands out nothing before kvt_mem_region_open()
- * Return: the region, or KVT_NO_REGION when no such run is free.
+ * @nr_pieces:  from kvt_mem_geometry() or kvt_mem_growth()
+ * Return: false when no such run is free. Else the region is ACTIVE, or DIRTY if its
+ * pages may hold bytes of others: then it hands out nothing before
+ * kvt_mem_region_open().
  */
-u32 kvt_mem_region_alloc(struct kvt_mem *m, struct kvt_owner *o, u64 ns_id, u32 ns_group,
-			 u32 slot_pages, u32 nr_pieces, u32 *slots, u32 nr_slots,
-			 bool *dirty)
+bool kvt_mem_region_alloc(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region *reg,
+			  u64 ns_id, u32 ns_group, u32 slot_pages, u32 nr_pieces)
 {
-	struct kvt_region *reg;
-	u32 r, i;
+	u32 nr_slots = kvt_run_slots(nr_pieces, slot_pages), r, i;
 
 	if (nr_pieces > m->nr_free)
-		return KVT_NO_REGION;
+		return false;
 	r = kvt_mem_run(m, min(m->hint, m->nr_pieces), m->nr_pieces, nr_pieces);
 	if (r == KVT_NO_REGION)
 		r = kvt_mem_run(m, 0, m->nr_pieces, nr_pieces);
 	if (r == KVT_NO_REGION)
-		return KVT_NO_REGION;
+		return false;
 	m->hint = r + nr_pieces;
 	m->nr_free -= nr_pieces;
-	reg = &m->regions[r];
+	o->nr_pieces += nr_pieces;
 	memset(reg, 0, sizeof(*reg));
-	reg->slot = slots;
-	reg->owner_ns = ns_id;
+	reg->first = r;
 	reg->ns_group = ns_group;
 	reg->nr_pieces = nr_pieces;
 	reg->slot_pages = slot_pages;
-	reg->nr_slots = nr_slots;
 	for (i = 0; i < nr_slots; i++)
-		slots[i] = KVT_SLOT_FREE | (i + 1 < nr_slots ? i + 1 : KVT_SLOT_END);
-	*dirty = false;
-	for (i = r; i < r + nr_pieces; i++) {
-		m->piece_region[i] = r;
-		if (m->last_owner[i] != 0 && m->last_owner[i] != ns_id)
-			*dirty = true;
-	}
-	reg->state = KVT_REGION_CLEANING;
-	if (!*dirty)
-		kvt_mem_region_open(m, o, r);
-	return r;
+		reg->slot[i] = KVT_SLOT_FREE | (i + 1 < nr_slots ? i + 1 : KVT_SLOT_END);
+	if (!kvt_mem_region_enter(m, reg, ns_id))
+		kvt_mem_region_open(m, o, reg);
+	return true;
 }
 
 /**
  * kvt_mem_region_open() - let a clean region hand out slots
- * @m: space; meta lock held
- * @o: owner
- * @r: region in state CLEANING whose bytes are its owner's or zero
+ * @m:   space; meta lock held
+ * @o:   owner
+ * @reg: DIRTY region whose bytes are its owner's or zero now
  */
-void kvt_mem_region_open(struct kvt_mem *m, struct kvt_owner *o, u32 r)
+void kvt_mem_region_open(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region *reg)
 {
-	struct kvt_region *reg = &m->regions[r];
-	u32 i;
-
-	for (i = r; i < r + reg->nr_pieces; i++)
-		m->last_owner[i] = reg->owner_ns;
 	reg->state = KVT_REGION_ACTIVE;
-	kvt_mem_relist(m, o, r);
+	kvt_mem_relist(m, o, reg);
 }
 
 /**
  * kvt_mem_region_arena() - make a region an arena, or an ordinary region again
  * @m:     space; meta lock held
  * @o:     its owner
- * @r:     region with an owner
- * @arena: open file id; 0: none. From here on slots are only had by naming @r
+ * @reg:   region
+ * @arena: open file id; 0: none. From here on slots are only had by naming @reg
  */
-void kvt_mem_region_arena(struct kvt_mem *m, struct kvt_owner *o, u32 r, u32 arena)
+void kvt_mem_region_arena(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region *reg,
+			  u32 arena)
 {
-	m->regions[r].arena = arena;
-	kvt_mem_relist(m, o, r);
+	reg->arena = arena;
+	kvt_mem_relist(m, o, reg);
 }
 
 /**
  * kvt_mem_region_drain() - stop handing out a region's slots
- * @m: space; meta lock held
- * @o: its owner
- * @r: ACTIVE region
+ * @m:   space; meta lock held
+ * @o:   its owner
+ * @reg: ACTIVE region
  */
-void kvt_mem_region_drain(struct kvt_mem *m, struct kvt_owner *o, u32 r)
+void kvt_mem_region_drain(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region *reg)
 {
-	m->regions[r].state = KVT_REGION_DRAINING;
-	kvt_mem_relist(m, o, r);
+	reg->state = KVT_REGION_DRAINING;
+	kvt_mem_relist(m, o, reg);
 }
 
 /**
  * kvt_mem_region_undrain() - give up draining a region
- * @m: space; meta lock held
- * @o: its owner
- * @r: DRAINING region
+ * @m:   space; meta lock held
+ * @o:   its owner
+ * @reg: DRAINING region
  */
-void kvt_mem_region_undrain(struct kvt_mem *m, struct kvt_owner *o, u32 r)
+void kvt_mem_region_undrain(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region *reg)
 {
-	m->regions[r].state = KVT_REGION_ACTIVE;
-	kvt_mem_relist(m, o, r);
+	reg->state = KVT_REGION_ACTIVE;
+	kvt_mem_relist(m, o, reg);
+}
+
+static void kvt_mem_piece_retire(struct kvt_mem *m, u32 piece)
+{
+	m->map[piece] = KVT_PIECE_RETIRED;
+	m->nr_retired++;
+	m->retired_pages += KVT_PIECE_PAGES;
+}
+
+static u32 kvt_region_retired_pages(const struct kvt_region *reg)
+{
+	u32 i, nr = 0;
+
+	for (i = 0; i < kvt_region_slots(reg); i++)
+		nr += reg->slot[i] == KVT_SLOT_RETIRED;
+	return nr * reg->slot_pages;
+}
+
+/* Give one piece of a region back, or retire it if it is bad. */
+static void kvt_mem_piece_return(struct kvt_mem *m, u32 piece, u32 word)
+{
+	if (m->map[piece] & KVT_PIECE_POISON) {
+		kvt_mem_piece_retire(m, piece);
+		return;
+	}
+	m->map[piece] = word;
+	m->nr_free++;
 }
 
 /**
  * kvt_mem_region_free() - give a region's pieces back
  * @m:        space; meta lock held
- * @r:        region in state CLEANING or QUARANTINED without used slots, of which
- *            no mapping and no foreign reference is left
+ * @o:        its owner
+ * @reg:      region in state CLEANING, QUARANTINED or DIRTY without used slots, of which
+ *            no mapping and no foreign reference is left; the caller's to free now
+ * @ns_id:    its owner's namespace id
  * @scrubbed: its bytes are zero
- * Return: the slot array, the caller's to free.
+ *
+ * Pieces with bad pages are retired instead.
  */
-u32 *kvt_mem_region_free(struct kvt_mem *m, u32 r, bool scrubbed)
+void kvt_mem_region_free(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region *reg,
+			 u64 ns_id, bool scrubbed)
 {
-	struct kvt_region *reg = &m->regions[r];
-	u32 *slots = reg->slot, i;
+	u32 nr = m->map[reg->first] & KVT_PIECE_NR, word = kvt_mem_owner_word(ns_id), i;
 
-	for (i = r; i < r + reg->nr_pieces; i++) {
-		m->piece_region[i] = KVT_NO_REGION;
-		if (scrubbed)
-			m->last_owner[i] = 0;
-	}
-	m->nr_free += reg->nr_pieces;
-	m->hint = min(m->hint, r);
-	memset(reg, 0, sizeof(*reg));
-	return slots;
+	if (m->retired_pages)
+		m->retired_pages -= kvt_region_retired_pages(reg);
+	if (scrubbed)
+		word = KVT_PIECE_CLEAN;
+	else if (reg->state == KVT_REGION_DIRTY)
+		word = KVT_PIECE_UNKNOWN;
+	for (i = reg->first; i < reg->first + reg->nr_pieces; i++)
+		kvt_mem_piece_return(m, i, word);
+	kvt_mem_dirent(m, nr)->next_free = m->free_nr;
+	m->free_nr = nr;
+	o->nr_pieces -= reg->nr_pieces;
+	m->hint = min(m->hint, reg->first);
+}
+
+/* Number of the slot that a page of the region is in. */
+static u32 kvt_region_slot_of(const struct kvt_region *reg, u32 page)
+{
+	return (page - reg->first * KVT_PIECE_PAGES) / reg->slot_pages;
+}
+
+static u32 kvt_region_slot_page(const struct kvt_region *reg, u32 slot)
+{
+	return reg->first * KVT_PIECE_PAGES + slot * reg->slot_pages;
 }
 
 /**
  * kvt_mem_slot_alloc() - take a slot
  * @m:  space; meta lock held
  * @o:  owner
- * @r:  region to take it from (an arena's), or KVT_NO_REGION for any of the
- *      owner's
+ * @r:  first piece of the region to take it from (an arena's), or KVT_NO_REGION for
+ *      any of the owner's
  * @id: block that will live there
  * Return: its first page, or KVT_NO_PAGE when there is none.
  */
 u32 kvt_mem_slot_alloc(struct kvt_mem *m, struct kvt_owner *o, u32 r, u32 id)
 {
-	struct kvt_region *reg;
+	struct kvt_region *reg = kvt_mem_region(m, r == KVT_NO_REGION ? o->partial : r);
 	u32 slot;
 
-	if (r == KVT_NO_REGION)
-		r = o->partial;
-	if (r == KVT_NO_REGION)
-		return KVT_NO_PAGE;
-	reg = &m->regions[r];
-	if (reg->state != KVT_REGION_ACTIVE || reg->free_head == KVT_SLOT_END)
+	if (!reg || reg->state != KVT_REGION_ACTIVE || !kvt_region_has_room(reg))
 		return KVT_NO_PAGE;
 	slot = reg->free_head;
 	reg->free_head = reg->slot[slot] & ~KVT_SLOT_FREE;
 	reg->slot[slot] = id;
 	reg->nr_used++;
 	m->used_pages += reg->slot_pages;
-	kvt_mem_relist(m, o, r);
-	return r * KVT_PIECE_PAGES + slot * reg->slot_pages;
+	kvt_mem_relist(m, o, reg);
+	return kvt_region_slot_page(reg, slot);
 }
 
 /**
@@ -280,32 +368,121 @@ u32 kvt_mem_slot_alloc(struct kvt_mem *m, struct kvt_owner *o, u32 r, u32 id)
  * @m:    space; meta lock held
  * @o:    owner of its region
  * @page: as kvt_mem_slot_alloc() returned it
+ *
+ * It is retired if a page of it went bad meanwhile.
  */
 void kvt_mem_slot_free(struct kvt_mem *m, struct kvt_owner *o, u32 page)
 {
-	u32 r = kvt_mem_region_of(m, page), slot;
-	struct kvt_region *reg = &m->regions[r];
+	struct kvt_region *reg = kvt_mem_region_of(m, page);
+	u32 slot = kvt_region_slot_of(reg, page);
 
-	slot = (page - r * KVT_PIECE_PAGES) / reg->slot_pages;
-	reg->slot[slot] = KVT_SLOT_FREE | reg->free_head;
-	reg->free_head = slot;
+	if (reg->slot[slot] & KVT_SLOT_POISON) {
+		reg->slot[slot] = KVT_SLOT_RETIRED;
+		m->retired_pages += reg->slot_pages;
+	} else {
+		reg->slot[slot] = KVT_SLOT_FREE | reg->free_head;
+		reg->free_head = slot;
+	}
 	reg->nr_used--;
 	m->used_pages -= reg->slot_pages;
-	kvt_mem_relist(m, o, r);
+	kvt_mem_relist(m, o, reg);
+}
+
+/* Take a free slot off the list of free ones, wherever it stands there. */
+static void kvt_region_unlink_slot(struct kvt_region *reg, u32 slot)
+{
+	u32 next = reg->slot[slot] & ~KVT_SLOT_FREE, at;
+
+	if (reg->free_head == slot) {
+		reg->free_head = next;
+		return;
+	}
+	for (at = reg->free_head; (reg->slot[at] & ~KVT_SLOT_FREE) != slot;
+	     at = reg->slot[at] & ~KVT_SLOT_FREE)
+		;
+	reg->slot[at] = KVT_SLOT_FREE | next;
+}
+
+/**
+ * kvt_mem_poison() - a page is bad from now on
+ * @m:    space; meta lock held
+ * @o:    owner of the region it is in, anything if it is in none
+ * @page: any number; saying it again changes nothing
+ *
+ * A free slot or piece is retired, a used slot is when it is given back.
+ * Return: the block whose slot it is in, or KVT_NIL. What becomes of that is the
+ * caller's business.
+ */
+u32 kvt_mem_poison(struct kvt_mem *m, struct kvt_owner *o, u32 page)
+{
+	struct kvt_region *reg = kvt_mem_region_of(m, page);
+	u32 piece = page / KVT_PIECE_PAGES, slot;
+
+	if (!reg) {
+		if (piece < m->nr_pieces && kvt_mem_piece_free(m, piece)) {
+			kvt_mem_piece_retire(m, piece);
+			m->nr_free--;
+		}
+		return KVT_NIL;
+	}
+	m->map[piece] |= KVT_PIECE_POISON;
+	slot = kvt_region_slot_of(reg, page);
+	if (slot >= kvt_region_slots(reg))
+		return KVT_NIL;		/* the tail is nobody's anyway */
+	if (!(reg->slot[slot] & KVT_SLOT_FREE)) {
+		reg->slot[slot] |= KVT_SLOT_POISON;
+		return kvt_region_block(reg, slot);
+	}
+	if (reg->slot[slot] != KVT_SLOT_RETIRED) {
+		kvt_region_unlink_slot(reg, slot);
+		reg->slot[slot] = KVT_SLOT_RETIRED;
+		m->retired_pages += reg->slot_pages;
+		kvt_mem_relist(m, o, reg);
+	}
+	return KVT_NIL;
+}
+
+/**
+ * kvt_mem_slot_poisoned() - has a page of a slot in use gone bad
+ * @m:    space; meta lock held
+ * @page: in a slot with a block
+ */
+bool kvt_mem_slot_poisoned(const struct kvt_mem *m, u32 page)
+{
+	const struct kvt_region *reg = kvt_mem_region_of(m, page);
+	u32 entry = reg->slot[kvt_region_slot_of(reg, page)];
+
+	return !(entry & KVT_SLOT_FREE) && (entry & KVT_SLOT_POISON);
 }
 
 /**
  * kvt_mem_slot_assign() - a used slot is another block's now
  * @m:    space; meta lock held
  * @page: as kvt_mem_slot_alloc() returned it
- * @id:   block; KVT_NIL: used, but by none
+ * @id:   block
  */
 void kvt_mem_slot_assign(struct kvt_mem *m, u32 page, u32 id)
 {
-	u32 r = kvt_mem_region_of(m, page);
-	struct kvt_region *reg = &m->regions[r];
+	struct kvt_region *reg = kvt_mem_region_of(m, page);
+	u32 *entry = &reg->slot[kvt_region_slot_of(reg, page)];
 
-	reg->slot[(page - r * KVT_PIECE_PAGES) / reg->slot_pages] = id;
+	*entry = id | (*entry & KVT_SLOT_POISON);
+}
+
+/**
+ * kvt_mem_slot_retire() - give a slot back that must not be handed out again
+ * @m:    space; meta lock held
+ * @o:    owner of its region
+ * @page: as kvt_mem_slot_alloc() returned it
+ *
+ * Its pieces are as good as others once the region has gone.
+ */
+void kvt_mem_slot_retire(struct kvt_mem *m, struct kvt_owner *o, u32 page)
+{
+	struct kvt_region *reg = kvt_mem_region_of(m, page);
+
+	reg->slot[kvt_region_slot_of(reg, page)] |= KVT_SLOT_POISON;
+	kvt_mem_slot_free(m, o, page);
 }
 
 /**
@@ -317,15 +494,16 @@ void kvt_mem_slot_assign(struct kvt_mem *m, u32 page, u32 id)
  */
 u32 kvt_mem_block_at(const struct kvt_mem *m, u32 page, u32 *slot_first_page)
 {
-	u32 r = kvt_mem_region_of(m, page), slot;
-	const struct kvt_region *reg;
+	const struct kvt_region *reg = kvt_mem_region_of(m, page);
+	u32 slot, id;
 
-	if (r == KVT_NO_REGION)
+	if (!reg)
 		return KVT_NIL;
-	reg = &m->regions[r];
-	slot = (page - r * KVT_PIECE_PAGES) / reg->slot_pages;
-	if (slot >= reg->nr_slots || (reg->slot[slot] & KVT_SLOT_FREE))
+	slot = kvt_region_slot_of(reg, page);
+	if (slot >= kvt_region_slots(reg))
 		return KVT_NIL;
-	*slot_first_page = r * KVT_PIECE_PAGES + slot * reg->slot_pages;
-	return reg->slot[slot];
+	id = kvt_region_block(reg, slot);
+	if (id != KVT_NIL)
+		*slot_first_page = kvt_region_slot_page(reg, slot);
+	return id;
 }

@@ -7,21 +7,38 @@
  * A region is named by its first piece. Addresses are page numbers (4 KiB units)
  * within the tier, so block = page number = place in the mmap window.
  *
- *   FREE        its pieces belong to nobody; the region does not exist
+ *   DIRTY       made for its owner, but holds bytes of others: being scrubbed
  *   ACTIVE      hands out slots to its owner
  *   DRAINING    hands out none; becomes CLEANING when its last slot is free
  *   CLEANING    being taken from its owner: mappings, foreign references, bytes
  *   QUARANTINED as CLEANING, but somebody still holds references to its pages
  *
  * CLEANING and QUARANTINED regions are the business of the caller, who ends both
- * with kvt_mem_region_free(). A region keeps its owner's id until then, so that
- * nobody can mistake its bytes for his own.
+ * with kvt_mem_region_free(). The namespace of a region outlives it, so nobody can
+ * mistake its bytes for his own.
+ *
+ * What a piece costs is one word of the *map*: the number of its region, or whose
+ * bytes it may hold while it is free. All else is in the region's record, which
+ * is made and freed with the region. The *directory* leads from numbers to records.
  *
  * Regions with free slots form one ring-less list per owner, whose head the
  * owner keeps (&struct kvt_owner).
  *
- * Lock: the pool's meta lock for everything. @owner_ns and @state may be read
- * under the map lock, which a change of owner takes for writing.
+ * Bad pages (kvt_mem_poison()) are never handed out again. A free slot that has one is
+ * *retired*: neither used nor free. A used slot is marked, and retired when it is
+ * given back. Its region goes on with its other slots. When a region with bad pages
+ * is given back, the pieces that hold them stay out of use for good.
+ *
+ * Lock: the pool's meta lock for everything.
+ *
+ * Lifetime of a record: from kvt_mem_region_alloc() to kvt_mem_region_free(), after
+ * which its memory goes any time. A pointer to it holds
+ *   - while the meta lock is held without a break;
+ *   - for whoever has a block in one of its slots: a used slot keeps its region;
+ *   - for whoever made it CLEANING, up to kvt_mem_region_free(), and for the worker
+ *     while it is QUARANTINED.
+ * Everybody else comes back with the piece's number and looks again: by then it may
+ * be in another region or none.
  */
 #ifndef KVT_MEM_H
 #define KVT_MEM_H
@@ -35,12 +52,26 @@
 #define KVT_NO_REGION		(~0u)
 #define KVT_NO_PAGE		(~0u)
 #define KVT_SLOT_FREE		(1u << 31)	/* slot entry: low bits are the next free */
+#define KVT_SLOT_POISON		(1u << 30)	/* used: is to be retired; low bits: block */
 #define KVT_SLOT_END		0x7fffffffu
+#define KVT_SLOT_RETIRED	(KVT_SLOT_FREE | 0x7ffffffeu)	/* on no list */
 #define KVT_REGION_PIECES_MAX	128u		/* 256 MiB */
 #define KVT_WASTE_PERCENT	3u
 
+#define KVT_REGION_SLOTS	16u		/* a region is not enlarged beyond these */
+#define KVT_DIR_SHIFT		6
+#define KVT_DIR_ENTRIES		(1u << KVT_DIR_SHIFT)
+
+/* Words of the map. Used: the region's number. Else: a namespace's id or one of these. */
+#define KVT_PIECE_USED		(1u << 31)
+#define KVT_PIECE_POISON	(1u << 30)	/* used: some page is bad */
+#define KVT_PIECE_NR		((1u << 23) - 1)
+#define KVT_PIECE_CLEAN		0u
+#define KVT_PIECE_UNKNOWN	0x7fffffffu
+#define KVT_PIECE_RETIRED	0x7ffffffeu	/* not free: some page is bad */
+
 enum kvt_region_state {
-	KVT_REGION_FREE = 0,
+	KVT_REGION_DIRTY = 0,
 	KVT_REGION_ACTIVE,
 	KVT_REGION_DRAINING,
 	KVT_REGION_CLEANING,
@@ -48,31 +79,28 @@ enum kvt_region_state {
 };
 
 /**
- * struct kvt_region - a run of pieces with one owner; indexed by first piece
- * @slot:      per slot: block id (KVT_NIL: used by none), or KVT_SLOT_FREE | next free
- *             slot
- * @owner_ns:  namespace id, 0: nobody
+ * struct kvt_region - a run of pieces with one owner
+ * @first:     its first piece
  * @ns_group:  kvt_ns_group() of the owner
  * @arena:     open file id whose arena this is, 0: none
  * @nr_pieces: length
  * @slot_pages: size of a slot
- * @nr_slots:  slots
- * @nr_used:   of these, not free
+ * @nr_used:   slots with blocks; the others are free or retired
  * @free_head: first free slot or KVT_SLOT_END
- * @next:      in the owner's list of regions with free slots
+ * @next:      first piece of the next in the owner's list of regions with free slots
  * @prev:      same
  * @state:     enum kvt_region_state
  * @listed:    on that list
  * @retire:    its owner has lost it: once DRAINING it never hands out slots again
+ * @slot:      kvt_region_slots() of them: block id, perhaps with KVT_SLOT_POISON;
+ *             KVT_SLOT_FREE | next free slot; or KVT_SLOT_RETIRED
  */
 struct kvt_region {
-	u32 *slot;
-	u64 owner_ns;
+	u32 first;
 	u32 ns_group;
 	u32 arena;
 	u32 nr_pieces;
 	u32 slot_pages;
-	u32 nr_slots;
 	u32 nr_used;
 	u32 free_head;
 	u32 next;
@@ -80,60 +108,140 @@ struct kvt_region {
 	u8 state;
 	bool listed;
 	bool retire;
+	u32 slot[];
+};
+
+/* An entry of the directory: the record, or the next free number. */
+union kvt_dirent {
+	struct kvt_region *region;
+	u32 next_free;
 };
 
 /**
  * struct kvt_owner - one (namespace, group) on one memory tier
- * @partial: first region with free slots, KVT_NO_REGION: none
+ * @partial:   first piece of the first region with free slots, KVT_NO_REGION: none
+ * @nr_pieces: in all its regions
  */
 struct kvt_owner {
 	u32 partial;
+	u32 nr_pieces;
 };
 
 /**
  * struct kvt_mem - a memory tier's space
- * @regions:      @nr_pieces of them, those at a region's first piece are used
- * @piece_region: per piece: first piece of its region, or KVT_NO_REGION
- * @last_owner:   per piece: namespace whose bytes it may still hold; 0: it is clean,
- *                KVT_MEM_UNKNOWN: unknown
- * @nr_pieces:    size
- * @nr_free:      pieces in no region
- * @used_pages:   pages in used slots
- * @hint:         where to look for free pieces first
+ * @map:        per piece, see KVT_PIECE_*
+ * @dir:        directory: room for kvt_mem_dir_chunks() chunks of KVT_DIR_ENTRIES
+ * @nr_pieces:  size
+ * @nr_free:    pieces in no region and not retired
+ * @nr_retired: pieces in no region and retired
+ * @nr_chunks:  chunks of the directory there are
+ * @free_nr:    first free number, or KVT_NO_REGION
+ * @used_pages: pages in used slots
+ * @retired_pages: pages in retired slots and pieces
+ * @hint:       where to look for free pieces first
  */
 struct kvt_mem {
-	struct kvt_region *regions;
-	u32 *piece_region;
-	u64 *last_owner;
+	u32 *map;
+	union kvt_dirent **dir;
 	u32 nr_pieces;
 	u32 nr_free;
+	u32 nr_retired;
+	u32 nr_chunks;
+	u32 free_nr;
 	u64 used_pages;
+	u64 retired_pages;
 	u32 hint;
 };
 
-#define KVT_MEM_UNKNOWN		(~0ull)
+/* Chunks that a tier's directory can come to have. */
+static inline u32 kvt_mem_dir_chunks(u32 nr_pieces)
+{
+	return DIV_ROUND_UP(nr_pieces, KVT_DIR_ENTRIES);
+}
 
-void kvt_mem_init(struct kvt_mem *m, struct kvt_region *regions, u32 *piece_region,
-		  u64 *last_owner, u32 nr_pieces, u64 content);
+/* DRAM for map and directory; regions' records are extra. */
+static inline u64 kvt_mem_meta_bytes(const struct kvt_mem *m)
+{
+	return m->nr_pieces * sizeof(*m->map) +
+	       kvt_mem_dir_chunks(m->nr_pieces) * sizeof(*m->dir) +
+	       m->nr_chunks * KVT_DIR_ENTRIES * sizeof(**m->dir);
+}
+
+/* Slots of a region; also how many a run of so many pieces makes. */
+static inline u32 kvt_run_slots(u32 nr_pieces, u32 slot_pages)
+{
+	return nr_pieces * KVT_PIECE_PAGES / slot_pages;
+}
+
+static inline u32 kvt_region_slots(const struct kvt_region *reg)
+{
+	return kvt_run_slots(reg->nr_pieces, reg->slot_pages);
+}
+
+/* Block that lives in a slot, or KVT_NIL. */
+static inline u32 kvt_region_block(const struct kvt_region *reg, u32 slot)
+{
+	return reg->slot[slot] & KVT_SLOT_FREE ? KVT_NIL : reg->slot[slot] & ~KVT_SLOT_POISON;
+}
+
+/* Could a slot be handed out, if the state allows it. */
+static inline bool kvt_region_has_room(const struct kvt_region *reg)
+{
+	return reg->free_head != KVT_SLOT_END;
+}
+
+void kvt_mem_init(struct kvt_mem *m, u32 *map, union kvt_dirent **dir, u32 nr_pieces,
+		  u32 content);
+bool kvt_mem_dir_add(struct kvt_mem *m, union kvt_dirent *chunk);
 u32 kvt_mem_geometry(u32 slot_pages, u32 pieces_max, u32 *nr_slots);
-u32 kvt_mem_region_alloc(struct kvt_mem *m, struct kvt_owner *o, u64 ns_id, u32 ns_group,
-			 u32 slot_pages, u32 nr_pieces, u32 *slots, u32 nr_slots,
-			 bool *dirty);
-void kvt_mem_region_open(struct kvt_mem *m, struct kvt_owner *o, u32 r);
-void kvt_mem_region_arena(struct kvt_mem *m, struct kvt_owner *o, u32 r, u32 arena);
-void kvt_mem_region_drain(struct kvt_mem *m, struct kvt_owner *o, u32 r);
-void kvt_mem_region_undrain(struct kvt_mem *m, struct kvt_owner *o, u32 r);
-u32 *kvt_mem_region_free(struct kvt_mem *m, u32 r, bool scrubbed);
+u32 kvt_mem_growth(const struct kvt_owner *o, u32 slot_pages, u32 pieces_max);
+bool kvt_mem_region_alloc(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region *reg,
+			  u64 ns_id, u32 ns_group, u32 slot_pages, u32 nr_pieces);
+void kvt_mem_region_open(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region *reg);
+void kvt_mem_region_arena(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region *reg,
+			  u32 arena);
+void kvt_mem_region_drain(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region *reg);
+void kvt_mem_region_undrain(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region *reg);
+void kvt_mem_region_free(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region *reg,
+			 u64 ns_id, bool scrubbed);
 u32 kvt_mem_slot_alloc(struct kvt_mem *m, struct kvt_owner *o, u32 r, u32 id);
 void kvt_mem_slot_free(struct kvt_mem *m, struct kvt_owner *o, u32 page);
 void kvt_mem_slot_assign(struct kvt_mem *m, u32 page, u32 id);
+void kvt_mem_slot_retire(struct kvt_mem *m, struct kvt_owner *o, u32 page);
+u32 kvt_mem_poison(struct kvt_mem *m, struct kvt_owner *o, u32 page);
+bool kvt_mem_slot_poisoned(const struct kvt_mem *m, u32 page);
 
-/* First piece of the region that holds @page, or KVT_NO_REGION. */
-static inline u32 kvt_mem_region_of(const struct kvt_mem *m, u32 page)
+/* Is there no number for one more region: kvt_mem_dir_add() first. */
+static inline bool kvt_mem_dir_full(const struct kvt_mem *m)
 {
-	u32 piece = page / KVT_PIECE_PAGES;
+	return READ_ONCE(m->free_nr) == KVT_NO_REGION;
+}
 
-	return piece < m->nr_pieces ? m->piece_region[piece] : KVT_NO_REGION;
+static inline union kvt_dirent *kvt_mem_dirent(const struct kvt_mem *m, u32 nr)
+{
+	return &m->dir[nr >> KVT_DIR_SHIFT][nr & (KVT_DIR_ENTRIES - 1)];
+}
+
+/* The region that a piece is in, or NULL. */
+static inline struct kvt_region *kvt_mem_region_at(const struct kvt_mem *m, u32 piece)
+{
+	if (piece >= m->nr_pieces || !(m->map[piece] & KVT_PIECE_USED))
+		return NULL;
+	return kvt_mem_dirent(m, m->map[piece] & KVT_PIECE_NR)->region;
+}
+
+/* The region of this name: the one that begins at piece @r, or NULL. */
+static inline struct kvt_region *kvt_mem_region(const struct kvt_mem *m, u32 r)
+{
+	struct kvt_region *reg = kvt_mem_region_at(m, r);
+
+	return reg && reg->first == r ? reg : NULL;
+}
+
+/* The region that holds @page, or NULL. */
+static inline struct kvt_region *kvt_mem_region_of(const struct kvt_mem *m, u32 page)
+{
+	return kvt_mem_region_at(m, page / KVT_PIECE_PAGES);
 }
 
 u32 kvt_mem_block_at(const struct kvt_mem *m, u32 page, u32 *slot_first_page);

@@ -13,46 +13,62 @@ struct fixture {
 	struct kvt_mem m;
 	struct kvt_owner a;
 	struct kvt_owner b;
-	struct kvt_region regions[NR_PIECES];
-	u32 piece_region[NR_PIECES];
-	u64 last_owner[NR_PIECES];
+	u32 map[NR_PIECES];
+	union kvt_dirent *dir[1];
+	union kvt_dirent chunk[KVT_DIR_ENTRIES];
 };
 
-static struct fixture *setup(struct kunit *test, u64 content)
+static struct fixture *setup(struct kunit *test, u32 content)
 {
 	struct fixture *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, f);
-	kvt_mem_init(&f->m, f->regions, f->piece_region, f->last_owner, NR_PIECES, content);
+	kvt_mem_init(&f->m, f->map, f->dir, NR_PIECES, content);
+	KUNIT_ASSERT_EQ(test, kvt_mem_dir_chunks(NR_PIECES), 1u);
+	KUNIT_ASSERT_TRUE(test, kvt_mem_dir_full(&f->m));
+	KUNIT_ASSERT_TRUE(test, kvt_mem_dir_add(&f->m, f->chunk));
 	f->a.partial = KVT_NO_REGION;
 	f->b.partial = KVT_NO_REGION;
 	return f;
 }
 
-/* A region of @pieces for slots of @slot_pages; NS_A owns @o a, NS_B b. */
-static u32 region_get(struct kunit *test, struct fixture *f, struct kvt_owner *o,
-		      u32 slot_pages, u32 pieces, bool *dirty)
+static u64 ns_of(const struct fixture *f, const struct kvt_owner *o)
 {
-	u32 nr_slots = pieces * KVT_PIECE_PAGES / slot_pages;
-	u32 *slots = kunit_kzalloc(test, nr_slots * sizeof(u32), GFP_KERNEL);
-	bool a = o == &f->a;
+	return o == &f->a ? NS_A : NS_B;
+}
 
-	KUNIT_ASSERT_NOT_NULL(test, slots);
-	return kvt_mem_region_alloc(&f->m, o, a ? NS_A : NS_B, kvt_ns_group(a ? 1 : 2, 0),
-				    slot_pages, pieces, slots, nr_slots, dirty);
+/* A region of @pieces for slots of @slot_pages, or NULL; NS_A owns @o a, NS_B b. */
+static struct kvt_region *region_get(struct kunit *test, struct fixture *f,
+				     struct kvt_owner *o, u32 slot_pages, u32 pieces)
+{
+	u32 nr_slots = kvt_run_slots(pieces, slot_pages);
+	struct kvt_region *reg = kunit_kzalloc(test, sizeof(*reg) + nr_slots * sizeof(u32),
+					       GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, reg);
+	if (!kvt_mem_region_alloc(&f->m, o, reg, ns_of(f, o), kvt_ns_group(o == &f->a ? 1 : 2, 0),
+				  slot_pages, pieces))
+		return NULL;
+	return reg;
+}
+
+static bool is_dirty(const struct kvt_region *reg)
+{
+	return reg->state == KVT_REGION_DIRTY;
 }
 
 /* As the store does it: all slots are free, mappings and references gone. */
-static void region_put(struct kunit *test, struct fixture *f, struct kvt_owner *o, u32 r,
-		       bool scrubbed)
+static void region_put(struct kunit *test, struct fixture *f, struct kvt_owner *o,
+		       struct kvt_region *reg, bool scrubbed)
 {
-	u32 *slots = f->regions[r].slot;
-
-	if (f->regions[r].state == KVT_REGION_ACTIVE)
-		kvt_mem_region_drain(&f->m, o, r);
-	KUNIT_ASSERT_EQ(test, f->regions[r].nr_used, 0u);
-	f->regions[r].state = KVT_REGION_CLEANING;
-	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_region_free(&f->m, r, scrubbed), slots);
+	if (reg->state == KVT_REGION_ACTIVE)
+		kvt_mem_region_drain(&f->m, o, reg);
+	KUNIT_ASSERT_EQ(test, reg->nr_used, 0u);
+	if (!is_dirty(reg))
+		reg->state = KVT_REGION_CLEANING;
+	kvt_mem_region_free(&f->m, o, reg, ns_of(f, o), scrubbed);
+	/* Its memory may go now: nothing looks at it any more. */
+	memset(reg, 0xa5, sizeof(*reg));
 }
 
 /* The owner's list holds exactly @nr regions, linked both ways. */
@@ -61,13 +77,16 @@ static void partial_is(struct kunit *test, struct fixture *f, struct kvt_owner *
 	u32 r = o->partial, prev = KVT_NO_REGION, n = 0;
 
 	while (r != KVT_NO_REGION) {
+		const struct kvt_region *reg = kvt_mem_region(&f->m, r);
+
 		KUNIT_ASSERT_TRUE(test, n < nr);
-		KUNIT_ASSERT_EQ(test, f->regions[r].prev, prev);
-		KUNIT_ASSERT_TRUE(test, f->regions[r].listed);
-		KUNIT_ASSERT_EQ(test, (u32)f->regions[r].state, (u32)KVT_REGION_ACTIVE);
-		KUNIT_ASSERT_LT(test, f->regions[r].nr_used, f->regions[r].nr_slots);
+		KUNIT_ASSERT_NOT_NULL(test, reg);
+		KUNIT_ASSERT_EQ(test, reg->prev, prev);
+		KUNIT_ASSERT_TRUE(test, reg->listed);
+		KUNIT_ASSERT_EQ(test, (u32)reg->state, (u32)KVT_REGION_ACTIVE);
+		KUNIT_ASSERT_LT(test, reg->nr_used, kvt_region_slots(reg));
 		prev = r;
-		r = f->regions[r].next;
+		r = reg->next;
 		n++;
 	}
 	KUNIT_EXPECT_EQ(test, n, nr);
@@ -144,22 +163,69 @@ static void mem_geometry_small_tier(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, nr_slots, 1u);
 }
 
+/* Owners start small, and what they get follows what they have, within bounds. */
+static void mem_growth_follows_need(struct kunit *test)
+{
+	struct kvt_owner o = { .partial = KVT_NO_REGION };
+	u32 have = 0, pieces, last = 0, i;
+
+	/* 2 MiB: one piece a slot. */
+	for (i = 0; i < 100; i++) {
+		o.nr_pieces = have;
+		pieces = kvt_mem_growth(&o, KVT_PIECE_PAGES, KVT_REGION_PIECES_MAX);
+		KUNIT_ASSERT_TRUE(test, pieces >= max(last, 1u));
+		KUNIT_EXPECT_TRUE(test, pieces == 1 || pieces <= have / 2);
+		KUNIT_EXPECT_TRUE(test, pieces <= KVT_REGION_SLOTS);
+		have += pieces;
+		last = pieces;
+	}
+	KUNIT_EXPECT_EQ(test, last, KVT_REGION_SLOTS);
+	/* Never beyond what the caller allows. */
+	KUNIT_EXPECT_EQ(test, kvt_mem_growth(&o, KVT_PIECE_PAGES, 6), 6u);
+	KUNIT_EXPECT_EQ(test, kvt_mem_growth(&o, KVT_PIECE_PAGES, 0), 0u);
+	KUNIT_EXPECT_EQ(test, kvt_mem_growth(&o, KVT_PIECE_PAGES + 1, 1), 0u);
+	/* Regions that have enough slots are left alone: 64 KiB, 640 KiB. */
+	KUNIT_EXPECT_EQ(test, kvt_mem_growth(&o, 16, KVT_REGION_PIECES_MAX), 1u);
+	KUNIT_EXPECT_EQ(test, kvt_mem_growth(&o, 160, KVT_REGION_PIECES_MAX), 5u);
+}
+
+/* Whatever the size: a multiple of the shortest run, that wastes no more. */
+static void mem_growth_of_all_sizes(struct kunit *test)
+{
+	struct kvt_owner o = { .partial = KVT_NO_REGION, .nr_pieces = 1u << 20 };
+	u32 slot_pages, pieces, shortest, nr_slots = 0, run;
+
+	for (slot_pages = 1; slot_pages <= KVT_REGION_PIECES_MAX * KVT_PIECE_PAGES;
+	     slot_pages += 1 + slot_pages / 997) {
+		shortest = kvt_mem_geometry(slot_pages, KVT_REGION_PIECES_MAX, &nr_slots);
+		pieces = kvt_mem_growth(&o, slot_pages, KVT_REGION_PIECES_MAX);
+		run = pieces * KVT_PIECE_PAGES;
+		KUNIT_ASSERT_TRUE(test, pieces && pieces <= KVT_REGION_PIECES_MAX);
+		KUNIT_ASSERT_EQ(test, pieces % shortest, 0u);
+		KUNIT_EXPECT_TRUE(test, run % slot_pages * 100 <= run * KVT_WASTE_PERCENT);
+		KUNIT_EXPECT_TRUE(test, pieces == shortest ||
+				  kvt_run_slots(pieces, slot_pages) <= KVT_REGION_SLOTS +
+				  KVT_REGION_SLOTS * KVT_WASTE_PERCENT / 100);
+	}
+}
+
 /* Slots of an exact size: disjoint, inside the region, all of them, no more. */
 static void mem_slots_are_disjoint(struct kunit *test)
 {
-	struct fixture *f = setup(test, 0);
-	u32 r, page, i, k, first, nr = 5 * KVT_PIECE_PAGES / 160;
-	bool dirty = true;
+	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
+	u32 page, i, k, first, nr = 5 * KVT_PIECE_PAGES / 160;
+	struct kvt_region *reg;
 
-	r = region_get(test, f, &f->a, 160, 5, &dirty);
-	KUNIT_ASSERT_NE(test, r, KVT_NO_REGION);
-	KUNIT_EXPECT_FALSE(test, dirty);
+	reg = region_get(test, f, &f->a, 160, 5);
+	KUNIT_ASSERT_NOT_NULL(test, reg);
+	KUNIT_EXPECT_FALSE(test, is_dirty(reg));
 	KUNIT_EXPECT_EQ(test, f->m.nr_free, NR_PIECES - 5u);
+	KUNIT_EXPECT_EQ(test, f->a.nr_pieces, 5u);
 	for (i = 1; i <= nr; i++) {
 		partial_is(test, f, &f->a, 1);
 		page = kvt_mem_slot_alloc(&f->m, &f->a, KVT_NO_REGION, i);
 		KUNIT_ASSERT_NE(test, page, KVT_NO_PAGE);
-		KUNIT_ASSERT_TRUE(test, page + 160 <= (r + 5) * KVT_PIECE_PAGES);
+		KUNIT_ASSERT_TRUE(test, page + 160 <= (reg->first + 5) * KVT_PIECE_PAGES);
 		KUNIT_ASSERT_EQ(test, f->m.used_pages, (u64)i * 160);
 		for (k = 0; k < 160; k++) {
 			KUNIT_ASSERT_EQ(test, kvt_mem_block_at(&f->m, page + k, &first), i);
@@ -173,25 +239,25 @@ static void mem_slots_are_disjoint(struct kunit *test)
 	partial_is(test, f, &f->a, 0);
 	KUNIT_EXPECT_EQ(test, kvt_mem_slot_alloc(&f->m, &f->a, KVT_NO_REGION, 999),
 			KVT_NO_PAGE);
-	KUNIT_EXPECT_EQ(test, kvt_mem_slot_alloc(&f->m, &f->a, r, 999), KVT_NO_PAGE);
+	KUNIT_EXPECT_EQ(test, kvt_mem_slot_alloc(&f->m, &f->a, reg->first, 999), KVT_NO_PAGE);
 	KUNIT_EXPECT_EQ(test, f->m.used_pages, (u64)nr * 160);
 }
 
 /* Pages outside regions, past the end and in a region's tail belong to nobody. */
 static void mem_block_at_nonsense(struct kunit *test)
 {
-	struct fixture *f = setup(test, 0);
-	u32 r, page, first = 4711;
-	bool dirty;
+	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
+	struct kvt_region *reg;
+	u32 page, first = 4711;
 
 	KUNIT_EXPECT_EQ(test, kvt_mem_block_at(&f->m, 0, &first), KVT_NIL);
-	r = region_get(test, f, &f->a, 500, 1, &dirty);
+	reg = region_get(test, f, &f->a, 500, 1);
 	page = kvt_mem_slot_alloc(&f->m, &f->a, KVT_NO_REGION, 5);
 	KUNIT_EXPECT_EQ(test, kvt_mem_block_at(&f->m, page + 499, &first), 5u);
 	first = 4711;
 	KUNIT_EXPECT_EQ(test, kvt_mem_block_at(&f->m, page + 500, &first), KVT_NIL);
-	KUNIT_EXPECT_EQ(test, kvt_mem_block_at(&f->m, (r + 1) * KVT_PIECE_PAGES, &first),
-			KVT_NIL);
+	KUNIT_EXPECT_EQ(test, kvt_mem_block_at(&f->m, (reg->first + 1) * KVT_PIECE_PAGES,
+					       &first), KVT_NIL);
 	KUNIT_EXPECT_EQ(test, kvt_mem_block_at(&f->m, NR_PIECES * KVT_PIECE_PAGES, &first),
 			KVT_NIL);
 	KUNIT_EXPECT_EQ(test, kvt_mem_block_at(&f->m, U32_MAX, &first), KVT_NIL);
@@ -200,20 +266,81 @@ static void mem_block_at_nonsense(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kvt_mem_block_at(&f->m, page, &first), KVT_NIL);
 }
 
+/* A region has one name, its first piece, and is found from any of its pieces. */
+static void mem_regions_by_piece(struct kunit *test)
+{
+	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
+	struct kvt_region *a = region_get(test, f, &f->a, 64, 3);
+	struct kvt_region *b = region_get(test, f, &f->b, 64, 2);
+	u32 i;
+
+	for (i = 0; i < NR_PIECES; i++) {
+		struct kvt_region *want = i < 3 ? a : i < 5 ? b : NULL;
+
+		KUNIT_EXPECT_PTR_EQ(test, kvt_mem_region_at(&f->m, i), want);
+		KUNIT_EXPECT_PTR_EQ(test, kvt_mem_region(&f->m, i),
+				    i == 0 || i == 3 ? want : NULL);
+	}
+	KUNIT_EXPECT_NULL(test, kvt_mem_region_at(&f->m, NR_PIECES));
+	KUNIT_EXPECT_NULL(test, kvt_mem_region_at(&f->m, KVT_NO_REGION));
+	region_put(test, f, &f->a, a, false);
+	KUNIT_EXPECT_EQ(test, f->a.nr_pieces, 0u);
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_NULL(test, kvt_mem_region_at(&f->m, i));
+	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_region_at(&f->m, 4), b);
+}
+
+/* The directory grows when it has to, and numbers are used again. */
+static void mem_directory_grows(struct kunit *test)
+{
+	u32 nr = 2 * KVT_DIR_ENTRIES, *map = kunit_kzalloc(test, nr * sizeof(*map), GFP_KERNEL);
+	union kvt_dirent *dir[2] = { NULL }, *chunk[3];
+	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
+	struct kvt_region *reg = NULL;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, map);
+	for (i = 0; i < ARRAY_SIZE(chunk); i++) {
+		chunk[i] = kunit_kzalloc(test, KVT_DIR_ENTRIES * sizeof(**chunk), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, chunk[i]);
+	}
+	kvt_mem_init(&f->m, map, dir, nr, KVT_PIECE_CLEAN);
+	KUNIT_ASSERT_EQ(test, kvt_mem_dir_chunks(nr), 2u);
+	KUNIT_ASSERT_TRUE(test, kvt_mem_dir_add(&f->m, chunk[0]));
+	KUNIT_EXPECT_FALSE(test, kvt_mem_dir_add(&f->m, chunk[1]));
+	for (i = 0; i < KVT_DIR_ENTRIES; i++) {
+		KUNIT_ASSERT_TRUE(test, !kvt_mem_dir_full(&f->m));
+		reg = region_get(test, f, &f->a, 64, 1);
+		KUNIT_ASSERT_NOT_NULL(test, reg);
+	}
+	KUNIT_EXPECT_TRUE(test, kvt_mem_dir_full(&f->m));
+	region_put(test, f, &f->a, reg, false);
+	KUNIT_EXPECT_FALSE(test, kvt_mem_dir_full(&f->m));
+	KUNIT_ASSERT_NOT_NULL(test, region_get(test, f, &f->a, 64, 1));
+	KUNIT_ASSERT_TRUE(test, kvt_mem_dir_add(&f->m, chunk[1]));
+	for (i = 0; i < KVT_DIR_ENTRIES; i++)
+		KUNIT_ASSERT_NOT_NULL(test, region_get(test, f, &f->b, 64, 1));
+	for (i = 0; i < nr; i++)
+		KUNIT_EXPECT_EQ(test, kvt_mem_region(&f->m, i)->first, i);
+	/* There is one for each piece: no more are needed. */
+	KUNIT_EXPECT_FALSE(test, kvt_mem_dir_add(&f->m, chunk[2]));
+	KUNIT_EXPECT_EQ(test, f->m.nr_free, 0u);
+}
+
 /* A region is on its owner's list exactly while it can hand out a slot. */
 static void mem_partial_list(struct kunit *test)
 {
-	struct fixture *f = setup(test, 0);
-	u32 r1, r2, p1, p2, p3;
-	bool dirty;
+	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
+	struct kvt_region *r1, *r2;
+	u32 p1, p2, p3;
 
-	r1 = region_get(test, f, &f->a, KVT_PIECE_PAGES, 1, &dirty);
-	r2 = region_get(test, f, &f->a, KVT_PIECE_PAGES, 2, &dirty);
+	r1 = region_get(test, f, &f->a, KVT_PIECE_PAGES, 1);
+	r2 = region_get(test, f, &f->a, KVT_PIECE_PAGES, 2);
 	partial_is(test, f, &f->a, 2);
-	p1 = kvt_mem_slot_alloc(&f->m, &f->a, r1, 1);
+	p1 = kvt_mem_slot_alloc(&f->m, &f->a, r1->first, 1);
 	partial_is(test, f, &f->a, 1);
 	p2 = kvt_mem_slot_alloc(&f->m, &f->a, KVT_NO_REGION, 2);
-	KUNIT_EXPECT_EQ(test, kvt_mem_region_of(&f->m, p2), r2);
+	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_region_of(&f->m, p2), r2);
 	p3 = kvt_mem_slot_alloc(&f->m, &f->a, KVT_NO_REGION, 3);
 	partial_is(test, f, &f->a, 0);
 	kvt_mem_slot_free(&f->m, &f->a, p1);
@@ -223,7 +350,7 @@ static void mem_partial_list(struct kunit *test)
 	/* Draining hands out nothing, and takes back. */
 	kvt_mem_region_drain(&f->m, &f->a, r2);
 	partial_is(test, f, &f->a, 1);
-	KUNIT_EXPECT_EQ(test, kvt_mem_slot_alloc(&f->m, &f->a, r2, 9), KVT_NO_PAGE);
+	KUNIT_EXPECT_EQ(test, kvt_mem_slot_alloc(&f->m, &f->a, r2->first, 9), KVT_NO_PAGE);
 	kvt_mem_slot_free(&f->m, &f->a, p2);
 	partial_is(test, f, &f->a, 1);
 	kvt_mem_region_undrain(&f->m, &f->a, r2);
@@ -239,37 +366,37 @@ static void mem_partial_list(struct kunit *test)
 /* An arena's slots go to whoever names the region, to nobody else. */
 static void mem_arena_is_private(struct kunit *test)
 {
-	struct fixture *f = setup(test, 0);
-	u32 r, page;
-	bool dirty;
+	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
+	struct kvt_region *reg;
+	u32 page;
 
-	r = region_get(test, f, &f->a, KVT_PIECE_PAGES, 2, &dirty);
-	kvt_mem_region_arena(&f->m, &f->a, r, 7);
+	reg = region_get(test, f, &f->a, KVT_PIECE_PAGES, 2);
+	kvt_mem_region_arena(&f->m, &f->a, reg, 7);
 	partial_is(test, f, &f->a, 0);
 	KUNIT_EXPECT_EQ(test, kvt_mem_slot_alloc(&f->m, &f->a, KVT_NO_REGION, 1),
 			KVT_NO_PAGE);
-	page = kvt_mem_slot_alloc(&f->m, &f->a, r, 1);
-	KUNIT_EXPECT_EQ(test, kvt_mem_region_of(&f->m, page), r);
+	page = kvt_mem_slot_alloc(&f->m, &f->a, reg->first, 1);
+	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_region_of(&f->m, page), reg);
 	kvt_mem_slot_free(&f->m, &f->a, page);
 	partial_is(test, f, &f->a, 0);
-	kvt_mem_region_arena(&f->m, &f->a, r, 0);
+	kvt_mem_region_arena(&f->m, &f->a, reg, 0);
 	partial_is(test, f, &f->a, 1);
 }
 
 /* Owners with one slot size still never get each other's slots. */
 static void mem_owners_are_apart(struct kunit *test)
 {
-	struct fixture *f = setup(test, 0);
-	u32 ra, rb, page, i;
-	bool dirty;
+	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
+	struct kvt_region *ra, *rb;
+	u32 page, i;
 
-	ra = region_get(test, f, &f->a, 64, 1, &dirty);
-	rb = region_get(test, f, &f->b, 64, 1, &dirty);
+	ra = region_get(test, f, &f->a, 64, 1);
+	rb = region_get(test, f, &f->b, 64, 1);
 	for (i = 0; i < 8; i++) {
 		page = kvt_mem_slot_alloc(&f->m, &f->a, KVT_NO_REGION, 1 + i);
-		KUNIT_EXPECT_EQ(test, kvt_mem_region_of(&f->m, page), ra);
+		KUNIT_EXPECT_PTR_EQ(test, kvt_mem_region_of(&f->m, page), ra);
 		page = kvt_mem_slot_alloc(&f->m, &f->b, KVT_NO_REGION, 100 + i);
-		KUNIT_EXPECT_EQ(test, kvt_mem_region_of(&f->m, page), rb);
+		KUNIT_EXPECT_PTR_EQ(test, kvt_mem_region_of(&f->m, page), rb);
 	}
 	KUNIT_EXPECT_EQ(test, kvt_mem_slot_alloc(&f->m, &f->a, KVT_NO_REGION, 50),
 			KVT_NO_PAGE);
@@ -282,22 +409,22 @@ static void mem_owners_are_apart(struct kunit *test)
  */
 static void mem_dirty_until_scrubbed(struct kunit *test)
 {
-	struct fixture *f = setup(test, KVT_MEM_UNKNOWN);
-	bool dirty = false;
-	u32 r;
+	struct fixture *f = setup(test, KVT_PIECE_UNKNOWN);
+	struct kvt_region *reg;
 
-	r = region_get(test, f, &f->a, 64, 2, &dirty);
-	KUNIT_EXPECT_TRUE(test, dirty);
-	KUNIT_EXPECT_EQ(test, (u32)f->regions[r].state, (u32)KVT_REGION_CLEANING);
+	reg = region_get(test, f, &f->a, 64, 2);
+	KUNIT_ASSERT_NOT_NULL(test, reg);
+	KUNIT_EXPECT_TRUE(test, is_dirty(reg));
 	KUNIT_EXPECT_EQ(test, kvt_mem_slot_alloc(&f->m, &f->a, KVT_NO_REGION, 1),
 			KVT_NO_PAGE);
-	KUNIT_EXPECT_EQ(test, kvt_mem_slot_alloc(&f->m, &f->a, r, 1), KVT_NO_PAGE);
+	KUNIT_EXPECT_EQ(test, kvt_mem_slot_alloc(&f->m, &f->a, reg->first, 1), KVT_NO_PAGE);
 
 	/* Scrubbing failed: the pieces go back as dirty as they came. */
-	region_put(test, f, &f->a, r, false);
-	r = region_get(test, f, &f->a, 64, 2, &dirty);
-	KUNIT_EXPECT_TRUE(test, dirty);
-	kvt_mem_region_open(&f->m, &f->a, r);
+	region_put(test, f, &f->a, reg, false);
+	reg = region_get(test, f, &f->a, 64, 2);
+	KUNIT_ASSERT_NOT_NULL(test, reg);
+	KUNIT_EXPECT_TRUE(test, is_dirty(reg));
+	kvt_mem_region_open(&f->m, &f->a, reg);
 	KUNIT_EXPECT_NE(test, kvt_mem_slot_alloc(&f->m, &f->a, KVT_NO_REGION, 1),
 			KVT_NO_PAGE);
 }
@@ -305,60 +432,215 @@ static void mem_dirty_until_scrubbed(struct kunit *test)
 /* Who had the pages last decides; a single foreign piece spoils a run. */
 static void mem_dirty_tracks_owners(struct kunit *test)
 {
-	struct fixture *f = setup(test, 0);
-	bool dirty = true;
-	u32 r, r2;
+	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
+	struct kvt_region *reg, *r2;
 
-	r = region_get(test, f, &f->a, 64, 2, &dirty);
-	KUNIT_EXPECT_FALSE(test, dirty);
-	region_put(test, f, &f->a, r, false);
-	r = region_get(test, f, &f->a, 32, 2, &dirty);
-	KUNIT_EXPECT_FALSE(test, dirty);
-	region_put(test, f, &f->a, r, false);
-	r = region_get(test, f, &f->b, 64, 2, &dirty);
-	KUNIT_EXPECT_TRUE(test, dirty);
-	kvt_mem_region_open(&f->m, &f->b, r);
-	region_put(test, f, &f->b, r, true);
-	r = region_get(test, f, &f->a, 64, 2, &dirty);
-	KUNIT_EXPECT_FALSE(test, dirty);
+	reg = region_get(test, f, &f->a, 64, 2);
+	KUNIT_EXPECT_FALSE(test, is_dirty(reg));
+	region_put(test, f, &f->a, reg, false);
+	reg = region_get(test, f, &f->a, 32, 2);
+	KUNIT_EXPECT_FALSE(test, is_dirty(reg));
+	region_put(test, f, &f->a, reg, false);
+	reg = region_get(test, f, &f->b, 64, 2);
+	KUNIT_EXPECT_TRUE(test, is_dirty(reg));
+	kvt_mem_region_open(&f->m, &f->b, reg);
+	region_put(test, f, &f->b, reg, true);
+	reg = region_get(test, f, &f->a, 64, 2);
+	KUNIT_EXPECT_FALSE(test, is_dirty(reg));
 
 	/* Pieces 2 and 3 were b's; then a wants a run that takes in one of them. */
-	r2 = region_get(test, f, &f->b, 64, 2, &dirty);
-	KUNIT_EXPECT_FALSE(test, dirty);
-	KUNIT_EXPECT_EQ(test, r2, r + 2);
+	r2 = region_get(test, f, &f->b, 64, 2);
+	KUNIT_EXPECT_FALSE(test, is_dirty(r2));
+	KUNIT_EXPECT_EQ(test, r2->first, reg->first + 2);
 	region_put(test, f, &f->b, r2, false);
-	region_put(test, f, &f->a, r, false);
-	r = region_get(test, f, &f->a, 64, 3, &dirty);
-	KUNIT_EXPECT_TRUE(test, dirty);
-	KUNIT_EXPECT_EQ(test, f->regions[r].owner_ns, (u64)NS_A);
+	region_put(test, f, &f->a, reg, false);
+	reg = region_get(test, f, &f->a, 64, 3);
+	KUNIT_EXPECT_TRUE(test, is_dirty(reg));
+	KUNIT_EXPECT_EQ(test, reg->ns_group, kvt_ns_group(1, 0));
+}
+
+/* An id that the map has no room for is nobody's, not another's. */
+static void mem_long_ids_are_unknown(struct kunit *test)
+{
+	static const u64 ids[] = { KVT_PIECE_RETIRED, KVT_PIECE_UNKNOWN, KVT_PIECE_USED,
+				   (1ull << 32) + NS_A };
+	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
+	struct kvt_region *reg = region_get(test, f, &f->a, 64, 1);
+	u32 i;
+
+	region_put(test, f, &f->a, reg, false);
+	for (i = 0; i < ARRAY_SIZE(ids); i++) {
+		KUNIT_ASSERT_TRUE(test, kvt_mem_region_alloc(&f->m, &f->b, reg, ids[i],
+							     kvt_ns_group(2, 0), 64, 1));
+		KUNIT_EXPECT_EQ(test, reg->first, 0u);
+		KUNIT_EXPECT_TRUE(test, is_dirty(reg));
+		kvt_mem_region_open(&f->m, &f->b, reg);
+		kvt_mem_region_drain(&f->m, &f->b, reg);
+		reg->state = KVT_REGION_CLEANING;
+		kvt_mem_region_free(&f->m, &f->b, reg, ids[i], false);
+	}
+	/* 2^32 + a is not a. */
+	KUNIT_ASSERT_TRUE(test, kvt_mem_region_alloc(&f->m, &f->a, reg, NS_A,
+						     kvt_ns_group(1, 0), 64, 1));
+	KUNIT_EXPECT_TRUE(test, is_dirty(reg));
 }
 
 /* What does not fit in one run is refused and nothing changes. */
 static void mem_fragmented_is_refused(struct kunit *test)
 {
-	struct fixture *f = setup(test, 0);
-	u32 r[NR_PIECES], i, n;
-	bool dirty;
+	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
+	struct kvt_region *reg[NR_PIECES], *got;
+	u32 i, n;
 
 	for (i = 0; i < NR_PIECES; i++) {
-		r[i] = region_get(test, f, &f->a, 64, 1, &dirty);
-		KUNIT_ASSERT_NE(test, r[i], KVT_NO_REGION);
+		reg[i] = region_get(test, f, &f->a, 64, 1);
+		KUNIT_ASSERT_NOT_NULL(test, reg[i]);
 	}
-	KUNIT_EXPECT_EQ(test, region_get(test, f, &f->a, 64, 1, &dirty), KVT_NO_REGION);
+	KUNIT_EXPECT_NULL(test, region_get(test, f, &f->a, 64, 1));
 	for (i = 0; i < NR_PIECES; i += 2)
-		region_put(test, f, &f->a, r[i], true);
+		region_put(test, f, &f->a, reg[i], true);
 	n = f->m.nr_free;
 	KUNIT_EXPECT_EQ(test, n, NR_PIECES / 2u);
-	KUNIT_EXPECT_EQ(test, region_get(test, f, &f->b, 64, 2, &dirty), KVT_NO_REGION);
+	KUNIT_EXPECT_NULL(test, region_get(test, f, &f->b, 64, 2));
 	KUNIT_EXPECT_EQ(test, f->m.nr_free, n);
+	KUNIT_EXPECT_EQ(test, f->b.nr_pieces, 0u);
 	partial_is(test, f, &f->a, NR_PIECES / 2);
 	partial_is(test, f, &f->b, 0);
 
 	/* One neighbour makes three in a row, wherever the search starts. */
-	region_put(test, f, &f->a, r[11], true);
-	KUNIT_EXPECT_EQ(test, region_get(test, f, &f->b, 64, 3, &dirty),
-			min(min(r[10], r[11]), r[12]));
-	KUNIT_EXPECT_EQ(test, region_get(test, f, &f->b, 64, 2, &dirty), KVT_NO_REGION);
+	region_put(test, f, &f->a, reg[11], true);
+	got = region_get(test, f, &f->b, 64, 3);
+	KUNIT_ASSERT_NOT_NULL(test, got);
+	KUNIT_EXPECT_EQ(test, got->first, 10u);
+	KUNIT_EXPECT_NULL(test, region_get(test, f, &f->b, 64, 2));
+}
+
+/* A bad page costs its slot, whether free, in use, or in the middle of the free list. */
+static void mem_poison_retires_slots(struct kunit *test)
+{
+	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
+	struct kvt_region *reg = region_get(test, f, &f->a, 64, 2);
+	u32 used[2], page, i, nr = 0, bad[3] = { 0, 5 * 64 + 63, 15 * 64 };
+
+	used[0] = kvt_mem_slot_alloc(&f->m, &f->a, KVT_NO_REGION, 1);
+	used[1] = kvt_mem_slot_alloc(&f->m, &f->a, KVT_NO_REGION, 2);
+	KUNIT_EXPECT_EQ(test, used[0], bad[0]);
+	KUNIT_EXPECT_EQ(test, kvt_mem_poison(&f->m, &f->a, bad[0] + 7), 1u);
+	for (i = 1; i < ARRAY_SIZE(bad); i++)
+		KUNIT_EXPECT_EQ(test, kvt_mem_poison(&f->m, &f->a, bad[i]), KVT_NIL);
+	KUNIT_EXPECT_TRUE(test, kvt_mem_slot_poisoned(&f->m, used[0]));
+	KUNIT_EXPECT_FALSE(test, kvt_mem_slot_poisoned(&f->m, used[1]));
+	KUNIT_EXPECT_EQ(test, f->m.retired_pages, 2 * 64ull);
+	/* Said twice, and of another page of the same slot. */
+	KUNIT_EXPECT_EQ(test, kvt_mem_poison(&f->m, &f->a, bad[0] + 7), 1u);
+	KUNIT_EXPECT_EQ(test, kvt_mem_poison(&f->m, &f->a, bad[1] - 1), KVT_NIL);
+	KUNIT_EXPECT_EQ(test, f->m.retired_pages, 2 * 64ull);
+	/* The block there is still itself, and its slot goes when it is given back. */
+	KUNIT_EXPECT_EQ(test, kvt_mem_block_at(&f->m, 63, &page), 1u);
+	kvt_mem_slot_free(&f->m, &f->a, used[0]);
+	kvt_mem_slot_free(&f->m, &f->a, used[1]);
+	KUNIT_EXPECT_EQ(test, kvt_mem_block_at(&f->m, 63, &page), KVT_NIL);
+	KUNIT_EXPECT_EQ(test, f->m.retired_pages, 3 * 64ull);
+	KUNIT_EXPECT_EQ(test, reg->nr_used, 0u);
+	partial_is(test, f, &f->a, 1);
+	for (;; nr++) {
+		page = kvt_mem_slot_alloc(&f->m, &f->a, KVT_NO_REGION, 10 + nr);
+		if (page == KVT_NO_PAGE)
+			break;
+		for (i = 0; i < ARRAY_SIZE(bad); i++)
+			KUNIT_EXPECT_NE(test, page / 64, bad[i] / 64);
+	}
+	KUNIT_EXPECT_EQ(test, nr, 13u);
+	partial_is(test, f, &f->a, 0);
+}
+
+/* When the region goes, pieces with bad pages stay out of use, the others do not. */
+static void mem_poison_retires_pieces(struct kunit *test)
+{
+	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
+	struct kvt_region *reg = region_get(test, f, &f->a, 500, 3), *other;
+	u32 i;
+
+	/* A slot of piece 0; the tail of the run, which is in no slot. */
+	KUNIT_EXPECT_EQ(test, kvt_mem_poison(&f->m, &f->a, 3), KVT_NIL);
+	KUNIT_EXPECT_EQ(test, kvt_mem_poison(&f->m, &f->a, 3 * KVT_PIECE_PAGES - 1), KVT_NIL);
+	KUNIT_EXPECT_EQ(test, f->m.retired_pages, 500ull);
+	KUNIT_EXPECT_EQ(test, f->m.nr_retired, 0u);
+	region_put(test, f, &f->a, reg, true);
+	KUNIT_EXPECT_EQ(test, f->m.nr_retired, 2u);
+	KUNIT_EXPECT_EQ(test, f->m.nr_free, NR_PIECES - 2u);
+	KUNIT_EXPECT_EQ(test, f->m.retired_pages, 2ull * KVT_PIECE_PAGES);
+	/* A free piece; one that is gone; pages of no piece. */
+	KUNIT_EXPECT_EQ(test, kvt_mem_poison(&f->m, NULL, 10 * KVT_PIECE_PAGES), KVT_NIL);
+	KUNIT_EXPECT_EQ(test, kvt_mem_poison(&f->m, NULL, 4), KVT_NIL);
+	KUNIT_EXPECT_EQ(test, kvt_mem_poison(&f->m, NULL, NR_PIECES * KVT_PIECE_PAGES), KVT_NIL);
+	KUNIT_EXPECT_EQ(test, kvt_mem_poison(&f->m, NULL, U32_MAX), KVT_NIL);
+	KUNIT_EXPECT_EQ(test, f->m.nr_retired, 3u);
+	KUNIT_EXPECT_EQ(test, f->m.nr_free, NR_PIECES - 3u);
+	/* Nobody gets one, alone or in a run, not even when all else is taken. */
+	KUNIT_EXPECT_NULL(test, region_get(test, f, &f->b, 64, NR_PIECES - 10));
+	other = region_get(test, f, &f->b, 64, 7);
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	KUNIT_EXPECT_EQ(test, other->first, 3u);
+	for (i = 0; i < NR_PIECES - 10; i++)
+		KUNIT_ASSERT_NOT_NULL(test, region_get(test, f, &f->b, 64, 1));
+	KUNIT_EXPECT_EQ(test, f->m.nr_free, 0u);
+	KUNIT_EXPECT_NULL(test, region_get(test, f, &f->b, 64, 1));
+	for (i = 0; i < NR_PIECES; i++)
+		KUNIT_EXPECT_EQ(test, !kvt_mem_region_at(&f->m, i), i == 0 || i == 2 || i == 10);
+}
+
+/* A region without a good slot left is on no list, and can be taken. */
+/* A slot passes to another block, and what is known of its pages with it. */
+static void mem_slot_assign_keeps_poison(struct kunit *test)
+{
+	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
+	struct kvt_region *reg = region_get(test, f, &f->a, 64, 1);
+	u32 page = kvt_mem_slot_alloc(&f->m, &f->a, reg->first, 11), first;
+
+	kvt_mem_slot_assign(&f->m, page, 12);
+	KUNIT_EXPECT_EQ(test, kvt_mem_block_at(&f->m, page + 3, &first), 12u);
+	KUNIT_EXPECT_EQ(test, kvt_mem_poison(&f->m, &f->a, page), 12u);
+	kvt_mem_slot_assign(&f->m, page, 13);
+	KUNIT_EXPECT_EQ(test, kvt_mem_block_at(&f->m, page + 3, &first), 13u);
+	KUNIT_EXPECT_TRUE(test, kvt_mem_slot_poisoned(&f->m, page));
+	kvt_mem_slot_free(&f->m, &f->a, page);
+	region_put(test, f, &f->a, reg, false);
+}
+
+/* A retired slot does not come back; its memory does, with the region. */
+static void mem_slot_retire_lasts_as_the_region(struct kunit *test)
+{
+	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
+	struct kvt_region *reg = region_get(test, f, &f->a, 256, 1);
+	u32 page = kvt_mem_slot_alloc(&f->m, &f->a, reg->first, 11), other;
+
+	kvt_mem_slot_retire(&f->m, &f->a, page);
+	KUNIT_EXPECT_EQ(test, f->m.used_pages, 0ull);
+	KUNIT_EXPECT_EQ(test, f->m.retired_pages, 256ull);
+	other = kvt_mem_slot_alloc(&f->m, &f->a, reg->first, 12);
+	KUNIT_EXPECT_NE(test, other, page);
+	KUNIT_EXPECT_EQ(test, kvt_mem_slot_alloc(&f->m, &f->a, reg->first, 13), KVT_NO_PAGE);
+	kvt_mem_slot_free(&f->m, &f->a, other);
+	region_put(test, f, &f->a, reg, false);
+	KUNIT_EXPECT_EQ(test, f->m.nr_free, (u32)NR_PIECES);
+	KUNIT_EXPECT_EQ(test, f->m.retired_pages, 0ull);
+}
+
+static void mem_poison_of_the_only_slot(struct kunit *test)
+{
+	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
+	struct kvt_region *reg = region_get(test, f, &f->a, KVT_PIECE_PAGES + 1, 2);
+
+	partial_is(test, f, &f->a, 1);
+	KUNIT_EXPECT_EQ(test, kvt_mem_poison(&f->m, &f->a, 9), KVT_NIL);
+	partial_is(test, f, &f->a, 0);
+	KUNIT_EXPECT_FALSE(test, kvt_region_has_room(reg));
+	KUNIT_EXPECT_EQ(test, kvt_mem_slot_alloc(&f->m, &f->a, reg->first, 1), KVT_NO_PAGE);
+	region_put(test, f, &f->a, reg, false);
+	/* One piece of the two is lost. */
+	KUNIT_EXPECT_EQ(test, f->m.nr_free, NR_PIECES - 1u);
+	KUNIT_EXPECT_EQ(test, f->m.retired_pages, (u64)KVT_PIECE_PAGES);
 }
 
 static struct kunit_case mem_cases[] = {
@@ -366,14 +648,24 @@ static struct kunit_case mem_cases[] = {
 	KUNIT_CASE(mem_geometry_of_all_sizes),
 	KUNIT_CASE(mem_geometry_is_shortest),
 	KUNIT_CASE(mem_geometry_small_tier),
+	KUNIT_CASE(mem_growth_follows_need),
+	KUNIT_CASE(mem_growth_of_all_sizes),
 	KUNIT_CASE(mem_slots_are_disjoint),
 	KUNIT_CASE(mem_block_at_nonsense),
+	KUNIT_CASE(mem_regions_by_piece),
+	KUNIT_CASE(mem_directory_grows),
 	KUNIT_CASE(mem_partial_list),
 	KUNIT_CASE(mem_arena_is_private),
 	KUNIT_CASE(mem_owners_are_apart),
 	KUNIT_CASE(mem_dirty_until_scrubbed),
 	KUNIT_CASE(mem_dirty_tracks_owners),
+	KUNIT_CASE(mem_long_ids_are_unknown),
 	KUNIT_CASE(mem_fragmented_is_refused),
+	KUNIT_CASE(mem_poison_retires_slots),
+	KUNIT_CASE(mem_poison_retires_pieces),
+	KUNIT_CASE(mem_slot_assign_keeps_poison),
+	KUNIT_CASE(mem_slot_retire_lasts_as_the_region),
+	KUNIT_CASE(mem_poison_of_the_only_slot),
 	{ }
 };
 

@@ -26,7 +26,7 @@ static void mini_grow(struct mini *m)
 }
 
 /* A store whose memory tiers' bytes are @content to begin with. */
-struct mini *mini_new(u64 content)
+struct mini *mini_new(u32 content)
 {
 	struct mini *m = mini_alloc(sizeof(*m));
 	struct kvt_hash_seed seed;
@@ -42,8 +42,8 @@ struct mini *mini_new(u64 content)
 	for (i = 0; i < MINI_MEMS; i++) {
 		struct mini_tier *t = &m->tier[i];
 
-		kvt_mem_init(&t->mem, t->regions, t->piece_region, t->last_owner,
-			     mini_pieces[i], content);
+		kvt_mem_init(&t->mem, t->map, t->dir, mini_pieces[i], content);
+		MINI_ASSERT(kvt_mem_dir_add(&t->mem, t->chunk));
 		for (k = 0; k < MINI_OWNERS; k++)
 			t->owner[k].partial = KVT_NO_REGION;
 		for (k = 0; content && k < mini_pieces[i] * KVT_PIECE_PAGES; k++)
@@ -64,8 +64,12 @@ void mini_free(struct mini *m)
 	for (i = 0; i < KVT_SHARDS; i++)
 		free(m->index.shards[i].buckets);
 	for (i = 0; i < MINI_MEMS; i++) {
-		for (k = 0; k < mini_pieces[i]; k++)
-			free(m->tier[i].regions[k].slot);
+		for (k = 0; k < mini_pieces[i];) {
+			struct kvt_region *reg = kvt_mem_region_at(&m->tier[i].mem, k);
+
+			k += reg ? reg->nr_pieces : 1;
+			free(reg);
+		}
 	}
 	for (i = 0; i < MINI_SEGS; i++)
 		free(m->segs[i].ids);
@@ -194,6 +198,8 @@ enum mini_status mini_commit(struct mini *m, u32 id)
 	struct kvt_hot *h = kvt_hot(&m->table, id);
 	u32 i;
 
+	if (kvt_mem_slot_poisoned(&m->tier[h->mem_tier].mem, h->mem_page))
+		return MINI_LOST;
 	if (!mini_parent_ready(m, id))
 		return MINI_NOPARENT;
 	for (i = 0; i < mini_slot_pages[mini_owner(h)]; i++)

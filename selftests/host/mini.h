@@ -6,7 +6,7 @@
  * with two groups each, and arrays for bytes: each page or unit holds one number,
  * the *tag* of the block whose bytes it is (0: zeroes). A tag's low byte is the
  * namespace. So a slot given twice, a copy from the wrong place or bytes of
- * another namespace show at once.
+ * another namespace show at once. Pages may go bad; what is bad is never given out.
  *
  * Moves have two halves, so that leases, drops and aborts come in between.
  */
@@ -51,6 +51,7 @@ enum mini_status {
 	MINI_NOPARENT,
 	MINI_CHILDREN,
 	MINI_BUSY,
+	MINI_LOST,		/* its memory went bad */
 };
 
 struct mini_name {
@@ -60,10 +61,12 @@ struct mini_name {
 
 struct mini_tier {
 	struct kvt_mem mem;
-	struct kvt_region regions[MINI_PIECES_MAX];
-	u32 piece_region[MINI_PIECES_MAX];
-	u64 last_owner[MINI_PIECES_MAX];
+	u32 map[MINI_PIECES_MAX];
+	union kvt_dirent *dir[1];
+	union kvt_dirent chunk[KVT_DIR_ENTRIES];
 	u64 content[MINI_PIECES_MAX * KVT_PIECE_PAGES];
+	bool bad[MINI_PIECES_MAX * KVT_PIECE_PAGES];
+	u32 nr_bad;
 	struct kvt_owner owner[MINI_OWNERS];
 };
 
@@ -122,7 +125,7 @@ extern const u32 mini_slot_pages[MINI_OWNERS];
 extern const u32 mini_pieces[MINI_MEMS];
 
 /* mini.c: blocks */
-struct mini *mini_new(u64 content);
+struct mini *mini_new(u32 content);
 void mini_free(struct mini *m);
 void mini_key(const struct mini_name *n, u8 *key);
 u32 mini_find(struct mini *m, const struct mini_name *n);
@@ -151,6 +154,7 @@ bool mini_region_undrain(struct mini *m, u32 tier, u32 nth);
 bool mini_region_finish(struct mini *m, u32 tier, u32 nth, bool busy, bool scrub);
 bool mini_arena_set(struct mini *m, u32 tier, u32 nth, bool on);
 bool mini_log_clean(struct mini *m);
+u32 mini_poison(struct mini *m, u32 tier, u32 page);
 
 /* mini_check.c */
 void mini_check(struct mini *m);

@@ -73,7 +73,17 @@ static void check_index(struct mini *m)
 	MINI_ASSERT(total == named);
 }
 
-/* Links agree both ways; a READY block's ancestors are all READY. */
+/* Has memory gone bad: the only thing that takes a block away from its children. */
+static bool any_bad(const struct mini *m)
+{
+	u32 i, nr = 0;
+
+	for (i = 0; i < MINI_MEMS; i++)
+		nr += m->tier[i].nr_bad;
+	return nr;
+}
+
+/* Links agree both ways; a READY block's ancestors are all READY, or lost. */
 static void check_chains(struct mini *m)
 {
 	u32 id, kid, prev, with_parent = 0, linked = 0, up;
@@ -98,7 +108,8 @@ static void check_chains(struct mini *m)
 		if (state_of(m, id) != KVT_READY)
 			continue;
 		for (up = c->parent; up; up = kvt_cold(&m->table, up)->parent) {
-			MINI_ASSERT(state_of(m, up) == KVT_READY);
+			MINI_ASSERT(state_of(m, up) == KVT_READY ||
+				    (state_of(m, up) == KVT_DEAD && any_bad(m)));
 			MINI_ASSERT(kvt_hot(&m->table, up)->ns_group ==
 				    kvt_hot(&m->table, id)->ns_group);
 		}
@@ -119,36 +130,64 @@ static bool moving_to(struct mini *m, u32 id, u32 tier, u32 addr)
 	return false;
 }
 
-/* One region: free slots form a list, used ones name blocks that live there. */
-static u32 check_region(struct mini *m, u32 tier, u32 r)
+static bool bad_pages(const struct mini_tier *t, u32 page, u32 nr)
 {
-	struct mini_tier *t = &m->tier[tier];
-	struct kvt_region *reg = &t->regions[r];
-	u32 s, nr_free = 0, nr_used = 0, page, i;
-
-	MINI_ASSERT(reg->state != KVT_REGION_FREE && reg->slot && reg->owner_ns);
-	MINI_ASSERT(reg->owner_ns == (reg->ns_group >> 4) + 1);
-	for (i = r; i < r + reg->nr_pieces; i++)
-		MINI_ASSERT(t->piece_region[i] == r);
-	for (s = reg->free_head; s != KVT_SLOT_END; s = reg->slot[s] & ~KVT_SLOT_FREE) {
-		MINI_ASSERT(s < reg->nr_slots && (reg->slot[s] & KVT_SLOT_FREE));
-		MINI_ASSERT(++nr_free <= reg->nr_slots);
+	while (nr--) {
+		if (t->bad[page + nr])
+			return true;
 	}
-	for (s = 0; s < reg->nr_slots; s++) {
-		u32 id = reg->slot[s];
+	return false;
+}
+
+static bool bad_piece(const struct mini_tier *t, u32 piece)
+{
+	return bad_pages(t, piece * KVT_PIECE_PAGES, KVT_PIECE_PAGES);
+}
+
+/* The map and the directory lead to a region from each of its pieces, by one number. */
+static void check_region_pieces(struct mini_tier *t, const struct kvt_region *reg)
+{
+	u32 nr = t->map[reg->first] & KVT_PIECE_NR, i;
+
+	MINI_ASSERT(nr < KVT_DIR_ENTRIES && t->chunk[nr].region == reg);
+	for (i = reg->first; i < reg->first + reg->nr_pieces; i++)
+		MINI_ASSERT(t->map[i] == (KVT_PIECE_USED | nr |
+					  (bad_piece(t, i) ? KVT_PIECE_POISON : 0)));
+}
+
+/* One region: free slots form a list, used ones name blocks that live there. */
+static u32 check_region(struct mini *m, u32 tier, const struct kvt_region *reg, u64 *retired)
+{
+	u32 s, nr_free = 0, nr_used = 0, nr_bad = 0, nr_slots = kvt_region_slots(reg), page;
+	struct mini_tier *t = &m->tier[tier];
+
+	check_region_pieces(&m->tier[tier], reg);
+	for (s = reg->free_head; s != KVT_SLOT_END; s = reg->slot[s] & ~KVT_SLOT_FREE) {
+		MINI_ASSERT(s < nr_slots && (reg->slot[s] & KVT_SLOT_FREE));
+		MINI_ASSERT(++nr_free <= nr_slots);
+	}
+	for (s = 0; s < nr_slots; s++) {
+		u32 id = kvt_region_block(reg, s);
+		bool bad;
 		struct kvt_hot *h;
 
-		if (id & KVT_SLOT_FREE)
+		page = reg->first * KVT_PIECE_PAGES + s * reg->slot_pages;
+		bad = bad_pages(t, page, reg->slot_pages);
+		if (id == KVT_NIL) {
+			MINI_ASSERT(bad == (reg->slot[s] == KVT_SLOT_RETIRED));
+			nr_bad += bad;
 			continue;
+		}
 		nr_used++;
-		page = r * KVT_PIECE_PAGES + s * reg->slot_pages;
+		MINI_ASSERT(kvt_mem_slot_poisoned(&t->mem, page) == bad);
 		h = kvt_hot(&m->table, id);
 		MINI_ASSERT(state_of(m, id) != KVT_FREE);
 		MINI_ASSERT(h->ns_group == reg->ns_group);
 		MINI_ASSERT(((ctl_of(m, id) & KVT_CTL_MEM) && h->mem_tier == tier &&
 			     h->mem_page == page) || moving_to(m, id, tier, page));
 	}
-	MINI_ASSERT(nr_used == reg->nr_used && nr_used + nr_free == reg->nr_slots);
+	*retired += nr_bad * reg->slot_pages;
+	MINI_ASSERT(nr_used == reg->nr_used && nr_used + nr_free + nr_bad == nr_slots);
 	MINI_ASSERT(nr_used == 0 || reg->state == KVT_REGION_ACTIVE ||
 		    reg->state == KVT_REGION_DRAINING);
 	MINI_ASSERT(reg->listed == (reg->state == KVT_REGION_ACTIVE && !reg->arena &&
@@ -156,38 +195,58 @@ static u32 check_region(struct mini *m, u32 tier, u32 r)
 	return nr_used * reg->slot_pages;
 }
 
+/* An owner's list: @return its length. Its pieces are those of its regions. */
+static u32 check_owner(struct mini *m, u32 tier, u32 owner, u32 pieces)
+{
+	const struct kvt_owner *o = &m->tier[tier].owner[owner];
+	u32 r, prev = KVT_NO_REGION, nr = 0;
+	const struct kvt_region *reg;
+
+	MINI_ASSERT(o->nr_pieces == pieces);
+	for (r = o->partial; r != KVT_NO_REGION; r = reg->next) {
+		reg = kvt_mem_region(&m->tier[tier].mem, r);
+		MINI_ASSERT(reg && reg->listed && reg->prev == prev);
+		MINI_ASSERT(reg->ns_group == mini_ns_group(owner));
+		MINI_ASSERT(++nr <= mini_pieces[tier]);
+		prev = r;
+	}
+	return nr;
+}
+
 /* Pieces are in one region or free; owners' lists hold what is listed. */
 static void check_mem(struct mini *m, u32 tier)
 {
+	u32 i, nr_free = 0, nr_bad = 0, listed = 0, numbers = 0, pieces[MINI_OWNERS] = { 0 };
 	struct mini_tier *t = &m->tier[tier];
-	u32 i, nr_free = 0, listed = 0, on_lists = 0, r, prev;
-	u64 used = 0;
+	const struct kvt_region *reg;
+	u64 used = 0, retired = 0;
 
 	for (i = 0; i < mini_pieces[tier];) {
-		if (t->piece_region[i] == KVT_NO_REGION) {
-			MINI_ASSERT(t->regions[i].state == KVT_REGION_FREE);
-			nr_free++;
-			i++;
+		reg = kvt_mem_region_at(&t->mem, i);
+		if (!reg) {
+			MINI_ASSERT(bad_piece(t, i) == (t->map[i] == KVT_PIECE_RETIRED));
+			nr_bad += bad_piece(t, i);
+			nr_free += !bad_piece(t, i++);
 			continue;
 		}
-		MINI_ASSERT(t->piece_region[i] == i);
-		used += check_region(m, tier, i);
-		listed += t->regions[i].listed;
-		i += t->regions[i].nr_pieces;
+		MINI_ASSERT(reg->first == i && kvt_mem_region(&t->mem, i) == reg);
+		used += check_region(m, tier, reg, &retired);
+		listed += reg->listed;
+		numbers++;
+		pieces[(reg->ns_group >> 4) * MINI_GROUPS + (reg->ns_group & 15)] +=
+			reg->nr_pieces;
+		i += reg->nr_pieces;
 		MINI_ASSERT(i <= mini_pieces[tier]);
 	}
-	MINI_ASSERT(nr_free == t->mem.nr_free);
+	MINI_ASSERT(nr_free == t->mem.nr_free && nr_bad == t->mem.nr_retired);
+	MINI_ASSERT(retired + nr_bad * KVT_PIECE_PAGES == t->mem.retired_pages);
 	MINI_ASSERT(used == t->mem.used_pages);
-	for (i = 0; i < MINI_OWNERS; i++) {
-		prev = KVT_NO_REGION;
-		for (r = t->owner[i].partial; r != KVT_NO_REGION; r = t->regions[r].next) {
-			MINI_ASSERT(t->regions[r].listed && t->regions[r].prev == prev);
-			MINI_ASSERT(t->regions[r].ns_group == mini_ns_group(i));
-			MINI_ASSERT(++on_lists <= listed);
-			prev = r;
-		}
-	}
-	MINI_ASSERT(on_lists == listed);
+	for (i = 0; i < MINI_OWNERS; i++)
+		listed -= check_owner(m, tier, i, pieces[i]);
+	MINI_ASSERT(listed == 0);
+	for (i = t->mem.free_nr; i != KVT_NO_REGION; i = t->chunk[i].next_free)
+		MINI_ASSERT(++numbers <= KVT_DIR_ENTRIES);
+	MINI_ASSERT(numbers == KVT_DIR_ENTRIES);
 }
 
 /* Each block's place names the block, and its bytes are its own. */

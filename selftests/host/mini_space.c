@@ -8,32 +8,35 @@
 #define ARENA_FILE	77u
 #define LEASES		(~0u << KVT_CTL_LEASE_SHIFT)
 
-static void mini_scrub(struct mini_tier *t, u32 r)
+static void mini_scrub(struct mini_tier *t, const struct kvt_region *reg)
 {
-	memset(t->content + (size_t)r * KVT_PIECE_PAGES, 0,
-	       (size_t)t->regions[r].nr_pieces * KVT_PIECE_PAGES * sizeof(u64));
+	memset(t->content + (size_t)reg->first * KVT_PIECE_PAGES, 0,
+	       (size_t)reg->nr_pieces * KVT_PIECE_PAGES * sizeof(u64));
+}
+
+static u32 mini_owner_of(const struct kvt_region *reg)
+{
+	return (reg->ns_group >> 4) * MINI_GROUPS + (reg->ns_group & 15);
 }
 
 static bool mini_region_get(struct mini *m, u32 tier, u32 owner)
 {
 	struct mini_tier *t = &m->tier[tier];
-	u32 nr_slots = 0, pieces, r, *slots;
-	bool dirty;
+	u32 slot_pages = mini_slot_pages[owner], pieces;
+	struct kvt_region *reg;
 
-	pieces = kvt_mem_geometry(mini_slot_pages[owner], mini_pieces[tier] / 3, &nr_slots);
+	pieces = kvt_mem_growth(&t->owner[owner], slot_pages, mini_pieces[tier] / 3);
 	MINI_ASSERT(pieces);
-	slots = malloc(nr_slots * sizeof(u32));
-	MINI_ASSERT(slots);
-	r = kvt_mem_region_alloc(&t->mem, &t->owner[owner], 1 + owner / MINI_GROUPS,
-				 mini_ns_group(owner), mini_slot_pages[owner], pieces, slots,
-				 nr_slots, &dirty);
-	if (r == KVT_NO_REGION) {
-		free(slots);
+	reg = malloc(sizeof(*reg) + kvt_run_slots(pieces, slot_pages) * sizeof(u32));
+	MINI_ASSERT(reg && !kvt_mem_dir_full(&t->mem));
+	if (!kvt_mem_region_alloc(&t->mem, &t->owner[owner], reg, 1 + owner / MINI_GROUPS,
+				  mini_ns_group(owner), slot_pages, pieces)) {
+		free(reg);
 		return false;
 	}
-	if (dirty) {
-		mini_scrub(t, r);
-		kvt_mem_region_open(&t->mem, &t->owner[owner], r);
+	if (reg->state == KVT_REGION_DIRTY) {
+		mini_scrub(t, reg);
+		kvt_mem_region_open(&t->mem, &t->owner[owner], reg);
 	}
 	return true;
 }
@@ -43,7 +46,9 @@ static u32 mini_arena_region(struct mini_tier *t, u32 tier, u32 owner)
 	u32 r;
 
 	for (r = 0; r < mini_pieces[tier]; r++) {
-		if (t->regions[r].arena && t->regions[r].ns_group == mini_ns_group(owner))
+		const struct kvt_region *reg = kvt_mem_region(&t->mem, r);
+
+		if (reg && reg->arena && reg->ns_group == mini_ns_group(owner))
 			return r;
 	}
 	return KVT_NO_REGION;
@@ -53,6 +58,7 @@ static u32 mini_arena_region(struct mini_tier *t, u32 tier, u32 owner)
 u32 mini_slot_get(struct mini *m, u32 tier, u32 owner, bool arena, u32 id)
 {
 	struct mini_tier *t = &m->tier[tier];
+	const struct kvt_region *reg;
 	u32 r = KVT_NO_REGION, page, i;
 
 	if (arena) {
@@ -65,13 +71,14 @@ u32 mini_slot_get(struct mini *m, u32 tier, u32 owner, bool arena, u32 id)
 		page = kvt_mem_slot_alloc(&t->mem, &t->owner[owner], KVT_NO_REGION, id);
 	if (page == KVT_NO_PAGE)
 		return page;
-	r = kvt_mem_region_of(&t->mem, page);
-	MINI_ASSERT(t->regions[r].ns_group == mini_ns_group(owner));
-	MINI_ASSERT(!!t->regions[r].arena == arena);
-	/* No byte of another namespace is ever handed out. */
+	reg = kvt_mem_region_of(&t->mem, page);
+	MINI_ASSERT(reg && reg->ns_group == mini_ns_group(owner));
+	MINI_ASSERT(!!reg->arena == arena);
+	/* No byte of another namespace and no bad page is ever handed out. */
 	for (i = 0; i < mini_slot_pages[owner]; i++) {
 		u64 was = t->content[page + i] & 0xff;
 
+		MINI_ASSERT(!t->bad[page + i]);
 		MINI_ASSERT(!was || was == 1 + owner / MINI_GROUPS);
 	}
 	return page;
@@ -80,12 +87,10 @@ u32 mini_slot_get(struct mini *m, u32 tier, u32 owner, bool arena, u32 id)
 void mini_slot_put(struct mini *m, u32 tier, u32 page)
 {
 	struct mini_tier *t = &m->tier[tier];
-	u32 r = kvt_mem_region_of(&t->mem, page), ns_group;
+	const struct kvt_region *reg = kvt_mem_region_of(&t->mem, page);
 
-	MINI_ASSERT(r != KVT_NO_REGION);
-	ns_group = t->regions[r].ns_group;
-	kvt_mem_slot_free(&t->mem, &t->owner[(ns_group >> 4) * MINI_GROUPS + (ns_group & 15)],
-			  page);
+	MINI_ASSERT(reg);
+	kvt_mem_slot_free(&t->mem, &t->owner[mini_owner_of(reg)], page);
 }
 
 void mini_log_put(struct mini *m, u32 id)
@@ -227,6 +232,9 @@ void mini_move_end(struct mini *m, u32 nr, bool failed, bool keep_log)
 	       mini_slot_pages[mini_owner(h)] * sizeof(u64));
 	if (mv->dst_tier == MINI_LOG)
 		free(kvt_log_write_done(&m->log, mv->dst_addr));
+	if (mv->dst_tier != MINI_LOG &&
+	    kvt_mem_slot_poisoned(&m->tier[mv->dst_tier].mem, mv->dst_addr))
+		failed = true;
 	if (failed || !mini_leave(m, mv, keep_log)) {
 		mini_unplace(m, mv);
 		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
@@ -264,52 +272,44 @@ bool mini_evict(struct mini *m, u32 tier)
 	return true;
 }
 
-static u32 mini_region_nth(struct mini *m, u32 tier, u32 nth)
+static struct kvt_region *mini_region_nth(struct mini *m, u32 tier, u32 nth)
 {
-	u32 r = m->tier[tier].piece_region[nth % mini_pieces[tier]];
-
-	return r;
+	return kvt_mem_region_at(&m->tier[tier].mem, nth % mini_pieces[tier]);
 }
 
-static struct kvt_owner *mini_region_owner(struct mini *m, u32 tier, u32 r)
+static struct kvt_owner *mini_region_owner(struct mini *m, u32 tier,
+					   const struct kvt_region *reg)
 {
-	u32 ns_group = m->tier[tier].regions[r].ns_group;
-
-	return &m->tier[tier].owner[(ns_group >> 4) * MINI_GROUPS + (ns_group & 15)];
+	return &m->tier[tier].owner[mini_owner_of(reg)];
 }
 
 bool mini_region_drain(struct mini *m, u32 tier, u32 nth)
 {
-	u32 r = mini_region_nth(m, tier, nth);
+	struct kvt_region *reg = mini_region_nth(m, tier, nth);
 
-	if (r == KVT_NO_REGION || m->tier[tier].regions[r].state != KVT_REGION_ACTIVE ||
-	    m->tier[tier].regions[r].arena)
+	if (!reg || reg->state != KVT_REGION_ACTIVE || reg->arena)
 		return false;
-	kvt_mem_region_drain(&m->tier[tier].mem, mini_region_owner(m, tier, r), r);
+	kvt_mem_region_drain(&m->tier[tier].mem, mini_region_owner(m, tier, reg), reg);
 	return true;
 }
 
 bool mini_region_undrain(struct mini *m, u32 tier, u32 nth)
 {
-	u32 r = mini_region_nth(m, tier, nth);
+	struct kvt_region *reg = mini_region_nth(m, tier, nth);
 
-	if (r == KVT_NO_REGION || m->tier[tier].regions[r].state != KVT_REGION_DRAINING)
+	if (!reg || reg->state != KVT_REGION_DRAINING)
 		return false;
-	kvt_mem_region_undrain(&m->tier[tier].mem, mini_region_owner(m, tier, r), r);
+	kvt_mem_region_undrain(&m->tier[tier].mem, mini_region_owner(m, tier, reg), reg);
 	return true;
 }
 
 /* An emptied region goes on: @busy: into quarantine, else back. */
 bool mini_region_finish(struct mini *m, u32 tier, u32 nth, bool busy, bool scrub)
 {
+	struct kvt_region *reg = mini_region_nth(m, tier, nth);
 	struct mini_tier *t = &m->tier[tier];
-	u32 r = mini_region_nth(m, tier, nth);
-	struct kvt_region *reg;
 
-	if (r == KVT_NO_REGION)
-		return false;
-	reg = &t->regions[r];
-	if (reg->state == KVT_REGION_ACTIVE || reg->nr_used)
+	if (!reg || reg->state == KVT_REGION_ACTIVE || reg->nr_used)
 		return false;
 	if (busy) {
 		reg->state = KVT_REGION_QUARANTINED;
@@ -317,30 +317,48 @@ bool mini_region_finish(struct mini *m, u32 tier, u32 nth, bool busy, bool scrub
 	}
 	reg->state = KVT_REGION_CLEANING;
 	if (scrub)
-		mini_scrub(t, r);
-	free(kvt_mem_region_free(&t->mem, r, scrub));
+		mini_scrub(t, reg);
+	kvt_mem_region_free(&t->mem, mini_region_owner(m, tier, reg), reg,
+			    (reg->ns_group >> 4) + 1, scrub);
+	free(reg);
 	return true;
 }
 
 /* Make a region without blocks an arena; or end one, whose blocks become free to move. */
 bool mini_arena_set(struct mini *m, u32 tier, u32 nth, bool on)
 {
-	struct mini_tier *t = &m->tier[tier];
-	u32 r = mini_region_nth(m, tier, nth), i, id;
-	struct kvt_region *reg;
+	struct kvt_region *reg = mini_region_nth(m, tier, nth);
+	u32 i, id;
 
-	if (r == KVT_NO_REGION)
+	if (!reg || reg->state != KVT_REGION_ACTIVE || !!reg->arena == on ||
+	    (on && reg->nr_used))
 		return false;
-	reg = &t->regions[r];
-	if (reg->state != KVT_REGION_ACTIVE || !!reg->arena == on || (on && reg->nr_used))
-		return false;
-	kvt_mem_region_arena(&t->mem, mini_region_owner(m, tier, r), r, on ? ARENA_FILE : 0);
-	for (i = 0; i < reg->nr_slots; i++) {
-		id = reg->slot[i];
-		if (!(id & KVT_SLOT_FREE))
+	kvt_mem_region_arena(&m->tier[tier].mem, mini_region_owner(m, tier, reg), reg,
+			     on ? ARENA_FILE : 0);
+	for (i = 0; i < kvt_region_slots(reg); i++) {
+		id = kvt_region_block(reg, i);
+		if (id != KVT_NIL)
 			kvt_ctl_update(kvt_hot(&m->table, id), 0, 0, KVT_CTL_ARENA, 0);
 	}
 	return true;
+}
+
+/* A page goes bad. The block that lives there, or KVT_NIL: none, or not yet. */
+u32 mini_poison(struct mini *m, u32 tier, u32 page)
+{
+	struct mini_tier *t = &m->tier[tier];
+	const struct kvt_region *reg = kvt_mem_region_of(&t->mem, page);
+	u32 id = kvt_mem_poison(&t->mem, reg ? mini_region_owner(m, tier, reg) : NULL, page);
+	struct kvt_hot *h = kvt_hot(&m->table, id);
+	u32 first = 0;
+
+	t->bad[page] = true;
+	t->nr_bad++;
+	if (id == KVT_NIL)
+		return KVT_NIL;
+	MINI_ASSERT(kvt_mem_block_at(&t->mem, page, &first) == id);
+	return (kvt_ctl(h) & KVT_CTL_MEM) && h->mem_tier == tier && h->mem_page == first ?
+	       id : KVT_NIL;
 }
 
 /* Carry one live block of a segment forward, or just drop its copy there. */

@@ -65,7 +65,7 @@ void model_init(struct model *x, u32 (*pick_fn)(void *src, u32 n), void *src)
 	memset(x, 0, sizeof(*x));
 	x->pick = pick_fn;
 	x->src = src;
-	x->m = mini_new(pick(x, 2) ? KVT_MEM_UNKNOWN : 0);
+	x->m = mini_new(pick(x, 2) ? KVT_PIECE_UNKNOWN : KVT_PIECE_CLEAN);
 	x->m->on_gone = on_gone;
 	x->m->ctx = x;
 }
@@ -127,6 +127,18 @@ static u32 any_filling(struct model *x)
 	return MODEL_NAMES;
 }
 
+/* A name goes away; what extends it stays, without a parent. */
+static void ref_gone(struct model *x, u32 name)
+{
+	u32 first = name / MODEL_KEYS * MODEL_KEYS, i;
+
+	x->ref[name].state = REF_NONE;
+	for (i = first; i < first + MODEL_KEYS; i++) {
+		if (x->ref[i].state != REF_NONE && x->ref[i].parent == name)
+			x->ref[i].orphan = true;
+	}
+}
+
 static bool op_commit(struct model *x)
 {
 	u32 name = any_filling(x);
@@ -140,6 +152,12 @@ static bool op_commit(struct model *x)
 	ok = r->parent == MODEL_NAMES ||
 	     (!r->orphan && x->ref[r->parent].state == REF_READY);
 	st = mini_commit(x->m, r->id);
+	if (r->bad) {
+		MINI_ASSERT(st == MINI_LOST);
+		mini_abort(x->m, r->id, pick(x, 3) == 0);
+		ref_gone(x, name);
+		return false;
+	}
 	MINI_ASSERT(st == (ok ? MINI_DONE : MINI_NOPARENT));
 	if (ok)
 		r->state = REF_READY;
@@ -148,17 +166,12 @@ static bool op_commit(struct model *x)
 
 static bool op_abort(struct model *x)
 {
-	u32 name = any_filling(x), first, i;
+	u32 name = any_filling(x);
 
 	if (name == MODEL_NAMES)
 		return false;
 	mini_abort(x->m, x->ref[name].id, pick(x, 3) == 0);
-	x->ref[name].state = REF_NONE;
-	first = name / MODEL_KEYS * MODEL_KEYS;
-	for (i = first; i < first + MODEL_KEYS; i++) {
-		if (x->ref[i].state == REF_FILLING && x->ref[i].parent == name)
-			x->ref[i].orphan = true;
-	}
+	ref_gone(x, name);
 	return true;
 }
 
@@ -320,6 +333,34 @@ static bool op_limbo(struct model *x)
 	return was;
 }
 
+/* A page goes bad: a block on it is a miss, one being filled there cannot be committed. */
+static bool op_poison(struct model *x)
+{
+	u32 tier = pick(x, MINI_MEMS), page, id, name;
+
+	page = pick(x, mini_pieces[tier] * KVT_PIECE_PAGES);
+	if (x->m->tier[tier].nr_bad == MODEL_BAD_PAGES || x->m->tier[tier].bad[page])
+		return false;
+	id = mini_poison(x->m, tier, page);
+	if (id == KVT_NIL)
+		return true;
+	name = name_of_id(x, id);
+	switch (kvt_ctl_state(kvt_ctl(kvt_hot(&x->m->table, id)))) {
+	case KVT_READY:
+		MINI_ASSERT(x->ref[name].state == REF_READY && x->ref[name].id == id);
+		mini_kill(x->m, id);
+		ref_gone(x, name);
+		break;
+	case KVT_FILLING:
+		MINI_ASSERT(x->ref[name].state == REF_FILLING && x->ref[name].id == id);
+		x->ref[name].bad = true;
+		break;
+	default:
+		break;
+	}
+	return true;
+}
+
 static const struct {
 	const char *name;
 	u32 weight;
@@ -344,6 +385,7 @@ static const struct {
 	{ "arena_end", 1, op_arena_end },
 	{ "clean", 4, op_clean },
 	{ "limbo", 4, op_limbo },
+	{ "poison", 1, op_poison },
 };
 
 const char *model_op_name(u32 op)

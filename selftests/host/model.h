@@ -15,7 +15,8 @@
 #define MODEL_KEYS	72u
 #define MODEL_NAMES	(MINI_OWNERS * MODEL_KEYS)
 #define MODEL_HANDLES	96u
-#define MODEL_OPS	19u
+#define MODEL_OPS	20u
+#define MODEL_BAD_PAGES	3u	/* in each tier: memory does not come back */
 
 enum ref_state { REF_NONE, REF_FILLING, REF_READY };
 
@@ -23,7 +24,8 @@ enum ref_state { REF_NONE, REF_FILLING, REF_READY };
  * struct ref - what a name should be
  * @state:  of the name
  * @parent: name it extends, or MODEL_NAMES
- * @orphan: its parent was aborted: it can never be committed
+ * @orphan: its parent was aborted or lost: it can never be committed
+ * @bad:    its memory went bad while it was filled
  * @pinned: must not be evicted
  * @id:     block entry it had at reserve
  */
@@ -31,6 +33,7 @@ struct ref {
 	enum ref_state state;
 	u32 parent;
 	bool orphan;
+	bool bad;
 	bool pinned;
 	u32 id;
 	u64 tag;

@@ -8,6 +8,7 @@
 #define BLOCK_BYTES	4096
 #define SET		5
 #define NR		64
+#define BUDGET		128	/* bytes of metadata for a block */
 
 FIXTURE(chain)
 {
@@ -260,11 +261,105 @@ TEST_F(chain, metadata_budget)
 	EXPECT_EQ(nr, st.nr_blocks);
 	EXPECT_LT(0, st.meta_bytes);
 	EXPECT_LT(32, st.meta_bytes_per_block);
-	EXPECT_GE(128, st.meta_bytes_per_block)
+	EXPECT_GE(BUDGET, st.meta_bytes_per_block)
 		TH_LOG("%llu bytes a block", (unsigned long long)st.meta_bytes_per_block);
 	EXPECT_LE(st.meta_bytes, st.meta_bytes_per_block * 2 * nr);
 	EXPECT_EQ(nr, kvt_check(&self->c, 0, many, nr, 0));
 	free(many);
+}
+
+/* --- what blocks of a size cost in a memory tier -------------------------------------- */
+
+FIXTURE(budget)
+{
+	struct kvt_pool pool;
+	struct kvt_client c;
+};
+
+FIXTURE_VARIANT(budget)
+{
+	__u64 block_bytes;
+	__u64 tier_bytes;
+};
+
+FIXTURE_VARIANT_ADD(budget, kib_64) { 64 * KVT_KIB, 64 * KVT_MIB };
+FIXTURE_VARIANT_ADD(budget, kib_640) { 640 * KVT_KIB, 320 * KVT_MIB };
+FIXTURE_VARIANT_ADD(budget, mib_2) { 2 * KVT_MIB, 512 * KVT_MIB };
+
+FIXTURE_SETUP(budget)
+{
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_high_percent", "100"));
+}
+
+FIXTURE_TEARDOWN(budget)
+{
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+}
+
+static __u64 meta_bytes(const struct kvt_pool *p)
+{
+	int fd = kvt_open(p);
+	struct kvtier_stat st = { 0 };
+
+	if (fd < 0 || kvt_stat(fd, KVTIER_STAT_POOL, &st))
+		st.meta_bytes = 1ull << 40;
+	close(fd);
+	return st.meta_bytes;
+}
+
+/*
+ * As many roots as a new tier holds. Neither it nor they are there afterwards.
+ * How many, or -errno; @meta: what there was while they were.
+ */
+static int fill_tier(const struct kvt_pool *p, __u64 tier_bytes, __u64 block_bytes, int max,
+		     __u64 *meta)
+{
+	int tier = kvt_tier_dram(p, 0, tier_bytes), n = 0, ret;
+	struct kvt_client c;
+	struct kvt_key key;
+
+	if (tier < 0)
+		return tier;
+	ret = kvt_client_open(p, &c, "budget", block_bytes);
+	if (ret)
+		return ret;
+	do {
+		key = kvt_key(SET, 200000 + n);
+		ret = kvt_put(&c, 0, 0, &key, NULL, 1);
+		n += ret == 1;
+	} while (ret == 1 && n < max);
+	*meta = meta_bytes(p);
+	kvt_client_close(&c);
+	ret = ret < 0 ? ret : kvt_tier_detach(p, tier, KVTIER_DETACH_DISCARD, 10 * KVT_SEC);
+	return ret ? ret : n;
+}
+
+/*
+ * A machine that has no room for thousands of large blocks: the part for each entry is
+ * measured with many small ones, whose tier has gone; the part for space with as many
+ * large ones as there is room for.
+ */
+TEST_F(budget, of_a_block)
+{
+	/* Entries come in chunks of 2048, of which the first is not used. */
+	int small = (kvt_env_long() ? 8 : 3) * 2048 - 1, large;
+	__u64 entry, space, ignored;
+	double a_block;
+
+	ASSERT_EQ(small, fill_tier(&self->pool, 4096ull * 16384, 4096, small, &ignored));
+	entry = meta_bytes(&self->pool);
+	large = fill_tier(&self->pool, variant->tier_bytes, variant->block_bytes, 1 << 20, &space);
+	ASSERT_LT(0, large);
+	EXPECT_LE(variant->tier_bytes / 100 * 96, large * variant->block_bytes);
+	EXPECT_LT(entry, space);
+	/* All of them go with the tier. */
+	EXPECT_EQ(entry, meta_bytes(&self->pool));
+	a_block = (double)entry / small + (double)(space - entry) / large;
+	TH_LOG("%d blocks: %.1f for an entry and %.1f for space, %.1f bytes a block", large,
+	       (double)entry / small, (double)(space - entry) / large, a_block);
+	EXPECT_LT(104, a_block);
+	EXPECT_GE((double)BUDGET, a_block);
 }
 
 /* Two groups of one namespace: a key names a block in each. */

@@ -4,6 +4,7 @@
  * pool goes on.
  */
 #include "kvt_test.h"
+#include <sys/uio.h>
 
 #define BLOCK_BYTES	(64 * KVT_KIB)
 #define CHAINS		40
@@ -204,6 +205,11 @@ TEST_F_TIMEOUT(media, some_requests_fail, 300)
 
 /* --- memory ----------------------------------------------------------------------------- */
 
+#define OFFLINE		"/sys/devices/system/memory/hard_offline_page"
+#define SLOTS_A_PIECE	((int)(KVT_PIECE / BLOCK_BYTES))
+#define PIECES		8
+#define SLOTS		(PIECES * SLOTS_A_PIECE)
+
 FIXTURE(poison)
 {
 	struct kvt_pool pool;
@@ -211,15 +217,34 @@ FIXTURE(poison)
 	int dax;
 };
 
+/* A bound instance remembers its bad pages; one that was unbound and freed does not. */
+static int forget_bad_pages(void)
+{
+	char zombies[16] = "";
+
+	if (kvt_sh("echo %s > /sys/bus/dax/drivers/kvtier/unbind", kvt_env_dax()))
+		return -ENODEV;
+	if (!KVT_UNTIL(10000, !kvt_sh_line(zombies, sizeof(zombies),
+					   "cat /sys/module/kvtier/parameters/dax_zombies") &&
+			      !strcmp(zombies, "0")))
+		return -EBUSY;
+	/* A zombie's range is given back a moment later. */
+	kvt_sleep_ms(200);
+	return KVT_UNTIL(10000, !kvt_dax_bind(kvt_env_dax(), "kvtier")) ? 0 : -EBUSY;
+}
+
 FIXTURE_SETUP(poison)
 {
 	if (!kvt_env_dax())
 		SKIP(return, "no device-dax instance to use (KVT_DAX)");
-	if (access("/sys/devices/system/memory/hard_offline_page", W_OK))
+	if (access(OFFLINE, W_OK))
 		SKIP(return, "this kernel cannot be told that a page is bad");
+	signal(SIGBUS, SIG_IGN);
 	ASSERT_EQ(0, kvt_setup(&self->pool));
-	self->dax = kvt_tier_dax(&self->pool, 0, 16 * KVT_MIB);
+	self->dax = kvt_tier_dax(&self->pool, 0, PIECES * KVT_PIECE);
 	ASSERT_LE(0, self->dax);
+	/* Nothing is to go in the background. */
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_high_percent", "100"));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "poison", BLOCK_BYTES));
 }
 
@@ -227,6 +252,7 @@ FIXTURE_TEARDOWN(poison)
 {
 	kvt_client_close(&self->c);
 	EXPECT_EQ(0, kvt_teardown(&self->pool));
+	EXPECT_EQ(0, forget_bad_pages());
 }
 
 /* Physical address of a mapped page, or 0. */
@@ -244,27 +270,106 @@ static __u64 physical(const void *p)
 	return entry >> 63 ? (entry & ((1ull << 55) - 1)) * 4096 : 0;
 }
 
+static int make_bad(__u64 phys)
+{
+	return phys ? kvt_sh("echo %#llx > " OFFLINE, (unsigned long long)phys) : -EFAULT;
+}
+
+static long long retired(const struct kvt_pool *p, const char *tier)
+{
+	char name[64], buf[32];
+	int n;
+
+	snprintf(name, sizeof(name), "tiers/%s/retired_bytes", tier);
+	n = kvt_sysfs_read(p, name, buf, sizeof(buf));
+	return n < 0 ? n : strtoll(buf, NULL, 10);
+}
+
+static __u64 blocks_in_pool(const struct kvt_client *c)
+{
+	struct kvtier_stat st;
+
+	return kvt_stat(c->fd, KVTIER_STAT_POOL, &st) ? ~0ull : st.nr_blocks;
+}
+
+/* As many slots as there are to be had, all at once, roots. */
+static int reserve_all(const struct kvt_client *c, __u32 flags, struct kvtier_block_result *res)
+{
+	static struct kvt_key keys[SLOTS], none[SLOTS];
+	int i, k, n;
+
+	kvt_keys(keys, SET, 50000, SLOTS);
+	/* Emulated CXL memory takes its time to be wiped. */
+	n = kvt_reserve(c->fd, KVTIER_RESERVE_PARENTS | flags, 0, keys, none, SLOTS, res,
+			8 * KVT_SEC);
+	for (i = 0, k = 0; i < SLOTS && n >= 0; i++)
+		if (res[i].status == KVTIER_ST_RESERVED)
+			res[k++] = res[i];
+	return n == k ? n : -EINVAL;
+}
+
+/* Are all pages of these slots there and good. */
+static bool can_fill(const struct kvt_client *c, const struct kvtier_block_result *res, int nr)
+{
+	__u64 at;
+	int i;
+
+	for (i = 0; i < nr; i++)
+		for (at = 0; at < BLOCK_BYTES; at += 4096)
+			if (kvt_touch_write((char *)kvt_wr(c, res[i].offset) + at, 1))
+				return false;
+	return true;
+}
+
+static void abort_all(const struct kvt_client *c, const struct kvtier_block_result *res, int nr)
+{
+	__u64 handle[SLOTS];
+	int i;
+
+	for (i = 0; i < nr; i++)
+		handle[i] = res[i].handle;
+	if (nr)
+		kvt_abort(c->fd, handle, nr, NULL);
+}
+
+/* How many slots can be had, and written to. @flags: KVTIER_RESERVE_WAIT: others' too. */
+static int good_slots(const struct kvt_client *c, __u32 flags)
+{
+	static struct kvtier_block_result res[SLOTS];
+	int n = reserve_all(c, flags, res);
+	bool ok = n >= 0 && can_fill(c, res, n);
+
+	if (n > 0)
+		abort_all(c, res, n);
+	return ok || n < 0 ? n : -EFAULT;
+}
+
+/* Store a root and lease it, mapped. Where it is in memory, or 0. */
+static __u64 put_leased(const struct kvt_client *c, const struct kvt_key *key,
+			struct kvtier_block_result *res)
+{
+	if (kvt_put(c, 0, 0, key, NULL, 1) != 1 ||
+	    kvt_get(c->fd, 0, 0, key, 1, res, 0) != 1 || kvt_touch_read(kvt_rd(c, res->offset)))
+		return 0;
+	return physical(kvt_rd(c, res->offset));
+}
+
 /* One bad page costs one block. */
 TEST_F(poison, one_page)
 {
-	struct kvtier_block_result res[3], fill[64];
-	struct kvt_key keys[3], more[64];
-	int i, n;
-	__u64 bad;
+	struct kvtier_block_result res[3];
+	struct kvt_key keys[3];
+	__u64 at[3];
+	int i;
 
 	kvt_keys(keys, SET, 0, 3);
-	for (i = 0; i < 3; i++)
-		ASSERT_EQ(1, kvt_put(&self->c, 0, 0, &keys[i], NULL, 1));
 	for (i = 0; i < 3; i++) {
-		ASSERT_EQ(1, kvt_get(self->c.fd, 0, 0, &keys[i], 1, &res[i], 0));
-		ASSERT_EQ(0, kvt_touch_read(kvt_rd(&self->c, res[i].offset)));
+		at[i] = put_leased(&self->c, &keys[i], &res[i]);
+		ASSERT_NE(0, at[i]);
 	}
-	bad = physical((char *)kvt_rd(&self->c, res[1].offset) + 5 * 4096);
-	ASSERT_NE(0, bad);
-	signal(SIGBUS, SIG_IGN);
-	ASSERT_EQ(0, kvt_sh("echo %#llx > /sys/devices/system/memory/hard_offline_page",
-			    (unsigned long long)bad));
-	EXPECT_TRUE(KVT_UNTIL(5000, kvt_lookup(self->c.fd, 0, &keys[1], 1, NULL) == 0));
+	ASSERT_EQ(0, retired(&self->pool, "dax0"));
+	ASSERT_EQ(0, make_bad(at[1] + 5 * 4096));
+	EXPECT_EQ(0, kvt_lookup(self->c.fd, 0, &keys[1], 1, NULL));
 	EXPECT_EQ(SIGBUS, kvt_touch_read((char *)kvt_rd(&self->c, res[1].offset) + 5 * 4096));
 	/* Its neighbours are what they were, leased and anew. */
 	for (i = 0; i < 3; i += 2) {
@@ -272,16 +377,339 @@ TEST_F(poison, one_page)
 		EXPECT_EQ(1, kvt_check(&self->c, 0, &keys[i], 1, 0));
 	}
 	EXPECT_LT(0, io_errors(&self->c, self->dax));
+	/* The entry of the lost one stays for its lease, and no longer. */
+	EXPECT_EQ(3, blocks_in_pool(&self->c));
+	EXPECT_EQ(0, retired(&self->pool, "dax0"));
 	for (i = 0; i < 3; i++)
 		EXPECT_EQ(1, kvt_release(self->c.fd, &res[i].handle, 1, NULL));
-	/* The slot is not used again. */
-	kvt_keys(more, SET, 100, 64);
-	n = kvt_reserve(self->c.fd, 0, 0, more, NULL, 64, fill, 0);
-	EXPECT_LT(0, n);
-	for (i = 0; i < n; i++)
-		EXPECT_NE(res[1].offset, fill[i].offset - self->c.wr.start);
+	EXPECT_EQ(2, blocks_in_pool(&self->c));
+	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dax0"));
+	/* The slot is not used again, the others are. */
+	EXPECT_EQ(SLOTS - 3, good_slots(&self->c, 0));
 	EXPECT_EQ(1, kvt_put(&self->c, KVTIER_RESERVE_WAIT, 0, &keys[1], NULL, 1));
 	EXPECT_EQ(1, kvt_check(&self->c, 0, &keys[1], 1, 0));
+}
+
+/* What nobody uses: a slot of a region, and memory that is in no region. */
+TEST_F(poison, free_slot)
+{
+	struct kvtier_block_result res[2];
+	struct kvt_key keys[2], key;
+	char *buf = malloc(BLOCK_BYTES);
+	__u64 at[2];
+	int i;
+
+	kvt_keys(keys, SET, 0, 2);
+	for (i = 0; i < 2; i++) {
+		at[i] = put_leased(&self->c, &keys[i], &res[i]);
+		ASSERT_NE(0, at[i]);
+		ASSERT_EQ(1, kvt_release(self->c.fd, &res[i].handle, 1, NULL));
+	}
+	ASSERT_EQ(1, kvt_drop(self->c.fd, 0, &keys[1], 1, NULL));
+	ASSERT_EQ(0, make_bad(at[1] + 15 * 4096));
+	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dax0"));
+	EXPECT_EQ(SLOTS - 2, good_slots(&self->c, 0));
+	EXPECT_EQ(1, kvt_check(&self->c, 0, &keys[0], 1, 0));
+	/* By copy, too. */
+	for (i = 0; i < SLOTS - 2; i++) {
+		key = kvt_key(SET, 1000 + i);
+		kvt_fill(buf, &key, BLOCK_BYTES);
+		ASSERT_EQ(KVTIER_ST_DONE, kvt_write1(self->c.fd, 0, &key, NULL, buf, BLOCK_BYTES,
+						     KVT_SEC)) TH_LOG("block %d", i);
+	}
+	for (i = 0; i < SLOTS - 2; i++) {
+		key = kvt_key(SET, 1000 + i);
+		EXPECT_EQ(1, kvt_check(&self->c, 0, &key, 1, 0) |
+			     (kvt_lookup(self->c.fd, 0, &key, 1, NULL) == 0)) TH_LOG("block %d", i);
+	}
+	free(buf);
+}
+
+TEST_F(poison, free_piece)
+{
+	struct kvtier_block_result res;
+	struct kvt_key key = kvt_key(SET, 0);
+	__u64 at = put_leased(&self->c, &key, &res);
+
+	ASSERT_NE(0, at);
+	/* The tier is one stretch of memory. */
+	ASSERT_EQ(0, make_bad(at - res.offset + 5 * KVT_PIECE + 77 * 4096));
+	EXPECT_EQ(KVT_PIECE, retired(&self->pool, "dax0"));
+	EXPECT_EQ(SLOTS - SLOTS_A_PIECE - 1, good_slots(&self->c, 0));
+	EXPECT_TRUE(kvt_bytes_ok(kvt_rd(&self->c, res.offset), &key, BLOCK_BYTES));
+}
+
+/* A reservation whose memory goes bad ends at COMMIT; its key can be stored anew. */
+TEST_F(poison, while_filling)
+{
+	struct kvtier_block_result res, again, done;
+	struct kvt_key key = kvt_key(SET, 0);
+	char *at;
+
+	ASSERT_EQ(1, kvt_reserve(self->c.fd, 0, 0, &key, NULL, 1, &res, 0));
+	at = kvt_wr(&self->c, res.offset);
+	kvt_fill(at, &key, BLOCK_BYTES);
+	ASSERT_EQ(0, make_bad(physical(at + 3 * 4096)));
+	EXPECT_EQ(SIGBUS, kvt_touch_write(at + 3 * 4096, 1));
+	EXPECT_EQ(0, kvt_touch_write(at + 4 * 4096, 1));
+	EXPECT_EQ(0, kvt_lookup(self->c.fd, 0, &key, 1, NULL));
+	EXPECT_EQ(0, kvt_commit(self->c.fd, KVTIER_COMMIT_LEASE, &res.handle, 1, &done));
+	EXPECT_EQ(KVTIER_ST_STALE, done.status);
+	EXPECT_EQ(0, done.handle);
+	/* It is over: no name, no handle, no access, no entry. */
+	EXPECT_EQ(0, kvt_lookup(self->c.fd, 0, &key, 1, NULL));
+	EXPECT_EQ(0, kvt_abort(self->c.fd, &res.handle, 1, NULL));
+	EXPECT_EQ(SIGBUS, kvt_touch_write(at, 1));
+	EXPECT_EQ(0, blocks_in_pool(&self->c));
+	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dax0"));
+	ASSERT_EQ(1, kvt_reserve(self->c.fd, 0, 0, &key, NULL, 1, &again, 0));
+	EXPECT_NE(res.offset, again.offset);
+	kvt_fill(kvt_wr(&self->c, again.offset), &key, BLOCK_BYTES);
+	EXPECT_EQ(1, kvt_commit(self->c.fd, 0, &again.handle, 1, &done));
+	EXPECT_EQ(1, kvt_check(&self->c, 0, &key, 1, 0));
+	EXPECT_EQ(SLOTS - 2, good_slots(&self->c, 0));
+}
+
+/* Given up, and given up by closing: the slot is retired all the same. */
+TEST_F(poison, aborted_filling)
+{
+	struct kvtier_block_result res;
+	struct kvt_key key = kvt_key(SET, 0);
+	struct kvt_client c;
+
+	ASSERT_EQ(1, kvt_reserve(self->c.fd, 0, 0, &key, NULL, 1, &res, 0));
+	ASSERT_EQ(0, kvt_touch_write(kvt_wr(&self->c, res.offset), 1));
+	ASSERT_EQ(0, make_bad(physical(kvt_wr(&self->c, res.offset))));
+	EXPECT_EQ(1, kvt_abort(self->c.fd, &res.handle, 1, NULL));
+	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dax0"));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &c, "poison", BLOCK_BYTES));
+	ASSERT_EQ(1, kvt_reserve(c.fd, 0, 0, &key, NULL, 1, &res, 0));
+	ASSERT_EQ(0, kvt_touch_write(kvt_wr(&c, res.offset), 1));
+	ASSERT_EQ(0, make_bad(physical(kvt_wr(&c, res.offset))));
+	kvt_client_close(&c);
+	EXPECT_TRUE(KVT_UNTIL(5000, retired(&self->pool, "dax0") == 2 * BLOCK_BYTES));
+	EXPECT_EQ(SLOTS - 2, good_slots(&self->c, 0));
+}
+
+/* The next owner of the memory gets all of it but the piece with the bad page. */
+TEST_F(poison, handed_over)
+{
+	struct kvtier_block_result res;
+	struct kvt_key key = kvt_key(SET, 0);
+	struct kvt_client other;
+	__u64 at = put_leased(&self->c, &key, &res);
+
+	ASSERT_NE(0, at);
+	ASSERT_EQ(0, make_bad(at));
+	ASSERT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
+	ASSERT_EQ(SLOTS - 1, good_slots(&self->c, 0));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &other, "next", BLOCK_BYTES));
+	EXPECT_EQ(SLOTS - SLOTS_A_PIECE, good_slots(&other, KVTIER_RESERVE_WAIT));
+	EXPECT_EQ(KVT_PIECE, retired(&self->pool, "dax0"));
+	/* And it stays that way. */
+	EXPECT_EQ(SLOTS - SLOTS_A_PIECE, good_slots(&self->c, KVTIER_RESERVE_WAIT));
+	kvt_client_close(&other);
+}
+
+/* Who holds on to a bad page keeps it, and nothing else: nobody waits for him. */
+TEST_F(poison, held_by_a_pipe)
+{
+	struct kvtier_block_result res, fill;
+	struct kvt_key keys[2];
+	struct iovec iov = { .iov_len = 4096 };
+	struct kvtier_stat st;
+	__u64 at;
+	int fds[2];
+
+	ASSERT_EQ(0, pipe2(fds, O_CLOEXEC));
+	kvt_keys(keys, SET, 0, 2);
+	at = put_leased(&self->c, &keys[0], &res);
+	ASSERT_NE(0, at);
+	iov.iov_base = kvt_rd(&self->c, res.offset);
+	ASSERT_EQ(4096, vmsplice(fds[1], &iov, 1, 0));
+	ASSERT_EQ(1, kvt_reserve(self->c.fd, 0, 0, &keys[1], NULL, 1, &fill, 0));
+	iov.iov_base = kvt_wr(&self->c, fill.offset);
+	ASSERT_EQ(4096, vmsplice(fds[1], &iov, 1, 0));
+	ASSERT_EQ(0, make_bad(at));
+	ASSERT_EQ(0, make_bad(at - res.offset + fill.offset - self->c.wr.start));
+	EXPECT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
+	EXPECT_EQ(1, kvt_abort(self->c.fd, &fill.handle, 1, NULL));
+	EXPECT_EQ(2 * BLOCK_BYTES, retired(&self->pool, "dax0"));
+	EXPECT_EQ(SLOTS - 2, good_slots(&self->c, 0));
+	EXPECT_EQ(0, kvt_tier_detach(&self->pool, self->dax, 0, 5 * KVT_SEC));
+	ASSERT_EQ(0, kvt_stat(self->c.fd, KVTIER_STAT_POOL, &st));
+	EXPECT_EQ(0, st.regions_quarantined);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+/* An arena has a slot less, and RESERVE in it does not wait for that one for ever. */
+TEST_F(poison, arena)
+{
+	struct kvtier_group g = { .block_bytes = BLOCK_BYTES };
+	struct kvtier_arena a = { .size = sizeof(a), .nr_slots = 4 };
+	static struct kvtier_block_result res[SLOTS];
+	static struct kvt_key keys[SLOTS], none[SLOTS];
+	struct kvtier_ns_open ns;
+	struct kvt_client c;
+	int i, n;
+
+	kvt_ns_args(&ns, "arena", &g, 1);
+	ns.min_bytes = KVT_PIECE;
+	ASSERT_EQ(0, kvt_client_bind(&c, kvt_open(&self->pool), &ns));
+	ASSERT_EQ(0, kvt_ioctl(c.fd, KVTIER_OP_ARENA, &a));
+	ASSERT_EQ(SLOTS_A_PIECE, a.nr_slots);
+	ASSERT_EQ(0, kvt_touch_write(kvt_wr(&c, a.offset), 1));
+	ASSERT_EQ(0, make_bad(physical(kvt_wr(&c, a.offset))));
+	EXPECT_EQ(SIGBUS, kvt_touch_write(kvt_wr(&c, a.offset), 1));
+	EXPECT_EQ(0, kvt_touch_write((char *)kvt_wr(&c, a.offset) + 4096, 1));
+	kvt_keys(keys, SET, 0, SLOTS);
+	n = kvt_reserve(c.fd, KVTIER_RESERVE_ARENA | KVTIER_RESERVE_WAIT | KVTIER_RESERVE_PARENTS,
+			0, keys, none, SLOTS_A_PIECE, res, KVT_SEC);
+	EXPECT_EQ(SLOTS_A_PIECE - 1, n);
+	for (i = 0; i < n; i++)
+		EXPECT_NE(a.offset, res[i].offset);
+	EXPECT_EQ(KVTIER_ST_NOSPACE, res[SLOTS_A_PIECE - 1].status);
+	/* Its end: the piece is not used again. */
+	kvt_client_close(&c);
+	EXPECT_TRUE(KVT_UNTIL(10000, retired(&self->pool, "dax0") == KVT_PIECE));
+	EXPECT_EQ(SLOTS - SLOTS_A_PIECE, good_slots(&self->c, KVTIER_RESERVE_WAIT));
+}
+
+/* Nothing that is bad keeps a tier from being emptied, nor comes back with it. */
+TEST_F(poison, detach)
+{
+	struct kvtier_block_result res[2], filling, done;
+	struct kvt_key keys[4];
+	__u64 at[2];
+	int i;
+
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 1, 16 * KVT_MIB));
+	kvt_client_close(&self->c);
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "poison", BLOCK_BYTES));
+	kvt_keys(keys, SET, 0, 4);
+	for (i = 0; i < 2; i++) {
+		at[i] = put_leased(&self->c, &keys[i], &res[i]);
+		ASSERT_NE(0, at[i]);
+	}
+	ASSERT_EQ(1, kvt_reserve(self->c.fd, 0, 0, &keys[2], NULL, 1, &filling, 0));
+	ASSERT_EQ(0, kvt_touch_write(kvt_wr(&self->c, filling.offset), 1));
+	ASSERT_EQ(0, make_bad(at[0]));
+	ASSERT_EQ(0, make_bad(physical(kvt_wr(&self->c, filling.offset))));
+	ASSERT_EQ(0, make_bad(at[0] - res[0].offset + 2 * KVT_PIECE));
+	ASSERT_EQ(0, make_bad(at[1] + BLOCK_BYTES * 3));
+	/* A lease on what is lost still counts, as any does. */
+	EXPECT_EQ(-EBUSY, kvt_tier_detach(&self->pool, self->dax, 0, 200 * KVT_MSEC));
+	for (i = 0; i < 2; i++)
+		EXPECT_EQ(1, kvt_release(self->c.fd, &res[i].handle, 1, NULL));
+	EXPECT_EQ(0, kvt_commit(self->c.fd, 0, &filling.handle, 1, &done));
+	EXPECT_EQ(KVTIER_ST_STALE, done.status);
+	ASSERT_EQ(0, kvt_tier_detach(&self->pool, self->dax, 0, 10 * KVT_SEC));
+	EXPECT_EQ(1, kvt_check(&self->c, 0, &keys[1], 1, 0));
+	EXPECT_EQ(1, blocks_in_pool(&self->c));
+	/* The device is the same as before: bad pages and all. */
+	self->dax = kvt_tier_dax(&self->pool, 0, PIECES * KVT_PIECE);
+	ASSERT_LE(0, self->dax);
+	EXPECT_EQ(2 * KVT_PIECE, retired(&self->pool, "dax0"));
+	EXPECT_EQ(1, kvt_put(&self->c, 0, 0, &keys[3], NULL, 1));
+	EXPECT_EQ(1, kvt_check(&self->c, 0, &keys[3], 1, 0));
+}
+
+/* --- memory whose owner is not told: pages of the page allocator ------------------------ */
+
+FIXTURE(unreported)
+{
+	struct kvt_pool pool;
+	struct kvt_client c;
+};
+
+FIXTURE_SETUP(unreported)
+{
+	if (access(OFFLINE, W_OK))
+		SKIP(return, "this kernel cannot be told that a page is bad");
+	signal(SIGBUS, SIG_IGN);
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, PIECES * KVT_PIECE));
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_high_percent", "100"));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "poison", BLOCK_BYTES));
+}
+
+FIXTURE_TEARDOWN(unreported)
+{
+	kvt_client_close(&self->c);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+}
+
+/* Who comes upon it, by READ, by WRITE, by touching it, retires it. */
+TEST_F(unreported, found_later)
+{
+	char *buf = malloc(BLOCK_BYTES);
+	struct kvtier_block_result res;
+	struct kvt_key keys[3];
+	__u64 at;
+
+	kvt_keys(keys, SET, 0, 3);
+	at = put_leased(&self->c, &keys[0], &res);
+	ASSERT_NE(0, at);
+	ASSERT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
+	make_bad(at + 4096);		/* says that it could do nothing about it */
+	EXPECT_EQ(KVTIER_ST_IOERR, kvt_read1(self->c.fd, 0, &keys[0], buf, BLOCK_BYTES, 0));
+	EXPECT_EQ(KVTIER_ST_MISS, kvt_read1(self->c.fd, 0, &keys[0], buf, BLOCK_BYTES, 0));
+	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dram0"));
+	EXPECT_EQ(0, blocks_in_pool(&self->c));
+
+	/* In a free slot: now that one is known, others are looked for. */
+	at = put_leased(&self->c, &keys[1], &res);
+	ASSERT_NE(0, at);
+	ASSERT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
+	ASSERT_EQ(1, kvt_drop(self->c.fd, 0, &keys[1], 1, NULL));
+	make_bad(at);
+	kvt_fill(buf, &keys[2], BLOCK_BYTES);
+	EXPECT_EQ(KVTIER_ST_DONE, kvt_write1(self->c.fd, 0, &keys[2], NULL, buf, BLOCK_BYTES,
+					     KVT_SEC));
+	EXPECT_EQ(2 * BLOCK_BYTES, retired(&self->pool, "dram0"));
+	EXPECT_EQ(SLOTS - 3, good_slots(&self->c, 0));
+	free(buf);
+}
+
+/* WRITE comes upon the first bad page of all: it takes another slot. */
+TEST_F(unreported, write_goes_elsewhere)
+{
+	char *buf = malloc(BLOCK_BYTES);
+	struct kvtier_block_result res;
+	struct kvt_key key = kvt_key(SET, 0);
+	__u64 at = put_leased(&self->c, &key, &res);
+
+	ASSERT_NE(0, at);
+	ASSERT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
+	ASSERT_EQ(1, kvt_drop(self->c.fd, 0, &key, 1, NULL));
+	make_bad(at + 4096);
+	kvt_fill(buf, &key, BLOCK_BYTES);
+	EXPECT_EQ(KVTIER_ST_DONE, kvt_write1(self->c.fd, 0, &key, NULL, buf, BLOCK_BYTES,
+					     KVT_SEC));
+	EXPECT_EQ(1, kvt_check(&self->c, 0, &key, 1, 0));
+	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dram0"));
+	free(buf);
+}
+
+/* The filler comes upon it: SIGBUS where it is, and no block of it. */
+TEST_F(unreported, filler_goes_elsewhere)
+{
+	struct kvtier_block_result res, again, done;
+	struct kvt_key key = kvt_key(SET, 0);
+	__u64 at = put_leased(&self->c, &key, &res);
+
+	ASSERT_NE(0, at);
+	ASSERT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
+	ASSERT_EQ(1, kvt_drop(self->c.fd, 0, &key, 1, NULL));
+	make_bad(at + 4096);
+	ASSERT_EQ(1, kvt_reserve(self->c.fd, 0, 0, &key, NULL, 1, &again, 0));
+	EXPECT_EQ(SIGBUS, kvt_touch_write((char *)kvt_wr(&self->c, again.offset) + 4096, 1));
+	EXPECT_EQ(0, kvt_commit(self->c.fd, 0, &again.handle, 1, &done));
+	EXPECT_EQ(KVTIER_ST_STALE, done.status);
+	EXPECT_EQ(1, kvt_put(&self->c, 0, 0, &key, NULL, 1));
+	EXPECT_EQ(1, kvt_check(&self->c, 0, &key, 1, 0));
+	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dram0"));
 }
 
 TEST_HARNESS_MAIN

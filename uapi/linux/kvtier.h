@@ -445,7 +445,8 @@ struct kvtier_reserve {
  * @handles:  @nr __u64 from RESERVE
  * @results:  @nr struct kvtier_block_result: DONE, or HIT with LEASE (offset in
  *            the read view); NOPARENT (parent not committed), PINNED: the
- *            reservation stands, except STALE: it was taken back
+ *            reservation stands, except STALE: it was taken back, or its memory
+ *            is lost and it ends here
  * @nr_done:  out
  *
  * Write access through the fill view is gone when this returns. Parents must be

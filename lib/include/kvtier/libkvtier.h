@@ -391,7 +391,8 @@ int kvtier_reserve(struct kvtier_ns *ns, const struct kvtier_opts *opts,
  * @handles: from RESERVED slots
  * @results: @nr entries: DONE; HIT with KVTIER_COMMIT_LEASE, with a pointer to
  *           read from (DONE if it could not be mapped: published, not leased);
- *           NOPARENT, PINNED: still reserved; STALE: was taken back
+ *           NOPARENT, PINNED: still reserved; STALE: was taken back, or its
+ *           memory is lost
  * Returns the number committed.
  */
 int kvtier_commit(struct kvtier_ns *ns, uint32_t flags,

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Bad pages of memory tiers: what is on them is lost, and they are not used again.
+ *
+ * A page is bad when PageHWPoison is set on it. Dax devices are told of that and
+ * report it (kvt_tier_poison()); pages of the page allocator are found to be bad
+ * when somebody comes upon them (kvt_poison_found()), and from then on the tier's
+ * slots are looked at before they are handed out: t->poisoned.
+ *
+ * What becomes of a bad page, under the meta lock and all at once:
+ *   in a READY block's slot   the block is a miss; its slot is retired when the last
+ *                             lease and move are over, as any dead block's is freed
+ *   in a slot being filled    COMMIT says STALE and ends the reservation
+ *   where a move is going     the move is void; the block stays where it was
+ *   in a free slot or piece   it is retired
+ * See core/kvt_mem.h for what retired means. Nobody waits for references to a bad
+ * page to go: nothing else will be put there.
+ */
+#include "kvt_internal.h"
+#include "kvt_trace.h"
+
+/* A page is bad: see above. Meta lock held. */
+static void kvt_poison_page(struct kvt_tier *t, u32 page)
+{
+	struct kvt_region *reg = kvt_mem_region_of(&t->mem, page);
+	struct kvt_pool *p = t->pool;
+	struct kvt_owner *o = NULL;
+	struct kvt_hot *h;
+	u32 id, slot, ctl;
+
+	if (reg)
+		o = &kvt_group_of(p, reg->ns_group)->owner[t->id];
+	id = kvt_mem_poison(&t->mem, o, page);
+	if (id == KVT_NIL)
+		return;
+	h = kvt_hot(&p->table, id);
+	ctl = kvt_ctl(h);
+	kvt_mem_block_at(&t->mem, page, &slot);
+	if (kvt_ctl_state(ctl) != KVT_READY || !(ctl & KVT_CTL_MEM) ||
+	    h->mem_tier != t->id || h->mem_page != slot)
+		return;
+	trace_kvtier_evict(p->id, kvt_ns_of(p, h->ns_group)->id, h->ns_group & 15, h->key,
+			   t->id, KVT_WHY_IO, 0);
+	kvt_block_kill(p, id);
+}
+
+/**
+ * kvt_poison_look() - look for bad pages, and see to those that there are
+ * @t:    memory tier; meta lock held
+ * @page: first page
+ * @nr:   how many
+ * Return: whether any is bad.
+ */
+bool kvt_poison_look(struct kvt_tier *t, u32 page, u32 nr)
+{
+	bool any = false;
+	u32 i;
+
+	lockdep_assert_held(&t->pool->meta_lock);
+	for (i = 0; i < nr; i++) {
+		if (!kvt_tier_page_bad(t, page + i))
+			continue;
+		any = true;
+		kvt_poison_page(t, page + i);
+	}
+	if (any)
+		WRITE_ONCE(t->poisoned, true);
+	return any;
+}
+
+/**
+ * kvt_poison_found() - somebody has come upon bad pages
+ * @t:    memory tier; no spinlock held
+ * @page: first page to look at
+ * @nr:   how many
+ */
+void kvt_poison_found(struct kvt_tier *t, u32 page, u32 nr)
+{
+	spin_lock(&t->pool->meta_lock);
+	kvt_poison_look(t, page, nr);
+	spin_unlock(&t->pool->meta_lock);
+}
+
+/**
+ * kvt_poison_scan() - retire what was bad before the tier was attached
+ * @t: memory tier that is not published yet; may sleep
+ */
+void kvt_poison_scan(struct kvt_tier *t)
+{
+	u32 r;
+
+	for (r = 0; t->poisoned && r < t->nr_pieces; r++) {
+		kvt_poison_found(t, r * KVT_PIECE_PAGES, KVT_PIECE_PAGES);
+		cond_resched();
+	}
+}
+
+/* The open file that may have a page mapped writable, 0: none. Meta lock held. */
+static u32 kvt_poison_writer(struct kvt_tier *t, u32 page)
+{
+	const struct kvt_region *reg = kvt_mem_region_of(&t->mem, page);
+	struct kvt_table *table = &t->pool->table;
+	u32 id, slot;
+
+	if (reg && reg->arena)
+		return reg->arena;
+	id = kvt_mem_block_at(&t->mem, page, &slot);
+	return id != KVT_NIL && kvt_ctl_state(kvt_ctl(kvt_hot(table, id))) == KVT_FILLING ?
+	       kvt_cold(table, id)->owner : 0;
+}
+
+/* Take away all mappings of a page: the read view's and its writer's. May sleep. */
+static void kvt_poison_unmap(struct kvt_tier *t, u32 page)
+{
+	struct kvt_pool *p = t->pool;
+	u32 writer;
+
+	unmap_mapping_range(p->inode->i_mapping, (loff_t)kvt_window_offset(t, page),
+			    PAGE_SIZE, 1);
+	spin_lock(&p->meta_lock);
+	writer = kvt_poison_writer(t, page);
+	spin_unlock(&p->meta_lock);
+	if (writer)
+		kvt_fill_revoke(p, writer, t, page, 1);
+}
+
+/**
+ * kvt_tier_poison() - the hardware cannot keep what is in these pages
+ * @t:    memory tier; may sleep. See tier.h
+ * @page: first page
+ * @nr:   how many
+ */
+void kvt_tier_poison(struct kvt_tier *t, u32 page, u32 nr)
+{
+	struct kvt_pool *p = t->pool;
+	bool mapped;
+	u32 i;
+
+	atomic64_inc(&t->count.io_errors);
+	WRITE_ONCE(t->poisoned, true);
+	spin_lock(&p->meta_lock);
+	/* Before it has its space: kvt_poison_scan() will come. */
+	if (t->mem.map)
+		kvt_poison_look(t, page, nr);
+	mapped = t->state != KVTIER_TIER_ATTACHING;
+	spin_unlock(&p->meta_lock);
+	if (!mapped)
+		return;
+	kvt_map_barrier(p);
+	for (i = 0; i < nr; i++)
+		kvt_poison_unmap(t, page + i);
+}
