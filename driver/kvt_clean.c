@@ -135,7 +135,7 @@ void kvt_log_evacuate(struct kvt_pool *p, struct kvt_tier *t, bool discard)
 	u32 ids[KVT_MOVE_BATCH], nr, i, rounds = t->nr_blocks / KVT_MOVE_BATCH + 2;
 
 	while (rounds--) {
-		nr = kvt_collect(p, t, false, 0, ids, KVT_MOVE_BATCH);
+		nr = kvt_collect(p, t, false, 0, NULL, ids, KVT_MOVE_BATCH);
 		if (!nr)
 			return;
 		if (!discard) {
@@ -146,7 +146,5 @@ void kvt_log_evacuate(struct kvt_pool *p, struct kvt_tier *t, bool discard)
 		for (i = 0; i < nr; i++)
 			kvt_evict_claimed(p, ids[i], KVT_WHY_DETACH);
 		spin_unlock(&p->meta_lock);
-		for (i = 0; i < nr; i++)
-			kvt_block_wake(p, ids[i]);
 	}
 }

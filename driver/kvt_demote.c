@@ -47,12 +47,13 @@ bool kvt_tier_over(struct kvt_pool *p, struct kvt_tier *t, u32 percent)
  * @leaf:     only blocks that may leave the pool
  * @ns_group: only this owner's; 0: anybody's, but not what is guaranteed to its
  *            namespace in memory
+ * @asker:    namespace that needs room, NULL: none; see kvt_ns_guarded()
  * @ids:      out: claimed (MOVING)
  * @max:      room in @ids
  * Return: how many.
  */
-u32 kvt_collect(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group, u32 *ids,
-		u32 max)
+u32 kvt_collect(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,
+		const struct kvt_ns *asker, u32 *ids, u32 max)
 {
 	const struct kvt_policy_ops *ops = p->policy.ops;
 	u32 budget = KVT_COLLECT_BUDGET, nr = 0, id, ctl;
@@ -70,7 +71,7 @@ u32 kvt_collect(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,
 			break;
 		ctl = kvt_ctl(h);
 		if (!(leaf && (ctl & KVT_CTL_PINNED)) &&
-		    !(!ns_group && t->ops->is_mem && kvt_ns_guarded(p, h)) &&
+		    !(!ns_group && t->ops->is_mem && kvt_ns_guarded(p, h, asker)) &&
 		    kvt_move_try(h))
 			ids[nr++] = id;
 		/* Out of the way of the next question, taken or not. */
@@ -161,8 +162,7 @@ u32 kvt_collect_own(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_gr
 bool kvt_evict_claimed(struct kvt_pool *p, u32 id, u32 why)
 {
 	struct kvt_hot *h = kvt_hot(&p->table, id);
-	struct kvt_ns *ns = kvt_ns_of(p, h->ns_group);
-	u32 ctl = kvt_ctl(h), tier = kvt_block_tier(h, ctl);
+	u32 ctl = kvt_ctl(h);
 	bool may = kvt_ctl_state(ctl) == KVT_READY && !kvt_ctl_leases(ctl);
 
 	lockdep_assert_held(&p->meta_lock);
@@ -170,16 +170,13 @@ bool kvt_evict_claimed(struct kvt_pool *p, u32 id, u32 why)
 		may = may && kvt_ch_leaf(&p->table, id) && !(ctl & KVT_CTL_PINNED);
 	/* A lease taken after this look keeps a dead block's bytes; it is still a miss. */
 	kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
-	if (!may) {
+	if (may)
+		kvt_block_lose(p, id, why);
+	else
 		kvt_block_reap(p, id);
-		return false;
-	}
-	trace_kvtier_evict(p->id, ns->id, h->ns_group & 15, h->key, tier, why,
-			   kvt_age_ms(kvt_now_ms(), kvt_cold(&p->table, id)->touch_ms));
-	atomic64_inc(&p->tiers[tier]->count.evictions);
-	kvt_count(p, ns, KVT_CNT_EVICTIONS, 1);
-	kvt_block_kill(p, id);
-	return true;
+	/* Somebody may have seen it MOVING and wait for its end. */
+	kvt_block_wake(p, id);
+	return may;
 }
 
 /* Evict the least valuable leaf of a tier. Meta lock held. */
@@ -193,7 +190,7 @@ static u32 kvt_evict_next(struct kvt_pool *p, struct kvt_tier *t, u32 *budget)
 	lockdep_assert_held(&p->meta_lock);
 	if (id == KVT_NIL)
 		return KVT_NIL;
-	if ((kvt_ctl(h) & KVT_CTL_PINNED) || (t->ops->is_mem && kvt_ns_guarded(p, h)) ||
+	if ((kvt_ctl(h) & KVT_CTL_PINNED) || (t->ops->is_mem && kvt_ns_guarded(p, h, NULL)) ||
 	    !kvt_move_try(h)) {
 		ops->skip(&p->policy, t->id, id);
 		return KVT_NIL;
@@ -201,8 +198,6 @@ static u32 kvt_evict_next(struct kvt_pool *p, struct kvt_tier *t, u32 *budget)
 	gone = kvt_evict_claimed(p, id, KVT_WHY_ROOM);
 	if (!gone)
 		ops->skip(&p->policy, t->id, id);
-	/* Somebody may have seen it MOVING. */
-	kvt_block_wake(p, id);
 	return gone ? id : KVT_NIL;
 }
 
@@ -417,8 +412,8 @@ static struct kvt_region *kvt_region_draining(struct kvt_tier *t, u32 r)
 }
 
 /* Claim up to @max blocks whose slots are in region @r. */
-static u32 kvt_region_claim(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 *ids, u32 max,
-			    bool *stuck)
+static u32 kvt_region_claim(struct kvt_pool *p, struct kvt_tier *t, u32 r,
+			    const struct kvt_ns *asker, u32 *ids, u32 max, bool *stuck)
 {
 	struct kvt_region *reg = kvt_region_draining(t, r);
 	u32 nr_slots = reg ? kvt_region_slots(reg) : 0, i, nr = 0;
@@ -432,8 +427,8 @@ static u32 kvt_region_claim(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 *
 			continue;
 		h = kvt_hot(&p->table, id);
 		/* On its way here or away, guaranteed, or not to be moved now. */
-		if ((t->state == KVTIER_TIER_ONLINE && !reg->retire && kvt_ns_guarded(p, h)) ||
-		    h->mem_tier != t->id || !(kvt_ctl(h) & KVT_CTL_MEM) ||
+		if ((t->state == KVTIER_TIER_ONLINE && !reg->retire &&
+		     kvt_ns_guarded(p, h, asker)) || h->mem_tier != t->id || !(kvt_ctl(h) & KVT_CTL_MEM) ||
 		    !kvt_move_try(h))
 			*stuck = true;
 		else
@@ -450,8 +445,6 @@ static u32 kvt_evict_all(struct kvt_pool *p, const u32 *ids, u32 nr)
 	for (i = 0; i < nr; i++)
 		gone += kvt_evict_claimed(p, ids[i], KVT_WHY_DETACH);
 	spin_unlock(&p->meta_lock);
-	for (i = 0; i < nr; i++)
-		kvt_block_wake(p, ids[i]);
 	return gone;
 }
 
@@ -459,7 +452,8 @@ static u32 kvt_evict_all(struct kvt_pool *p, const u32 *ids, u32 nr)
  * Evict what is in a region, ends of chains first: there is no way down. Last slot
  * first, since chains tend to be laid out in order. Returns how many went.
  */
-static u32 kvt_region_evict_leaves(struct kvt_pool *p, struct kvt_tier *t, u32 r)
+static u32 kvt_region_evict_leaves(struct kvt_pool *p, struct kvt_tier *t, u32 r,
+				   const struct kvt_ns *asker)
 {
 	struct kvt_region *reg;
 	u32 i, id, gone = 0;
@@ -474,7 +468,7 @@ static u32 kvt_region_evict_leaves(struct kvt_pool *p, struct kvt_tier *t, u32 r
 			continue;
 		h = kvt_hot(&p->table, id);
 		if (h->mem_tier == t->id && (kvt_ctl(h) & KVT_CTL_MEM) &&
-		    (reg->retire || !kvt_ns_guarded(p, h)) &&
+		    (reg->retire || !kvt_ns_guarded(p, h, asker)) &&
 		    kvt_ch_leaf(&p->table, id) && kvt_move_try(h))
 			gone += kvt_evict_claimed(p, id, KVT_WHY_ROOM);
 	}
@@ -485,19 +479,19 @@ static u32 kvt_region_evict_leaves(struct kvt_pool *p, struct kvt_tier *t, u32 r
 
 /* Make the blocks of a draining region go, as far as they can. */
 static void kvt_region_empty_out(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool keep,
-				 bool any_tier)
+				 bool any_tier, const struct kvt_ns *asker)
 {
 	u32 ids[KVT_MOVE_BATCH], nr;
 	bool stuck = false;
 
 	if (keep && !any_tier && !kvt_tier_has_lower(p, t)) {
-		while (kvt_region_evict_leaves(p, t, r))
+		while (kvt_region_evict_leaves(p, t, r, asker))
 			cond_resched();
 		return;
 	}
 	do {
 		spin_lock(&p->meta_lock);
-		nr = kvt_region_claim(p, t, r, ids, KVT_MOVE_BATCH, &stuck);
+		nr = kvt_region_claim(p, t, r, asker, ids, KVT_MOVE_BATCH, &stuck);
 		spin_unlock(&p->meta_lock);
 		if (nr)
 			nr = keep ? kvt_demote(p, t, ids, nr, any_tier) :
@@ -511,12 +505,14 @@ static void kvt_region_empty_out(struct kvt_pool *p, struct kvt_tier *t, u32 r, 
  * @t:    memory tier
  * @r:    first piece of a region, possibly gone by now
  * @keep: move its blocks; else drop them
+ * @asker: namespace that needs room, NULL: none; see kvt_ns_guarded()
  *
  * If something in it cannot move now the region stays as it is, less what could,
  * unless the tier is being drained.
  * Return: whether the region is free (or in quarantine) now.
  */
-bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool keep)
+bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool keep,
+			 const struct kvt_ns *asker)
 {
 	bool draining = t->state != KVTIER_TIER_ONLINE, empty, mine;
 	struct kvt_region *reg;
@@ -530,7 +526,7 @@ bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool kee
 	spin_unlock(&p->meta_lock);
 	if (!mine)
 		return false;
-	kvt_region_empty_out(p, t, r, keep, draining);
+	kvt_region_empty_out(p, t, r, keep, draining, asker);
 	spin_lock(&p->meta_lock);
 	/* Somebody else may have emptied and freed it meanwhile. */
 	reg = kvt_region_draining(t, r);
@@ -564,7 +560,7 @@ void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t)
 		return;
 	for (r = kvt_region_next(t, 0, kvt_region_lost); r != KVT_NO_REGION;
 	     r = kvt_region_next(t, r + 1, kvt_region_lost))
-		kvt_evacuate_region(p, t, r, true);
+		kvt_evacuate_region(p, t, r, true, NULL);
 }
 
 /* The block of a region that was idle longest and can go. Meta lock held. */

@@ -425,11 +425,12 @@ void kvt_block_unhash(struct kvt_pool *p, u32 id);
 void kvt_block_reap(struct kvt_pool *p, u32 id);
 void kvt_block_die(struct kvt_pool *p, u32 id);
 void kvt_block_kill(struct kvt_pool *p, u32 id);
+void kvt_block_lose(struct kvt_pool *p, u32 id, u32 why);
 bool kvt_block_expired(struct kvt_pool *p, u32 id);
 void kvt_block_mem_set(struct kvt_pool *p, u32 id, struct kvt_tier *t, u32 page);
 u32 kvt_block_mem_alloc(struct kvt_pool *p, struct kvt_tier *t, struct kvt_ns *ns, u32 group,
 			u32 region, u32 id);
-bool kvt_ns_guarded(struct kvt_pool *p, const struct kvt_hot *h);
+bool kvt_ns_guarded(struct kvt_pool *p, const struct kvt_hot *h, const struct kvt_ns *asker);
 void kvt_block_mem_free(struct kvt_pool *p, u32 tier, u32 page, u32 ns_group);
 void kvt_block_log_free(struct kvt_pool *p, u32 id);
 void kvt_block_wake(struct kvt_pool *p, u32 id);	/* no lock */
@@ -521,11 +522,12 @@ bool kvt_tier_has_lower(struct kvt_pool *p, struct kvt_tier *t);
 u32 kvt_demote(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32 nr, bool any_tier);
 bool kvt_evict_claimed(struct kvt_pool *p, u32 id, u32 why);	/* meta lock held */
 u32 kvt_evict_some(struct kvt_pool *p, struct kvt_tier *t, u32 max);
-u32 kvt_collect(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group, u32 *ids,
-		u32 max);
+u32 kvt_collect(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,
+		const struct kvt_ns *asker, u32 *ids, u32 max);
 u32 kvt_collect_own(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,
 		    u32 spare, u32 *ids, u32 max);
-bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool keep);
+bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool keep,
+			 const struct kvt_ns *asker);
 void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t);
 bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group);
 

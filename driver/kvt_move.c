@@ -242,10 +242,8 @@ static void kvt_mv_failed(struct kvt_pool *p, struct kvt_mv *mv)
 	if (mv->x.err == -EHWPOISON)
 		kvt_mv_poisoned(mv);
 	if (kvt_mv_source_bad(mv) && kvt_ctl_state(kvt_ctl(h)) == KVT_READY) {
-		trace_kvtier_evict(p->id, kvt_ns_of(p, h->ns_group)->id, h->ns_group & 15,
-				   h->key, mv->x.src->id, KVT_WHY_IO, 0);
 		/* Not freed by this: MOVING is still set. */
-		kvt_block_kill(p, mv->id);
+		kvt_block_lose(p, mv->id, KVT_WHY_IO);
 	}
 	kvt_mv_void(p, mv);
 }

@@ -39,9 +39,7 @@ static void kvt_poison_page(struct kvt_tier *t, u32 page)
 	if (kvt_ctl_state(ctl) != KVT_READY || !(ctl & KVT_CTL_MEM) ||
 	    h->mem_tier != t->id || h->mem_page != slot)
 		return;
-	trace_kvtier_evict(p->id, kvt_ns_of(p, h->ns_group)->id, h->ns_group & 15, h->key,
-			   t->id, KVT_WHY_IO, 0);
-	kvt_block_kill(p, id);
+	kvt_block_lose(p, id, KVT_WHY_IO);
 }
 
 /**

@@ -87,7 +87,7 @@ static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struc
 	    !kvt_region_get(t, w->ns, w->group))
 		return true;
 	for (i = 0; i < KVT_STEAL_TRIES; i++) {
-		nr = kvt_collect(p, t, !kvt_tier_has_lower(p, t), 0, ids, 1);
+		nr = kvt_collect(p, t, !kvt_tier_has_lower(p, t), 0, w->ns, ids, 1);
 		if (!nr)
 			break;
 		if (kvt_hot(&p->table, ids[0])->ns_group == ns_group) {
@@ -97,7 +97,7 @@ static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struc
 					return true;
 				continue;
 			}
-			nr += kvt_collect(p, t, false, ns_group, ids + 1,
+			nr += kvt_collect(p, t, false, ns_group, w->ns, ids + 1,
 					  ARRAY_SIZE(ids) - 1);
 			if (kvt_demote(p, t, ids, nr, false))
 				return true;
@@ -107,7 +107,7 @@ static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struc
 		r = kvt_mem_region_of(&t->mem, kvt_hot(&p->table, ids[0])->mem_page)->first;
 		spin_unlock(&p->meta_lock);
 		kvt_demote(p, t, ids, 1, false);
-		kvt_evacuate_region(p, t, r, true);
+		kvt_evacuate_region(p, t, r, true, w->ns);
 		if (!kvt_region_get(t, w->ns, w->group))
 			return true;
 	}
@@ -195,7 +195,7 @@ static bool kvt_balance_tier(struct kvt_pool *p, struct kvt_tier *t)
 	if (!kvt_tier_lowering(p, t))
 		return false;
 	if (kvt_tier_has_lower(p, t)) {
-		nr = kvt_collect(p, t, false, 0, ids, KVT_MOVE_BATCH);
+		nr = kvt_collect(p, t, false, 0, NULL, ids, KVT_MOVE_BATCH);
 		gone = kvt_demote(p, t, ids, nr, false);
 	} else {
 		gone = kvt_evict_some(p, t, KVT_MOVE_BATCH);

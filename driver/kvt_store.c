@@ -195,15 +195,17 @@ u32 kvt_block_mem_alloc(struct kvt_pool *p, struct kvt_tier *t, struct kvt_ns *n
 }
 
 /**
- * kvt_ns_guarded() - may others' need not push this block out of memory
- * @p: pool, meta lock held
- * @h: block
+ * kvt_ns_guarded() - is a block in memory guaranteed against somebody's need
+ * @p:     pool, meta lock held
+ * @h:     block
+ * @asker: namespace that needs room, against which its own blocks are not guarded;
+ *         NULL: nobody in particular
  */
-bool kvt_ns_guarded(struct kvt_pool *p, const struct kvt_hot *h)
+bool kvt_ns_guarded(struct kvt_pool *p, const struct kvt_hot *h, const struct kvt_ns *asker)
 {
 	const struct kvt_ns *ns = kvt_ns_of(p, h->ns_group);
 
-	return ns->mem_bytes <= ns->min_bytes;
+	return ns != asker && ns->mem_bytes <= ns->min_bytes;
 }
 
 /**
@@ -295,6 +297,29 @@ void kvt_block_kill(struct kvt_pool *p, u32 id)
 	p->policy.ops->remove(&p->policy, tier, id);
 	p->tiers[tier]->nr_blocks--;
 	kvt_block_die(p, id);
+}
+
+/**
+ * kvt_block_lose() - a READY block leaves the pool, and is counted and traced
+ * @p:   pool, meta lock held
+ * @id:  block, READY
+ * @why: KVT_WHY_*
+ */
+void kvt_block_lose(struct kvt_pool *p, u32 id, u32 why)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+	struct kvt_ns *ns = kvt_ns_of(p, h->ns_group);
+	u32 tier = kvt_block_tier(h, kvt_ctl(h));
+
+	trace_kvtier_evict(p->id, ns->id, h->ns_group & 15, h->key, tier, why,
+			   kvt_age_ms(kvt_now_ms(), kvt_cold(&p->table, id)->touch_ms));
+	if (why == KVT_WHY_DROP) {
+		kvt_count(p, ns, KVT_CNT_DROPS, 1);
+	} else {
+		atomic64_inc(&p->tiers[tier]->count.evictions);
+		kvt_count(p, ns, KVT_CNT_EVICTIONS, 1);
+	}
+	kvt_block_kill(p, id);
 }
 
 /**

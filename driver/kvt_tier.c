@@ -339,7 +339,7 @@ static void kvt_tier_empty_mem(struct kvt_pool *p, struct kvt_tier *t, bool disc
 
 	for (r = kvt_region_next(t, 0, NULL); r != KVT_NO_REGION;
 	     r = kvt_region_next(t, r + 1, NULL))
-		kvt_evacuate_region(p, t, r, !discard);
+		kvt_evacuate_region(p, t, r, !discard, NULL);
 	kvt_region_release_empty(p, t, t->nr_pieces);
 }
 
@@ -512,11 +512,13 @@ void kvt_tier_free_all(struct kvt_pool *p)
 static void kvt_tier_lose_blocks(struct kvt_pool *p, struct kvt_tier *t)
 {
 	struct kvt_list *l = &p->policy.list[t->id];
-	u32 n = 0;
+	u32 n = 0, id;
 
 	spin_lock(&p->meta_lock);
 	while (l->tail != KVT_NIL) {
-		kvt_block_kill(p, l->tail);
+		id = l->tail;
+		kvt_block_lose(p, id, KVT_WHY_LOST);
+		kvt_block_wake(p, id);
 		if (!(++n % 1024)) {
 			spin_unlock(&p->meta_lock);
 			cond_resched();

@@ -18,7 +18,6 @@
 /* Why a block left or moved. */
 #define KVT_WHY_ROOM	0	/* to make room */
 #define KVT_WHY_DROP	1	/* DROP */
-#define KVT_WHY_EXPIRE	2	/* its time to live was over */
 #define KVT_WHY_IO	3	/* its bytes could not be read or verified */
 #define KVT_WHY_LOST	4	/* its tier is gone */
 #define KVT_WHY_DETACH	5	/* its tier is being detached */

@@ -205,11 +205,7 @@ static s32 kvt_drop_locked(struct kvt_batch *b, u32 i)
 		return KVTIER_ST_BUSY;
 	if (!kvt_ch_leaf(&p->table, id))
 		return KVTIER_ST_CHILDREN;
-	trace_kvtier_evict(p->id, b->f->ns->id, b->ns_group & 15, h->key,
-			   kvt_block_tier(h, kvt_ctl(h)), KVT_WHY_DROP,
-			   kvt_age_ms(kvt_now_ms(), kvt_cold(&p->table, id)->touch_ms));
-	kvt_block_kill(p, id);
-	kvt_count(p, b->f->ns, KVT_CNT_DROPS, 1);
+	kvt_block_lose(p, id, KVT_WHY_DROP);
 	return KVTIER_ST_DONE;
 }
 

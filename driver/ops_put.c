@@ -240,7 +240,6 @@ static bool kvt_reserve_evict(struct kvt_pool *p, u32 id)
 	spin_lock(&p->meta_lock);
 	gone = kvt_evict_claimed(p, id, KVT_WHY_ROOM);
 	spin_unlock(&p->meta_lock);
-	kvt_block_wake(p, id);
 	return gone;
 }
 

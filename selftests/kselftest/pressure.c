@@ -274,6 +274,33 @@ TEST_F(pressure, guarantee_is_kept)
 	kvt_client_close(&sure);
 }
 
+/* A guarantee is against others: within it the namespace's own groups trade places. */
+TEST_F(pressure, guarantee_is_not_against_oneself)
+{
+	struct kvtier_group g[2] = {
+		{ .block_bytes = BLOCK_BYTES }, { .block_bytes = 2 * BLOCK_BYTES },
+	};
+	struct kvtier_ns_open a;
+	struct kvt_client all;
+	struct kvt_key key;
+	int i;
+
+	kvt_ns_args(&a, "all of it", g, 2);
+	a.min_bytes = TIER_BYTES;
+	ASSERT_EQ(0, kvt_client_bind(&all, kvt_open(&self->pool), &a));
+	for (i = 0; i < 2 * SLOTS; i++) {
+		key = kvt_key(SET, i);
+		ASSERT_EQ(1, kvt_put(&all, KVTIER_RESERVE_WAIT, 0, &key, NULL, 1));
+	}
+	for (i = 0; i < SLOTS; i++) {
+		key = kvt_key(SET + 1, i);
+		ASSERT_EQ(1, kvt_put(&all, KVTIER_RESERVE_WAIT, 1, &key, NULL, 1))
+			TH_LOG("block %d", i);
+	}
+	EXPECT_EQ(1, kvt_check(&all, 1, &key, 1, 0));
+	kvt_client_close(&all);
+}
+
 /* Two tenants with blocks of different sizes pass memory back and forth. */
 TEST_F(pressure, sizes_trade_places)
 {

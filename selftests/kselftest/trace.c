@@ -51,6 +51,16 @@ static int count_events(const char *event, const struct kvt_key *key)
 	return atoi(line);
 }
 
+/* Blocks that left for one reason, as the admin guide numbers them. */
+static int count_reason(int why)
+{
+	char line[32];
+
+	kvt_sh_line(line, sizeof(line), "grep ' kvtier_evict: ' " INSTANCE "/trace | "
+		    "grep -c ' why=%d '", why);
+	return atoi(line);
+}
+
 TEST_F(trace, put_and_get)
 {
 	struct kvt_key keys[4];
@@ -93,8 +103,53 @@ TEST_F(trace, down_up_and_out)
 			      count_events("promote", NULL) == (int)st.promotions))
 		TH_LOG("%llu down, %llu up", (unsigned long long)st.demotions,
 		       (unsigned long long)st.promotions);
-	EXPECT_LE(st.evictions, count_events("evict", NULL));
+	EXPECT_TRUE(KVT_UNTIL(10000, !kvt_stat(self->c.fd, 0, &st) &&
+			      count_events("evict", NULL) == (int)(st.evictions + st.drops)));
 	EXPECT_EQ(1, count_events("evict", &key));
+	EXPECT_EQ(1, count_reason(1));
+	EXPECT_EQ(st.evictions, count_reason(0));
+}
+
+#define FEW	8
+
+static int put_few(const struct kvt_client *c)
+{
+	struct kvt_key keys[FEW];
+
+	kvt_keys(keys, SET, 0, FEW);
+	return kvt_put(c, 0, 0, keys, NULL, FEW);
+}
+
+TEST_F(trace, detach)
+{
+	struct kvtier_stat st;
+
+	ASSERT_EQ(FEW, put_few(&self->c));
+	ASSERT_EQ(0, kvt_tier_detach(&self->pool, 0, KVTIER_DETACH_DISCARD, 10 * KVT_SEC));
+	EXPECT_EQ(FEW, count_reason(5));
+	ASSERT_EQ(0, kvt_stat(self->c.fd, 0, &st));
+	EXPECT_EQ(FEW, st.evictions);
+}
+
+/* A device that goes takes its blocks along, and that is told. */
+TEST_F(trace, tier_lost)
+{
+	struct kvtier_stat st;
+	int dax;
+
+	if (!kvt_env_dax())
+		SKIP(return, "no device-dax instance to use (KVT_DAX)");
+	ASSERT_EQ(0, kvt_tier_detach(&self->pool, 0, 0, 10 * KVT_SEC));
+	ASSERT_EQ(0, kvt_tier_detach(&self->pool, 1, 0, 10 * KVT_SEC));
+	dax = kvt_tier_dax(&self->pool, 0, 4 * KVT_MIB);
+	ASSERT_LE(0, dax);
+	ASSERT_EQ(FEW, put_few(&self->c));
+	ASSERT_EQ(0, kvt_sh("echo %s > /sys/bus/dax/drivers/kvtier/unbind", kvt_env_dax()));
+	EXPECT_EQ(FEW, count_reason(4));
+	ASSERT_EQ(0, kvt_stat(self->c.fd, 0, &st));
+	EXPECT_EQ(FEW, st.evictions);
+	ASSERT_EQ(0, kvt_tier_detach(&self->pool, dax, 0, 10 * KVT_SEC));
+	EXPECT_EQ(0, kvt_dax_bind(kvt_env_dax(), "kvtier"));
 }
 
 TEST_HARNESS_MAIN

@@ -641,7 +641,7 @@ struct kvtier_iterate {
  * @promotions_out:  blocks moved up out of it
  * @demotions_in:    blocks moved down into it
  * @demotions_out:   blocks moved down out of it
- * @evictions:       blocks that left the pool from here
+ * @evictions:       blocks that left the pool from here, but by DROP
  * @read_bytes, @write_bytes: by moves, payload only
  * @dma_bytes:       of these, by a device or DMA engine
  * @io_errors:       failed or unverifiable transfers
@@ -684,7 +684,7 @@ struct kvtier_tier_stat {
  * @dedups:          RESERVE, WRITE entries answered EXISTS
  * @dedup_waits:     of these, after waiting for another filler
  * @aborts:          reservations given up, expired or lost with their file
- * @evictions:       blocks that left to make room
+ * @evictions:       blocks that left, but by DROP: to make room, or lost
  * @drops:           blocks dropped by DROP
  * @promotions:      moves up
  * @demotions:       moves down
