@@ -333,13 +333,39 @@ static bool op_limbo(struct model *x)
 	return was;
 }
 
+/* A page: of a slot being filled, of one that a move goes to, or any at all. */
+static bool any_page(struct model *x, u32 *tier, u32 *page)
+{
+	const struct mini_move *mv = &x->m->moves[pick(x, MINI_MOVES)];
+	u32 name = any_filling(x), what = pick(x, 3);
+	const struct kvt_hot *h;
+
+	*tier = pick(x, MINI_MEMS);
+	*page = pick(x, mini_pieces[*tier] * KVT_PIECE_PAGES);
+	if (what == 1) {
+		if (!mv->on || mv->dst_tier == MINI_LOG)
+			return false;
+		*tier = mv->dst_tier;
+		*page = mv->dst_addr + *page % mini_slot_pages[mini_owner(kvt_hot(&x->m->table,
+										  mv->id))];
+	} else if (what == 2) {
+		if (name == MODEL_NAMES)
+			return false;
+		h = kvt_hot(&x->m->table, x->ref[name].id);
+		*tier = h->mem_tier;
+		*page = h->mem_page + *page % mini_slot_pages[mini_owner(h)];
+	}
+	return true;
+}
+
 /* A page goes bad: a block on it is a miss, one being filled there cannot be committed. */
 static bool op_poison(struct model *x)
 {
-	u32 tier = pick(x, MINI_MEMS), page, id, name;
+	u32 tier, page, id, name;
 
-	page = pick(x, mini_pieces[tier] * KVT_PIECE_PAGES);
-	if (x->m->tier[tier].nr_bad == MODEL_BAD_PAGES || x->m->tier[tier].bad[page])
+	/* Seldom, so that it is spread over the whole run. */
+	if (pick(x, 64) || !any_page(x, &tier, &page) ||
+	    x->m->tier[tier].nr_bad == MODEL_BAD_PAGES || x->m->tier[tier].bad[page])
 		return false;
 	id = mini_poison(x->m, tier, page);
 	if (id == KVT_NIL)
