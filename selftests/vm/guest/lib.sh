@@ -211,6 +211,17 @@ run_ktap()
 	return $failed
 }
 
+# Prints something when the kernel can check its use of locks but has stopped
+# doing so, as it does after its first complaint.  KVT_LOCKDEP_STATS is for the
+# rig's own test.
+lockdep_report()
+{
+	local file=${KVT_LOCKDEP_STATS:-/proc/lockdep_stats}
+	[ -r "$file" ] || return 0
+	grep -qE '^ *debug_locks: +1$' "$file" && return 0
+	echo "$file: $(grep debug_locks "$file" || echo 'no debug_locks')"
+}
+
 # Prints what kmemleak has found since the last call.  It only reports objects
 # older than five seconds, and what it sees once may still be a pointer on its
 # way through a register, hence the wait and the second scan.
