@@ -736,6 +736,90 @@ test_cxl_none()
 	json 'j == {"memdevs": [], "regions": []}'
 }
 
+# --- traces ------------------------------------------------------------------
+
+# jsonl_of CSV: the same requests in the other format.
+jsonl_of()
+{
+	python3 -c 'import csv, json, sys
+for row in csv.DictReader(open(sys.argv[1])):
+    ids = []
+    for part in row["ids"].split():
+        first, _, last = part.partition("-")
+        ids.extend(range(int(first), int(last or first) + 1))
+    print(json.dumps({"timestamp": int(row["ts_ms"]), "hash_ids": ids,
+                      "input_length": int(row["input_len"]),
+                      "output_length": int(row["output_len"])}))' "$1"
+}
+
+# cut STATUS FOLDER OPTION...: cuts the traces in a folder, into FOLDER.out.
+cut()
+{
+	local wanted=$1 folder=$2 status=0
+	shift 2
+	mkdir -p "$folder" "$folder.out"
+	"$top/selftests/vm/cut_trace.py" --out "$folder.out" "$@" "$folder" \
+		>"$work/stdout" 2>"$work/stderr" || status=$?
+	[ "$status" -eq "$wanted" ] || {
+		cat "$work/stderr"
+		fail "cut_trace.py: status $status, not $wanted"
+	}
+}
+
+# What the demo cuts out of real traces, whatever their format, replays.
+test_trace_cut()
+{
+	local kind
+	want 0 gen --seed 3 --blocks 500 --out "$work/trace.csv"
+	jsonl_of "$work/trace.csv" >"$work/trace.jsonl"
+	zstd -q "$work/trace.csv" "$work/trace.jsonl"
+	for kind in csv jsonl csv.zst jsonl.zst; do
+		mkdir "$work/$kind"
+		cp "$work/trace.$kind" "$work/$kind"
+		cut 0 "$work/$kind" --distinct 300 --most 700
+		says "trace.${kind%.zst}"
+		complains "one in 1 of the first 27 requests of trace.$kind"
+	done
+	same "$work/csv.out/trace.csv" "$work/csv.zst.out/trace.csv"
+	same "$work/csv.out/trace.csv" <(head -n 28 "$work/trace.csv")
+	same "$work/jsonl.out/trace.jsonl" "$work/jsonl.zst.out/trace.jsonl"
+	same "$work/jsonl.out/trace.jsonl" <(jsonl_of "$work/csv.out/trace.csv")
+	want 0 pool create --tier dram:size=16M
+	for kind in csv jsonl; do
+		want 0 -j replay --procs 1 --block-bytes 4K "$work/$kind.out/trace.$kind"
+		json 'j["passed"] and j["trace"]["requests"] == 27'
+	done
+}
+
+test_trace_cut_choice()
+{
+	want 0 gen --seed 3 --blocks 2000 --out "$work/trace.csv"
+	jsonl_of "$work/trace.csv" >"$work/trace.jsonl"
+	mkdir "$work/dense" "$work/empty" "$work/bad" "$work/short"
+	# Asking too often to be read in full: some requests only, the same of both.
+	cp "$work/trace.csv" "$work/dense"
+	cut 0 "$work/dense" --distinct 300 --most 450
+	complains 'one in 4 of the first 69 '
+	sed -n '1p;2~4p' "$work/trace.csv" |
+		head -n "$(wc -l <"$work/dense.out/trace.csv")" >"$work/half"
+	same "$work/half" "$work/dense.out/trace.csv"
+	rm "$work/dense/trace.csv"
+	cp "$work/trace.jsonl" "$work/dense"
+	cut 0 "$work/dense" --distinct 300 --most 450
+	same <(jsonl_of "$work/half") "$work/dense.out/trace.jsonl"
+	cut 1 "$work/dense" --distinct 100000 --most 1000000
+	complains 'fills the pool'
+	cut 1 "$work/empty" --distinct 1 --most 1
+	complains '*.jsonl.zst'
+	zstd -q "$work/trace.jsonl"
+	head -c 500 "$work/trace.jsonl.zst" >"$work/short/trace.jsonl.zst"
+	cut 1 "$work/short" --distinct 300 --most 2000
+	complains 'cannot be inflated'
+	echo '{"timestamp": 1}' >"$work/bad/trace.jsonl"
+	cut 1 "$work/bad" --distinct 1 --most 1
+	complains 'request 1'
+}
+
 # --- completion --------------------------------------------------------------
 
 # What bash offers for a line is what the tool accepts.
@@ -771,7 +855,7 @@ for name in help prefixes usage-errors no-module json-forms manual pool \
 	pool-create-undoes tier-devices tier pool-set ns-list stat blocks \
 	block-sizes secrets chains cxl-create cxl-choose cxl-create-fails \
 	cxl-driver-refuses cxl-signal cxl-autoprobe-off cxl-bind cxl-in-use \
-	cxl-none completion; do
+	cxl-none trace-cut trace-cut-choice completion; do
 	run_test "$name"
 done
 exit "$failed"
