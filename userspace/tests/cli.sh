@@ -822,40 +822,98 @@ test_trace_cut_choice()
 
 # --- completion --------------------------------------------------------------
 
+# complete_lines: for each line on stdin what bash offers at its end, separated by "|".
+complete_lines()
+{
+	bash -c '
+	. "$1"
+	while IFS= read -r line; do
+		read -ra COMP_WORDS <<<"$line"
+		[[ $line != *" " ]] || COMP_WORDS+=("")
+		COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+		COMPREPLY=()
+		_kvtier
+		printf "%s|%s\n" "$line" "$(printf "%s\n" "${COMPREPLY[@]}" | sort | paste -sd " ")"
+	done' _ "$top/userspace/completion/kvtier"
+}
+
+# offers LINE: what comes after it, one a line.
+offers()
+{
+	complete_lines <<<"$1" | sed 's/.*|//' | tr ' ' '\n' | sed '/^$/d'
+}
+
 # What bash offers for a line is what the tool accepts.
 test_completion()
 {
-	bash -c '
-	. "$1/userspace/completion/kvtier"
-	complete_line() {
-		COMP_WORDS=("$@")
-		COMP_CWORD=$(($# - 1))
-		COMPREPLY=()
-		_kvtier
-		printf "%s\n" "${COMPREPLY[@]}" | sort
-	}
-	complete_line kvtier "" >"$2/top"
-	complete_line kvtier pool "" >"$2/pool"
-	complete_line kvtier -j tier d >"$2/tier"
-	complete_line kvtier cxl create --m >"$2/option"
-	complete_line kvtier pool create --tier d >"$2/spec"
-	' _ "$top" "$work"
 	"$tool" help | sed -n '/^Objects/,/^Options/s/^  \([a-z]*\) .*/\1/p' |
 		sort >"$work/objects"
-	same "$work/objects" <(grep -v '^-' "$work/top")
-	"$tool" help pool | sed -n 's/^  kvtier pool \([a-z]*\).*/\1/p' |
-		sort >"$work/verbs"
-	same "$work/verbs" "$work/pool"
-	[ "$(paste -sd ' ' "$work/tier")" = 'detach drain' ] || fail 'prefix d'
-	[ "$(cat "$work/option")" = '--memdev' ] || fail 'options'
-	[ "$(paste -sd ' ' "$work/spec")" = 'dax: dram:' ] || fail 'specs'
+	same "$work/objects" <(offers 'kvtier ' | grep -v '^-')
+	for object in pool tier ns cxl; do
+		"$tool" help "$object" | sed -n "s/^  kvtier $object \([a-z]*\).*/\1/p" |
+			sort >"$work/verbs"
+		same "$work/verbs" <(offers "kvtier $object ")
+	done
+	[ "$(offers 'kvtier -j tier d' | paste -sd ' ')" = 'detach drain' ] || fail 'prefix d'
+	[ "$(offers 'kvtier cxl create --m')" = '--memdev' ] || fail 'options'
+	[ "$(offers 'kvtier pool create --tier d' | paste -sd ' ')" = 'dax: dram:' ] ||
+		fail 'specs'
+	[ "$(offers 'kvtier gen --kind a')" = agent ] || fail 'kinds'
+	want 0 pool create
+	want 2 pool set 0 nothing=1
+	offers 'kvtier pool set 0 ' | sed -n 's/=$//p' >"$work/keys"
+	complains "($(sed -n '/^policy$/p' "$work/keys"), watermark"
+	same <(sed -n 's/.*(\(.*\)).*/\1/p' "$work/stderr" | tr -d , | tr ' ' '\n' | sort) \
+		"$work/keys"
+}
+
+# accepted WORD...: the tool knows that option there.  The value is one that none of
+# them can mean, so nothing is done.
+accepted()
+{
+	local said
+	said=$("$out/bin/kvtier" "$@" / 2>&1 </dev/null) || true
+	[[ ! $said =~ bad\ option|see\ \'kvtier|takes\ no\ |keeps\ blocks ]]
+}
+
+# For every verb bash offers the options the tool has, all of them and no others.
+test_completion_options()
+{
+	local options verb option
+	mkdir "$KVTIER_SYSFS"
+	mapfile -t options < <(sed -nE \
+		's/^\t+\{ "([a-z-]+)", (no|required)_argument,.*/--\1/p' \
+		"$top"/userspace/kvtier/*.c | grep -vx -e --help | sort -u)
+	[ ${#options[@]} -gt 30 ] || fail 'too few options found'
+	while read -r verb; do
+		for option in "${options[@]}"; do
+			# Short for --output.
+			[ "$verb$option" != get--out ] || continue
+			# shellcheck disable=SC2086 # an object and a verb
+			! accepted $verb "$option" || echo "$option"
+		done >"$work/has"
+		same "$work/has" <(offers "kvtier $verb --")
+	done <<-'END'
+	cxl create
+	pool create
+	tier attach
+	tier detach
+	tier drain
+	stat
+	put
+	get
+	ls
+	rm
+	replay
+	gen
+	END
 }
 
 for name in help prefixes usage-errors no-module json-forms manual pool \
 	pool-create-undoes tier-devices tier pool-set ns-list stat blocks \
 	block-sizes secrets chains cxl-create cxl-choose cxl-create-fails \
 	cxl-driver-refuses cxl-signal cxl-autoprobe-off cxl-bind cxl-in-use \
-	cxl-none trace-cut trace-cut-choice completion; do
+	cxl-none trace-cut trace-cut-choice completion completion-options; do
 	run_test "$name"
 done
 exit "$failed"
