@@ -73,7 +73,8 @@ check_patch()
 shell_files()
 {
 	tree_files . | while IFS= read -r file; do
-		if [[ $file == *.sh ]] || head -n 1 "$file" | grep -qE '^#!.*\b(ba)?sh\b'; then
+		if [[ $file == *.sh || $file == userspace/completion/* ]] ||
+			head -n 1 "$file" | grep -qE '^#!.*\b(ba)?sh\b'; then
 			echo "$file"
 		fi
 	done
