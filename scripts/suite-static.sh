@@ -49,7 +49,8 @@ check_build()
 #   MACRO_WITH_FLOW_CONTROL         assertions that leave the test
 #   SPLIT_STRING                    usage texts
 #   SPACING                         "FIXTURE_DATA(x) *self" is taken for a product
-CHECKPATCH_USER_IGNORE=STRCPY,STRNCPY,PREFER_DEFINED_ATTRIBUTE_MACRO,VOLATILE,NEW_TYPEDEFS,AVOID_EXTERNS,MACRO_WITH_FLOW_CONTROL,SPLIT_STRING,SPACING
+#   PREFER_KERNEL_TYPES             u32 and its like are the kernel's, too
+CHECKPATCH_USER_IGNORE=STRCPY,STRNCPY,PREFER_DEFINED_ATTRIBUTE_MACRO,VOLATILE,NEW_TYPEDEFS,AVOID_EXTERNS,MACRO_WITH_FLOW_CONTROL,SPLIT_STRING,SPACING,PREFER_KERNEL_TYPES
 
 run_checkpatch()
 {
@@ -64,7 +65,7 @@ check_patch()
 {
 	local kernel user status=0
 	mapfile -t kernel < <(tree_files '^(driver|uapi|selftests/modules)/.*\.[ch]$')
-	mapfile -t user < <(tree_files '^(lib|userspace|selftests/(host|kselftest))/.*\.[ch]$')
+	mapfile -t user < <(tree_files '^(lib|userspace|selftests/(bench|host|kselftest))/.*\.[ch]$')
 	run_checkpatch FILE_PATH_CHANGES "${kernel[@]}" || status=1
 	run_checkpatch "$CHECKPATCH_USER_IGNORE" "${user[@]}" || status=1
 	return "$status"
@@ -93,7 +94,8 @@ check_cppcheck()
 {
 	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -j "$(nproc)" \
 		--enable=warning,performance,portability --suppress=missingIncludeSystem \
-		-I uapi -I lib/include lib userspace
+		--include=scripts/cppcheck_harness.h \
+		-I uapi -I lib/include lib userspace selftests
 }
 
 check_spelling()
