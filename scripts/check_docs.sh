@@ -6,6 +6,7 @@
 #   example  the README's program is the marked part of the one that is tested
 #   links    what README and Documentation point to exists, source files they name, too
 #   uapi     every command, status and errno of the header is explained
+#   params   the administrator's guide has the module's parameters and no others
 #   suites   suites and test programs are those that run
 #   version  dkms.conf is of the version of the tree
 #
@@ -14,6 +15,7 @@ set -euo pipefail
 cd "${1:-$(dirname "$0")/..}"
 HEADER=uapi/linux/kvtier.h
 API=Documentation/userspace-api/kvtier.rst
+ADMIN=Documentation/admin-guide/kvtier.rst
 TESTING=Documentation/testing.rst
 BAD=0
 
@@ -89,6 +91,16 @@ check_uapi()
 	done < <(sed -n 's/^ \*   \(E[A-Z0-9]*\) .*/\1/p' "$HEADER")
 }
 
+# Quoted names in the paragraph about them.
+check_params()
+{
+	# shellcheck disable=SC2016 # quotes of another language
+	diff <(sed -n -E 's/^module_param(_named)?\(([a-z0-9_]+),.*/\2/p' driver/*.c | sort) \
+		<(sed -n '/^Module parameters:/,/^$/p' "$ADMIN" | grep -oE '``[a-z0-9_]+``' |
+			tr -d '`' | sort) ||
+		offence "$ADMIN: other module parameters than the driver"
+}
+
 check_suites()
 {
 	diff <(sed -n 's/^FULL=(\(.*\))$/\1/p' scripts/check.sh | tr ' ' '\n' | sort) \
@@ -109,6 +121,7 @@ check_example
 check_links
 check_names
 check_uapi
+check_params
 check_suites
 check_version
 exit $BAD

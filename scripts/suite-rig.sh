@@ -43,10 +43,33 @@ cxl_create_region 2 $((256 << 20)) noautoprobe
 test -e /sys/bus/dax/devices/dax0.0
 udevadm --version
 '
+# Reports that say neither WARNING nor BUG: with a colon.
+# shellcheck disable=SC2016 # for the guest's shell
+guest_complaints='
+. /kvt/guest/lib.sh
+dmesg_mark
+echo "<6>INFO: nothing to complain about" >/dev/kmsg
+dmesg_check quiet || exit 2
+while IFS= read -r line; do
+	dmesg_mark
+	echo "<3>$line" >/dev/kmsg
+	! dmesg_check made-up >/dev/null || { echo "went unnoticed: $line"; exit 3; }
+done <<END
+INFO: trying to register non-static key.
+turning off the locking correctness validator.
+BUG kmalloc-64 (Not tainted): Right Redzone overwritten
+BUG kvtier_entry (Tainted: G           O      ): Poison overwritten
+sysfs: cannot create duplicate filename "/class/kvtier"
+END
+echo all noticed'
 vm_test devices 0 '^region0$' --timeout 120 -- "$guest_devices"
 vm_test exit-status 37 '^hello$' --timeout 120 --cxl 0 --nvme 0 -- 'echo hello; exit 37'
 vm_test kernel-warning 1 'kernel complained' --timeout 120 --cxl 0 --nvme 0 -- \
 	'echo "<4>WARNING: made up by the rig test" >/dev/kmsg'
+vm_test kernel-complaints 1 '^all noticed$' --timeout 120 --cxl 0 --nvme 0 -- "$guest_complaints"
+vm_test lockdep-off 1 'lockdep is off: .*debug_locks: +0$' --timeout 120 --cxl 0 --nvme 0 \
+	--env KVT_LOCKDEP_STATS=/run/lockdep_stats -- \
+	'echo " debug_locks:                             0" >/run/lockdep_stats'
 vm_test timeout 124 'timeout: killed' --timeout 25 --cxl 0 --nvme 0 -- 'sleep 1000'
 vm_test panic 125 'sysrq triggered crash' --timeout 120 --cxl 0 --nvme 0 -- \
 	'echo c >/proc/sysrq-trigger; sleep 1000'

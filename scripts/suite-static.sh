@@ -49,7 +49,8 @@ check_build()
 #   MACRO_WITH_FLOW_CONTROL         assertions that leave the test
 #   SPLIT_STRING                    usage texts
 #   SPACING                         "FIXTURE_DATA(x) *self" is taken for a product
-CHECKPATCH_USER_IGNORE=STRCPY,STRNCPY,PREFER_DEFINED_ATTRIBUTE_MACRO,VOLATILE,NEW_TYPEDEFS,AVOID_EXTERNS,MACRO_WITH_FLOW_CONTROL,SPLIT_STRING,SPACING
+#   PREFER_KERNEL_TYPES             u32 and its like are the kernel's, too
+CHECKPATCH_USER_IGNORE=STRCPY,STRNCPY,PREFER_DEFINED_ATTRIBUTE_MACRO,VOLATILE,NEW_TYPEDEFS,AVOID_EXTERNS,MACRO_WITH_FLOW_CONTROL,SPLIT_STRING,SPACING,PREFER_KERNEL_TYPES
 
 run_checkpatch()
 {
@@ -64,7 +65,7 @@ check_patch()
 {
 	local kernel user status=0
 	mapfile -t kernel < <(tree_files '^(driver|uapi|selftests/modules)/.*\.[ch]$')
-	mapfile -t user < <(tree_files '^(lib|userspace|selftests/(host|kselftest))/.*\.[ch]$')
+	mapfile -t user < <(tree_files '^(lib|userspace|selftests/(bench|host|kselftest))/.*\.[ch]$')
 	run_checkpatch FILE_PATH_CHANGES "${kernel[@]}" || status=1
 	run_checkpatch "$CHECKPATCH_USER_IGNORE" "${user[@]}" || status=1
 	return "$status"
@@ -73,7 +74,8 @@ check_patch()
 shell_files()
 {
 	tree_files . | while IFS= read -r file; do
-		if [[ $file == *.sh ]] || head -n 1 "$file" | grep -qE '^#!.*\b(ba)?sh\b'; then
+		if [[ $file == *.sh || $file == userspace/completion/* ]] ||
+			head -n 1 "$file" | grep -qE '^#!.*\b(ba)?sh\b'; then
 			echo "$file"
 		fi
 	done
@@ -92,7 +94,8 @@ check_cppcheck()
 {
 	cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr -j "$(nproc)" \
 		--enable=warning,performance,portability --suppress=missingIncludeSystem \
-		-I uapi -I lib/include lib userspace
+		--include=scripts/cppcheck_harness.h \
+		-I uapi -I lib/include lib userspace selftests
 }
 
 check_spelling()
@@ -135,6 +138,13 @@ check_docs_notice()
 	scripts/check_abi.sh "$tree" && scripts/check_docs.sh "$tree" || return 1
 	echo 'module_param(kvt_undocumented, int, 0644);' >>"$tree/driver/kvt_main.c"
 	! scripts/check_abi.sh "$tree" || return 1
+	! scripts/check_docs.sh "$tree" || return 1
+	cp driver/kvt_main.c "$tree/driver/"
+	# shellcheck disable=SC2016 # quotes of another language
+	sed -i 's/``dax_zombies``/dax_zombies/' "$tree/Documentation/admin-guide/kvtier.rst"
+	! scripts/check_docs.sh "$tree" || return 1
+	cp Documentation/admin-guide/kvtier.rst "$tree/Documentation/admin-guide/"
+	scripts/check_docs.sh "$tree" || return 1
 	rm "$tree/driver/kvt_move.c"
 	! scripts/check_docs.sh "$tree"
 }

@@ -102,7 +102,8 @@ static void send_names(struct env *e, unsigned int at)
 
 static void get(struct env *e)
 {
-	char want[HEAD_MAX], got[HEAD_MAX], end[2];
+	static char got[HEAD_MAX], end[2];
+	char want[HEAD_MAX];
 	unsigned int at, i;
 	size_t len;
 
@@ -149,8 +150,8 @@ static void set(struct env *e)
 
 static void flush(struct env *e)
 {
-	static char all[] = "*2\r\n$8\r\nFLUSHALL\r\n$4\r\nSYNC\r\n";
-	struct iovec iov = { all, sizeof(all) - 1 };
+	static const char all[] = "*2\r\n$8\r\nFLUSHALL\r\n$4\r\nSYNC\r\n";
+	struct iovec iov = { (void *)all, sizeof(all) - 1 };
 
 	send_all(e->sock, &iov, 1);
 	expect_reply(e, "+OK\r\n", 5);

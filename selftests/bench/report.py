@@ -6,8 +6,9 @@ report.py DIR [--readme FILE]
 
 DIR has NAME.jsonl from the machine (icount, plain, perhaps scale) and host.json
 from the host harness; what is missing is left out. bench.json, bench.txt, bench.md and bench.html are written
-there. With --readme the tables go into FILE, between its marks, and nothing is
-checked. A promise that is not kept is "not ok" and makes the exit status 1.
+there. With --readme the tables go into FILE, between its marks: then counted and timed
+results must both be there, and no promise is checked. A promise that is not kept is
+"not ok" and makes the exit status 1.
 """
 import argparse
 import json
@@ -121,6 +122,8 @@ def main():
     if not data["icount"]:
         sys.exit(f"{args.folder}/icount.jsonl is missing: run the bench first")
     if args.readme:
+        if not data["plain"]:
+            sys.exit(f"{args.folder}/plain.jsonl is missing: the README announces emulated times")
         insert(args.readme, tables.markdown(data))
         return 0
     results = checks(data)

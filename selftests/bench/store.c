@@ -330,7 +330,8 @@ static void grow(struct env *e, unsigned int to)
 	o.flags = KVTIER_RESERVE_PARENTS;	/* roots, all of them */
 	while (scale_nr < to) {
 		n = to - scale_nr < KVTIER_BATCH_MAX ? to - scale_nr : KVTIER_BATCH_MAX;
-		expect("reserve", kvtier_reserve(e->ns, &o, scale_keys + scale_nr, roots, n, slots), n);
+		expect("reserve",
+		       kvtier_reserve(e->ns, &o, scale_keys + scale_nr, roots, n, slots), n);
 		expect("commit", kvtier_commit_slots(e->ns, 0, slots, n), n);
 		scale_nr += n;
 	}

@@ -291,11 +291,22 @@ static int lame_filler(struct kvt_child *me, void *arg)
 	return 0;
 }
 
+/* Which of the waiters has been given the block to fill, or -1. */
+static int who_fills(const struct kvt_child *waiter, int nr)
+{
+	int i;
+
+	for (i = 0; i < nr; i++)
+		if (kvt_hear(&waiter[i], 10) == 1000 + KVTIER_ST_RESERVED)
+			return i;
+	return -1;
+}
+
 TEST_F(dedup, filler_killed)
 {
 	struct wait_args w = { &self->pool, self->key, KVT_FOREVER, false };
 	struct kvt_child filler, waiter[3];
-	int i, status, reserved = -1, nr_reserved = 0;
+	int i, reserved = -1;
 
 	ASSERT_EQ(0, kvt_spawn(&filler, lame_filler, &w));
 	ASSERT_EQ(0, kvt_hear(&filler, 20000));
@@ -306,16 +317,7 @@ TEST_F(dedup, filler_killed)
 	kvt_kill(&filler, SIGKILL);
 	EXPECT_EQ(-SIGKILL, kvt_join(&filler, 10000));
 	/* One of them is to fill now, the others go on waiting. */
-	ASSERT_TRUE(KVT_UNTIL(20000, ({
-		for (i = 0; i < 3 && !nr_reserved; i++) {
-			status = kvt_hear(&waiter[i], 10);
-			if (status == 1000 + KVTIER_ST_RESERVED) {
-				reserved = i;
-				nr_reserved++;
-			}
-		}
-		nr_reserved;
-	})));
+	ASSERT_TRUE(KVT_UNTIL(20000, (reserved = who_fills(waiter, 3)) >= 0));
 	for (i = 0; i < 3; i++)
 		if (i != reserved)
 			EXPECT_EQ(-ETIMEDOUT, kvt_hear(&waiter[i], 200));

@@ -120,7 +120,7 @@ TEST_F_TIMEOUT(failnth, every_command, 900)
 /* The whole way of a block on a new file: open, bind, map, touch, close. */
 static int whole_way(struct abi *a)
 {
-	struct kvtier_block_result res, done;
+	struct kvtier_block_result res = { 0 }, done;
 	struct kvtier_ns_open o;
 	struct kvt_client c;
 	int fd = kvt_open(&a->pool), ret;

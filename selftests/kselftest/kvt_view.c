@@ -138,7 +138,7 @@ struct scan_arg {
 
 long long kvt_huge_bytes(const void *p, size_t bytes)
 {
-	struct scan_region found[64];
+	struct scan_region found[64] = { 0 };
 	struct scan_arg a = {
 		.size = sizeof(a),
 		.start = KVT_U64(p),

@@ -192,7 +192,7 @@ static __u64 next_id(const struct kvt_pool *p, struct kvtier_ns_open *a)
 
 TEST_F(ns, ids_are_never_used_twice)
 {
-	__u64 seen[6], id = 0;
+	__u64 seen[6] = { 0 }, id = 0;
 	int i, k;
 
 	self->open.identity = KVT_U64("tmp");

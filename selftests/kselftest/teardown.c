@@ -355,10 +355,13 @@ TEST_F(module, load_and_unload)
 static int pool_maker(struct kvt_child *me, void *arg)
 {
 	struct kvtier_pool_create a = { .size = sizeof(a), .pool_id = KVTIER_POOL_ANY_ID };
+	unsigned int seed = 1;
 	int ctl, nr = 0;
 
 	(void)arg;
 	while (kvt_hear(me, 0) == -ETIMEDOUT) {
+		/* Without a break there is hardly a moment to unload in. */
+		kvt_sleep_ms(rand_r(&seed) % 16);
 		ctl = open("/dev/kvtier", O_RDWR | O_CLOEXEC);
 		if (ctl < 0)
 			continue;
@@ -372,17 +375,24 @@ static int pool_maker(struct kvt_child *me, void *arg)
 	return 0;
 }
 
-TEST_F(module, unload_race)
+TEST_F_TIMEOUT(module, unload_race, 180)
 {
-	int rounds = kvt_env_long() ? 200 : 20, i, made;
+	int rounds = kvt_env_long() ? 200 : 20, i, err, made, gone = 0, refused = 0;
+	__u64 end = kvt_now_ns() + 60 * KVT_SEC;
 	struct kvt_child child;
 
 	EXPECT_EQ(0, kvt_teardown(&self->pool));
 	ASSERT_EQ(0, kvt_spawn(&child, pool_maker, NULL));
-	for (i = 0; i < rounds; i++) {
-		unload();
+	/* Until both have happened, or it was no race. */
+	for (i = 0; i < rounds || ((!gone || !refused) && kvt_now_ns() < end); i++) {
+		err = unload();
+		ASSERT_TRUE(!err || in_use(err)) TH_LOG("round %d: %d", i, err);
+		gone += !err;
+		refused += !!err;
 		ASSERT_EQ(0, kvt_sh("modprobe kvtier"));
 	}
+	EXPECT_LT(0, gone);
+	EXPECT_LT(0, refused);
 	kvt_say(&child, 0);
 	made = kvt_hear(&child, 20000);
 	EXPECT_EQ(0, kvt_join(&child, 10000));

@@ -5,8 +5,8 @@
 # memory devices and two NVMe namespaces serves a request trace to several
 # processes.  Called by "make demo".
 #
-#   TRACES=DIR   replay a cut of a real trace (DIR/*.csv.zst) instead of a
-#                generated workload
+#   TRACES=DIR   replay a cut of a real trace (DIR/*.csv, *.jsonl, *.csv.zst,
+#                *.jsonl.zst) instead of a generated workload
 #   SEED=N       another generated workload
 #
 # Results: out/demo/{table.txt,demo.json,demo.html}.  Fails on any wrong byte,
@@ -39,65 +39,18 @@ tool()
 generate_trace()
 {
 	BLOCK_BYTES=$GEN_BLOCK_BYTES
+	TRACE=trace.csv
 	tool gen --seed "${SEED:-1}" --context-tokens 32768 \
-		--blocks $((POOL_BYTES * 14 / 10 / BLOCK_BYTES)) --out "$DEMO/trace.csv"
+		--blocks $((POOL_BYTES * 14 / 10 / BLOCK_BYTES)) --out "$DEMO/$TRACE"
 }
 
-# measure_cut FILE STRIDE : how many lines of the file it takes, every STRIDEth
-# used, to ask for enough distinct blocks, and how often each is asked for then (in
-# 1/1000); nothing if there are not enough, or only with more reading than slow
-# memory allows.
-measure_cut()
-{
-	zstd -dcq -- "$1" | awk -F, -v stride="$2" -v most=$((READ_BYTES_MAX / BLOCK_BYTES)) \
-		-v enough=$((POOL_BYTES * 14 / 10 / BLOCK_BYTES)) '
-		NR == 1 || (NR - 2) % stride { next }
-		{
-			nr = split($5, parts, " ")
-			for (i = 1; i <= nr; i++) {
-				last = split(parts[i], run, "-") > 1 ? run[2] : run[1]
-				for (id = run[1] + 0; id <= last + 0; id++) {
-					accesses++
-					if (!(id in seen)) {
-						seen[id] = 1
-						distinct++
-					}
-				}
-			}
-			if (accesses > most)
-				exit
-			if (distinct >= enough) {
-				print NR, int(1000 * accesses / distinct)
-				exit
-			}
-		}'
-}
-
-# Of the traces that fill all tiers, the start of the one that reuses most.  Of
-# traces that reuse too much to get there, only every second, fourth... request.
+# Of the traces that fill all tiers without asking for more than slow memory can
+# read, the start of the one that reuses most.
 cut_trace()
 {
-	local file stride lines reuse best=0 best_lines best_file=
 	BLOCK_BYTES=$CUT_BLOCK_BYTES
-	for stride in 1 2 4 8 16 32; do
-		for file in "$TRACES"/*.csv.zst; do
-			[ -e "$file" ] || die "no *.csv.zst in $TRACES"
-			lines=
-			# Ends early, so what zstd says about the pipe is of no interest.
-			read -r lines reuse < <(measure_cut "$file" $stride 2>/dev/null) || true
-			if [ -n "$lines" ] && [ "$reuse" -gt "$best" ]; then
-				best=$reuse
-				best_lines=$lines
-				best_file=$file
-			fi
-		done
-		[ -z "$best_file" ] || break
-	done
-	[ -n "$best_file" ] || die "no trace in $TRACES fills the demo's pool"
-	log "trace: one in $stride of the first $((best_lines - 1)) requests of ${best_file##*/}"
-	# Reads to the end: zstd would die of a closed pipe.
-	zstd -dcq -- "$best_file" | awk -v last="$best_lines" -v stride=$stride '
-		NR == 1 || (NR <= last && (NR - 2) % stride == 0)' >"$DEMO/trace.csv"
+	TRACE=$("$HERE/cut_trace.py" --out "$DEMO" --most $((READ_BYTES_MAX / BLOCK_BYTES)) \
+		--distinct $((POOL_BYTES * 14 / 10 / BLOCK_BYTES)) "$TRACES")
 }
 
 main()
@@ -114,6 +67,7 @@ main()
 	[ ! -t 1 ] || tty=yes
 	"$HERE/run.sh" --timeout "$TIMEOUT_S" --log "$DEMO/kernel.log" --share "$DEMO" \
 		--env DEMO_TTY=$tty --env DEMO_PROCS=$PROCS --env DEMO_BLOCK_BYTES="$BLOCK_BYTES" \
+		--env DEMO_TRACE="$TRACE" \
 		-- /kvt/guest/demo.sh || status=$?
 	if [ -s "$DEMO/demo.json" ]; then
 		"$KVT_ROOT/userspace/kvtier/report.py" "$DEMO/demo.json" -o "$DEMO/demo.html" \

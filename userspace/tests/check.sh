@@ -31,5 +31,7 @@ if [ -x "$fuzz" ]; then
 else
 	echo "skip tool/fuzz-trace # no clang with libFuzzer"
 fi
-"$tests/cli.sh" "$top" "$out" || failed=1
+for script in cli cli_around; do
+	"$tests/$script.sh" "$top" "$out" || failed=1
+done
 exit "$failed"

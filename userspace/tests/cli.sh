@@ -4,103 +4,10 @@
 # The kvtier tool as a user meets it, over a stand-in for the kernel: cli.sh TOP OUT
 # shellcheck disable=SC2030,SC2031 # each test has a subshell and variables of its own
 # shellcheck disable=SC2317 # functions are called by the names in the last lines
-set -euo pipefail
-
-top=$1
-out=$2
-tests=$top/userspace/tests
-tool=$out/userspace/tests/kvtier-mock
+# shellcheck source=userspace/tests/cli_lib.sh
+. "$1/userspace/tests/cli_lib.sh"
 # shellcheck source=userspace/tests/fake_sysfs.sh
 . "$tests/fake_sysfs.sh"
-
-failed=0
-base=$(mktemp -d)
-trap 'rm -rf "$base"' EXIT
-export ASAN_OPTIONS=detect_leaks=1
-
-# --- helpers -----------------------------------------------------------------
-
-fail()
-{
-	echo "  $*"
-	exit 1
-}
-
-# kv ARGS...: runs the tool; status, stdout and stderr are left in files.
-kv()
-{
-	local status=0
-	"$tool" "$@" >"$work/stdout" 2>"$work/stderr" || status=$?
-	echo "$status" >"$work/status"
-}
-
-# want STATUS ARGS...: the tool must end so, and never in a sanitizer's arms.
-want()
-{
-	local status=$1
-	shift
-	kv "$@"
-	if grep -q -e Sanitizer -e 'runtime error' "$work/stderr"; then
-		cat "$work/stderr"
-		fail "sanitizer: kvtier $*"
-	fi
-	if [ "$(cat "$work/status")" != "$status" ]; then
-		cat "$work/stdout" "$work/stderr"
-		fail "kvtier $*: status $(cat "$work/status"), not $status"
-	fi
-}
-
-says()
-{
-	grep -qF -e "$1" "$work/stdout" || {
-		cat "$work/stdout"
-		fail "stdout does not say: $1"
-	}
-}
-
-complains()
-{
-	grep -qF -e "$1" "$work/stderr" || {
-		cat "$work/stderr"
-		fail "stderr does not say: $1"
-	}
-}
-
-# json EXPRESSION: python over the last output, parsed as "j"; must be true.
-json()
-{
-	python3 -c 'import json, sys
-j = json.load(open(sys.argv[1]))
-if not eval("(%s)" % sys.argv[2]):
-    print("  not so:", sys.argv[2], "in", json.dumps(j))
-    sys.exit(1)' "$work/stdout" "$1" || exit 1
-}
-
-same()
-{
-	diff "$1" "$2" || fail "$1 and $2 differ"
-}
-
-# Runs test_NAME in a subshell of its own, with a fresh folder, store and sysfs.
-run_test()
-{
-	local name=$1 log=$base/log status=0
-	work=$base/$name
-	mkdir "$work"
-	(
-		export KVTIER_SYSFS=$work/sys KVTIER_MOCK=$work/store
-		"test_${name//-/_}"
-	) >"$log" 2>&1 &
-	wait $! || status=1
-	if [ "$status" -eq 0 ]; then
-		echo "ok tool/$name"
-	else
-		cat "$log"
-		echo "not ok tool/$name"
-		failed=1
-	fi
-	rm -rf "$work"
-}
 
 # --- grammar, help, errors ---------------------------------------------------
 
@@ -736,42 +643,11 @@ test_cxl_none()
 	json 'j == {"memdevs": [], "regions": []}'
 }
 
-# --- completion --------------------------------------------------------------
-
-# What bash offers for a line is what the tool accepts.
-test_completion()
-{
-	bash -c '
-	. "$1/userspace/completion/kvtier"
-	complete_line() {
-		COMP_WORDS=("$@")
-		COMP_CWORD=$(($# - 1))
-		COMPREPLY=()
-		_kvtier
-		printf "%s\n" "${COMPREPLY[@]}" | sort
-	}
-	complete_line kvtier "" >"$2/top"
-	complete_line kvtier pool "" >"$2/pool"
-	complete_line kvtier -j tier d >"$2/tier"
-	complete_line kvtier cxl create --m >"$2/option"
-	complete_line kvtier pool create --tier d >"$2/spec"
-	' _ "$top" "$work"
-	"$tool" help | sed -n '/^Objects/,/^Options/s/^  \([a-z]*\) .*/\1/p' |
-		sort >"$work/objects"
-	same "$work/objects" <(grep -v '^-' "$work/top")
-	"$tool" help pool | sed -n 's/^  kvtier pool \([a-z]*\).*/\1/p' |
-		sort >"$work/verbs"
-	same "$work/verbs" "$work/pool"
-	[ "$(paste -sd ' ' "$work/tier")" = 'detach drain' ] || fail 'prefix d'
-	[ "$(cat "$work/option")" = '--memdev' ] || fail 'options'
-	[ "$(paste -sd ' ' "$work/spec")" = 'dax: dram:' ] || fail 'specs'
-}
-
 for name in help prefixes usage-errors no-module json-forms manual pool \
 	pool-create-undoes tier-devices tier pool-set ns-list stat blocks \
 	block-sizes secrets chains cxl-create cxl-choose cxl-create-fails \
 	cxl-driver-refuses cxl-signal cxl-autoprobe-off cxl-bind cxl-in-use \
-	cxl-none completion; do
+	cxl-none; do
 	run_test "$name"
 done
 exit "$failed"

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Tests of the replay's HTML page and of the demo's verdict, on made-up results."""
+"""Tests of the replay's HTML page, the demo's verdict and the bench's tables for the README,
+on made-up results."""
 import copy
 import html.parser
 import json
@@ -14,11 +15,13 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = os.path.dirname(os.path.dirname(HERE))
 REPORT = os.path.join(TREE, "userspace", "kvtier", "report.py")
 CHECK = os.path.join(TREE, "selftests", "vm", "demo_check.py")
+BENCH = os.path.join(TREE, "selftests", "bench")
 VOID = {"meta"}
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(CHECK))
+sys.path[:0] = [os.path.dirname(CHECK), BENCH]
 import demo_check  # noqa: E402
+import tables  # noqa: E402
 
 
 def make_tier(number, kind):
@@ -177,6 +180,47 @@ def test_verdict():
         assert change(["tiers", tier, "io_errors"], 1)
     good["tiers"].reverse()
     assert list(demo_check.problems(good)) == []
+
+
+def make_bench(folder, name):
+    """NAME.jsonl with a row for all that the tables show."""
+    works = [("kvtier", op) for op in ("lookup", "get", "put", "get_copy", "put_copy", "get_nvme")]
+    works += [(who, op) for who in ("redis", "tmpfs") for op in ("get_copy", "put_copy")]
+    works += [("direct", "get_nvme")]
+    rows = [{"who": who, "op": op, "block_bytes": block, "batch": batch, "median": 1234}
+            for who, op in works for block in tables.BLOCKS for batch in tables.BATCHES]
+    rows += [{"who": "clock", "op": op, "median": 1, "block_bytes": 0, "batch": 0}
+             for op in ("empty", "syscall")]
+    with open(os.path.join(folder, name + ".jsonl"), "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+def bench_readme(folder, readme):
+    """Runs the bench's report.py for a README; returns its exit status."""
+    return subprocess.run([sys.executable, "-B", os.path.join(BENCH, "report.py"), folder,
+                           "--readme", readme], capture_output=True, check=False).returncode
+
+
+def test_bench_readme():
+    """Tables of instructions and of times go between the marks, or the file stays as it is."""
+    before = "head\n<!-- bench:begin -->\nold\n<!-- bench:end -->\ntail\n"
+    with tempfile.TemporaryDirectory() as folder:
+        readme = os.path.join(folder, "README.md")
+        for parts, status in (((), 1), (("plain",), 1), (("icount",), 1),
+                              (("icount", "plain"), 0)):
+            with open(readme, "w", encoding="utf-8") as file:
+                file.write(before)
+            for name in ("icount", "plain"):
+                if name in parts:
+                    make_bench(folder, name)
+                elif os.path.exists(os.path.join(folder, name + ".jsonl")):
+                    os.remove(os.path.join(folder, name + ".jsonl"))
+            assert bench_readme(folder, readme) == status, parts
+            with open(readme, encoding="utf-8") as file:
+                after = file.read()
+            assert (after == before) == bool(status), parts
+        assert after.startswith("head\n") and after.endswith("tail\n") and "old" not in after
+        assert "instructions a block" in after and "µs a block" in after
 
 
 def main():

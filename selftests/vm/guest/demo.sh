@@ -43,7 +43,7 @@ nvme_by_serial()
 replay()
 {
 	local command=(kvtier replay --procs "$DEMO_PROCS" --block-bytes "$DEMO_BLOCK_BYTES"
-		--progress --out /host/demo.json /host/trace.csv)
+		--progress --out /host/demo.json "/host/$DEMO_TRACE")
 	printf '\n# %s\n' "${command[*]}"
 	# Redrawn in place on the user's terminal, line by line into a file.
 	if [ "$DEMO_TTY" = yes ]; then

@@ -12,6 +12,7 @@
 cd /kvt/kselftest || exit 1
 
 FAILED=0
+STARTS=()	# NAME=JIFFIES of each program, where kmemleak is there
 
 wanted()
 {
@@ -36,6 +37,29 @@ program_lines()
 	done
 }
 
+starts()
+{
+	[ ! -w /sys/kernel/debug/kmemleak ] || STARTS+=("$1=$(jiffies_now)")
+}
+
+# Memory is searched once, at the end, and each leak is put down to the program
+# that ran when it was allocated.
+judge_leaks()
+{
+	local report name
+	[ ${#STARTS[@]} -gt 0 ] || return 0
+	report=$(kmemleak_report)
+	# /init need not look once more.
+	touch /run/kvt-leaks-judged
+	[ -n "$report" ] || return 0
+	printf '%s\n' "$report" | head -n 100 | sed 's/^/# /'
+	while IFS= read -r name; do
+		[ "$name" != '?' ] || name=elsewhere
+		echo "not ok kselftest.$name.leaks"
+	done < <(kmemleak_blame "${STARTS[@]}" <<<"$report")
+	FAILED=1
+}
+
 main()
 {
 	local script line name
@@ -46,6 +70,7 @@ main()
 		name=${name##*/}
 		wanted "$name" "$@" || continue
 		# The line is a command with arguments, split as the shell does.
+		starts "$name"
 		# shellcheck disable=SC2086
 		run_ktap "kselftest.$name" $line || FAILED=1
 	done 3< <(program_lines)
@@ -53,8 +78,10 @@ main()
 		[ -e "$script" ] || continue
 		name=${script%.sh}
 		wanted "$name" "$@" || continue
+		starts "$name"
 		run_test "kselftest.$name" bash "$script" || FAILED=1
 	done
+	judge_leaks
 	exit $FAILED
 }
 

@@ -211,9 +211,21 @@ run_ktap()
 	return $failed
 }
 
-# Prints what kmemleak has found since the last call.  It only reports objects
-# older than five seconds, and what it sees once may still be a pointer on its
-# way through a register, hence the wait and the second scan.
+# Prints something when the kernel can check its use of locks but has stopped
+# doing so, as it does after its first complaint.  KVT_LOCKDEP_STATS is for the
+# rig's own test.
+lockdep_report()
+{
+	local file=${KVT_LOCKDEP_STATS:-/proc/lockdep_stats}
+	[ -r "$file" ] || return 0
+	grep -qE '^ *debug_locks: +1$' "$file" && return 0
+	echo "$file: $(grep debug_locks "$file" || echo 'no debug_locks')"
+}
+
+# Prints what kmemleak has found since the last call, once for the whole run: a
+# scan takes many seconds.  It only reports objects older than five, and what it
+# sees once may still be a pointer on its way through a register, hence the wait
+# and the second scan.
 kmemleak_report()
 {
 	local file=/sys/kernel/debug/kmemleak
@@ -226,13 +238,35 @@ kmemleak_report()
 	echo clear >"$file"
 }
 
-# kmemleak_check NAME : 1 and the backtraces when something leaked.
-kmemleak_check()
+# The clock that kmemleak notes for each allocation.
+jiffies_now()
 {
-	local report
-	report=$(kmemleak_report)
-	[ -n "$report" ] || return 0
-	echo "# $1: leaked:"
-	printf '%s\n' "$report" | sed 's/^/#   /'
-	return 1
+	sed -n '/^jiffies: /{s///p;q}' /proc/timer_list
+}
+
+# kmemleak_blame NAME=JIFFIES... : the names (of those in order, each with the time
+# it began) during which something was allocated that kmemleak's report, on stdin,
+# has; "?" for what is older or has no time.
+kmemleak_blame()
+{
+	awk -v starts="$*" '
+	BEGIN { nr = split(starts, start, " ") }
+	/^unreferenced object / { leaks++ }
+	match($0, /, jiffies [0-9]+/) {
+		at = substr($0, RSTART + 10, RLENGTH - 10) + 0
+		name = "?"
+		for (i = 1; i <= nr; i++) {
+			split(start[i], pair, "=")
+			if (pair[2] + 0 <= at)
+				name = pair[1]
+		}
+		blamed[name]++
+		timed++
+	}
+	END {
+		if (leaks > timed)
+			blamed["?"]++
+		for (name in blamed)
+			print name
+	}'
 }

@@ -1,0 +1,187 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What is built around the kvtier tool: traces cut for the demo, and bash's completion,
+# held against what the tool itself takes: cli_around.sh TOP OUT
+# shellcheck disable=SC2030,SC2031 # each test has a subshell and variables of its own
+# shellcheck disable=SC2317 # functions are called by the names in the last lines
+# shellcheck source=userspace/tests/cli_lib.sh
+. "$1/userspace/tests/cli_lib.sh"
+
+# --- traces ------------------------------------------------------------------
+
+# jsonl_of CSV: the same requests in the other format.
+jsonl_of()
+{
+	python3 -c 'import csv, json, sys
+for row in csv.DictReader(open(sys.argv[1])):
+    ids = []
+    for part in row["ids"].split():
+        first, _, last = part.partition("-")
+        ids.extend(range(int(first), int(last or first) + 1))
+    print(json.dumps({"timestamp": int(row["ts_ms"]), "hash_ids": ids,
+                      "input_length": int(row["input_len"]),
+                      "output_length": int(row["output_len"])}))' "$1"
+}
+
+# cut STATUS FOLDER OPTION...: cuts the traces in a folder, into FOLDER.out.
+cut()
+{
+	local wanted=$1 folder=$2 status=0
+	shift 2
+	mkdir -p "$folder" "$folder.out"
+	"$top/selftests/vm/cut_trace.py" --out "$folder.out" "$@" "$folder" \
+		>"$work/stdout" 2>"$work/stderr" || status=$?
+	[ "$status" -eq "$wanted" ] || {
+		cat "$work/stderr"
+		fail "cut_trace.py: status $status, not $wanted"
+	}
+}
+
+# What the demo cuts out of real traces, whatever their format, replays.
+test_trace_cut()
+{
+	local kind
+	want 0 gen --seed 3 --blocks 500 --out "$work/trace.csv"
+	jsonl_of "$work/trace.csv" >"$work/trace.jsonl"
+	zstd -q "$work/trace.csv" "$work/trace.jsonl"
+	for kind in csv jsonl csv.zst jsonl.zst; do
+		mkdir "$work/$kind"
+		cp "$work/trace.$kind" "$work/$kind"
+		cut 0 "$work/$kind" --distinct 300 --most 700
+		says "trace.${kind%.zst}"
+		complains "one in 1 of the first 27 requests of trace.$kind"
+	done
+	same "$work/csv.out/trace.csv" "$work/csv.zst.out/trace.csv"
+	same "$work/csv.out/trace.csv" <(head -n 28 "$work/trace.csv")
+	same "$work/jsonl.out/trace.jsonl" "$work/jsonl.zst.out/trace.jsonl"
+	same "$work/jsonl.out/trace.jsonl" <(jsonl_of "$work/csv.out/trace.csv")
+	want 0 pool create --tier dram:size=16M
+	for kind in csv jsonl; do
+		want 0 -j replay --procs 1 --block-bytes 4K "$work/$kind.out/trace.$kind"
+		json 'j["passed"] and j["trace"]["requests"] == 27'
+	done
+}
+
+test_trace_cut_choice()
+{
+	want 0 gen --seed 3 --blocks 2000 --out "$work/trace.csv"
+	jsonl_of "$work/trace.csv" >"$work/trace.jsonl"
+	mkdir "$work/dense" "$work/empty" "$work/bad" "$work/short"
+	# Asking too often to be read in full: some requests only, the same of both.
+	cp "$work/trace.csv" "$work/dense"
+	cut 0 "$work/dense" --distinct 300 --most 450
+	complains 'one in 4 of the first 69 '
+	sed -n '1p;2~4p' "$work/trace.csv" |
+		head -n "$(wc -l <"$work/dense.out/trace.csv")" >"$work/half"
+	same "$work/half" "$work/dense.out/trace.csv"
+	rm "$work/dense/trace.csv"
+	cp "$work/trace.jsonl" "$work/dense"
+	cut 0 "$work/dense" --distinct 300 --most 450
+	same <(jsonl_of "$work/half") "$work/dense.out/trace.jsonl"
+	cut 1 "$work/dense" --distinct 100000 --most 1000000
+	complains 'fills the pool'
+	cut 1 "$work/empty" --distinct 1 --most 1
+	complains '*.jsonl.zst'
+	zstd -q "$work/trace.jsonl"
+	head -c 500 "$work/trace.jsonl.zst" >"$work/short/trace.jsonl.zst"
+	cut 1 "$work/short" --distinct 300 --most 2000
+	complains 'cannot be inflated'
+	echo '{"timestamp": 1}' >"$work/bad/trace.jsonl"
+	cut 1 "$work/bad" --distinct 1 --most 1
+	complains 'request 1'
+}
+
+# --- completion --------------------------------------------------------------
+
+# complete_lines: for each line on stdin what bash offers at its end, separated by "|".
+complete_lines()
+{
+	bash -c '
+	. "$1"
+	while IFS= read -r line; do
+		read -ra COMP_WORDS <<<"$line"
+		[[ $line != *" " ]] || COMP_WORDS+=("")
+		COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+		COMPREPLY=()
+		_kvtier
+		printf "%s|%s\n" "$line" "$(printf "%s\n" "${COMPREPLY[@]}" | sort | paste -sd " ")"
+	done' _ "$top/userspace/completion/kvtier"
+}
+
+# offers LINE: what comes after it, one a line.
+offers()
+{
+	complete_lines <<<"$1" | sed 's/.*|//' | tr ' ' '\n' | sed '/^$/d'
+}
+
+# What bash offers for a line is what the tool accepts.
+test_completion()
+{
+	"$tool" help | sed -n '/^Objects/,/^Options/s/^  \([a-z]*\) .*/\1/p' |
+		sort >"$work/objects"
+	same "$work/objects" <(offers 'kvtier ' | grep -v '^-')
+	for object in pool tier ns cxl; do
+		"$tool" help "$object" | sed -n "s/^  kvtier $object \([a-z]*\).*/\1/p" |
+			sort >"$work/verbs"
+		same "$work/verbs" <(offers "kvtier $object ")
+	done
+	[ "$(offers 'kvtier -j tier d' | paste -sd ' ')" = 'detach drain' ] || fail 'prefix d'
+	[ "$(offers 'kvtier cxl create --m')" = '--memdev' ] || fail 'options'
+	[ "$(offers 'kvtier pool create --tier d' | paste -sd ' ')" = 'dax: dram:' ] ||
+		fail 'specs'
+	[ "$(offers 'kvtier gen --kind a')" = agent ] || fail 'kinds'
+	want 0 pool create
+	want 2 pool set 0 nothing=1
+	offers 'kvtier pool set 0 ' | sed -n 's/=$//p' >"$work/keys"
+	complains "($(sed -n '/^policy$/p' "$work/keys"), watermark"
+	same <(sed -n 's/.*(\(.*\)).*/\1/p' "$work/stderr" | tr -d , | tr ' ' '\n' | sort) \
+		"$work/keys"
+}
+
+# accepted WORD...: the tool knows that option there.  The value is one that none of
+# them can mean, so nothing is done.
+accepted()
+{
+	local said
+	said=$("$out/bin/kvtier" "$@" / 2>&1 </dev/null) || true
+	[[ ! $said =~ bad\ option|see\ \'kvtier|takes\ no\ |keeps\ blocks ]]
+}
+
+# For every verb bash offers the options the tool has, all of them and no others.
+test_completion_options()
+{
+	local options verb option
+	mkdir "$KVTIER_SYSFS"
+	mapfile -t options < <(sed -nE \
+		's/^\t+\{ "([a-z-]+)", (no|required)_argument,.*/--\1/p' \
+		"$top"/userspace/kvtier/*.c | grep -vx -e --help | sort -u)
+	[ ${#options[@]} -gt 30 ] || fail 'too few options found'
+	while read -r verb; do
+		for option in "${options[@]}"; do
+			# Short for --output.
+			[ "$verb$option" != get--out ] || continue
+			# shellcheck disable=SC2086 # an object and a verb
+			! accepted $verb "$option" || echo "$option"
+		done >"$work/has"
+		same "$work/has" <(offers "kvtier $verb --")
+	done <<-'END'
+	cxl create
+	pool create
+	tier attach
+	tier detach
+	tier drain
+	stat
+	put
+	get
+	ls
+	rm
+	replay
+	gen
+	END
+}
+
+for name in trace-cut trace-cut-choice completion completion-options; do
+	run_test "$name"
+done
+exit "$failed"
