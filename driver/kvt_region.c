@@ -45,16 +45,21 @@ void kvt_map_barrier(struct kvt_pool *p)
  */
 bool kvt_pages_foreign(struct kvt_tier *t, u32 page, u32 nr)
 {
-	u32 i;
+	u32 run, i;
 
-	for (i = 0; i < nr; i++) {
-		if (t->ops->extra_refs(t, page + i) > 0) {
-			if (!kvt_tier_page_bad(t, page + i))
+	/* Once for each page of each block that is stored: no call for a page. */
+	for (; nr; nr -= run, page += run) {
+		struct page *first = t->ops->page(t, page);
+
+		run = kvt_page_run(page, nr);
+		for (i = 0; i < run; i++) {
+			if (kvt_page_extra_refs(first + i) <= 0)
+				continue;
+			if (!PageHWPoison(first + i))
 				return true;
 			kvt_poison_found(t, page + i, 1);
 		}
-		if (!(i % 1024))
-			cond_resched();
+		cond_resched();
 	}
 	return false;
 }

@@ -41,10 +41,8 @@ struct kvt_bio_xfer;
  *           block tiers unit_bytes, nr_segs, seg_units. May sleep. On error
  *           nothing is left behind.
  * @detach:  release it all; never fails
- * @page:    memory: struct page of a page number; any context
- * @extra_refs: memory: how many references the page has that are neither the
- *           tier's own nor page-table entries. Any context; racy by nature, so
- *           callers first make sure that no new ones can come
+ * @page:    memory: struct page of a page number; any context. Those of a piece are
+ *           contiguous, and have one reference each of the tier's own
  * @insert:  memory: map @nr pages from @page at @addr. Called from a fault, may
  *           sleep. Pages mapped already count as success, and poisoned ones are
  *           left out: a fault on one must end in VM_FAULT_HWPOISON without this
@@ -60,7 +58,6 @@ struct kvt_tier_ops {
 	int (*attach)(struct kvt_tier *t);
 	void (*detach)(struct kvt_tier *t);
 	struct page *(*page)(struct kvt_tier *t, u32 page);
-	int (*extra_refs)(struct kvt_tier *t, u32 page);
 	vm_fault_t (*insert)(struct kvt_tier *t, struct vm_area_struct *vma,
 			     unsigned long addr, u32 page, u32 nr, bool write);
 	vm_fault_t (*insert_pmd)(struct kvt_tier *t, struct vm_fault *vmf, u32 page,
@@ -205,15 +202,19 @@ static inline bool kvt_tier_page_bad(struct kvt_tier *t, u32 page)
 }
 
 /*
- * References to a page that has one of its own, beyond that one and its page-table
- * entries. Errs towards too many: an entry that comes adds to the references first
- * and one that goes leaves them last, so only entries that are counted both before
- * and after are taken off.
+ * References to a page beyond the tier's own one and its page-table entries. Any
+ * context; racy by nature, so callers first make sure that no new ones can come.
+ * Errs towards too many: an entry that comes adds to the references first and one
+ * that goes leaves them last, so only entries that are counted both before and after
+ * are taken off.
  */
 static inline int kvt_page_extra_refs(struct page *page)
 {
-	int before = folio_mapcount(page_folio(page)), refs, after;
+	int before, refs, after;
 
+	if (page_ref_count(page) == 1)
+		return 0;	/* nearly always */
+	before = folio_mapcount(page_folio(page));
 	smp_rmb();	/* references after the first map count, see above */
 	refs = page_ref_count(page);
 	smp_rmb();	/* and before the second */

@@ -440,11 +440,6 @@ static struct page *kvt_dax_page(struct kvt_tier *t, u32 page)
 	return d->piece[page / KVT_PIECE_PAGES] + page % KVT_PIECE_PAGES;
 }
 
-static int kvt_dax_extra_refs(struct kvt_tier *t, u32 page)
-{
-	return kvt_page_extra_refs(kvt_dax_page(t, page));
-}
-
 static vm_fault_t kvt_dax_insert(struct kvt_tier *t, struct vm_area_struct *vma,
 				 unsigned long addr, u32 page, u32 nr, bool write)
 {
@@ -478,7 +473,6 @@ const struct kvt_tier_ops kvt_tier_dax_ops = {
 	.attach = kvt_dax_attach,
 	.detach = kvt_dax_detach,
 	.page = kvt_dax_page,
-	.extra_refs = kvt_dax_extra_refs,
 	.insert = kvt_dax_insert,
 	.insert_pmd = kvt_dax_insert_pmd,
 };

@@ -136,11 +136,6 @@ static struct page *kvt_node_page(struct kvt_tier *t, u32 page)
 	return n->piece[page / KVT_PIECE_PAGES] + page % KVT_PIECE_PAGES;
 }
 
-static int kvt_node_extra_refs(struct kvt_tier *t, u32 page)
-{
-	return kvt_page_extra_refs(kvt_node_page(t, page));
-}
-
 /* Good pages from @page on, up to the first poisoned one. */
 static u32 kvt_node_gather(struct kvt_tier *t, u32 page, u32 nr, struct page **pages)
 {
@@ -184,7 +179,6 @@ const struct kvt_tier_ops kvt_tier_dram_ops = {
 	.attach = kvt_dram_attach,
 	.detach = kvt_node_detach,
 	.page = kvt_node_page,
-	.extra_refs = kvt_node_extra_refs,
 	.insert = kvt_node_insert,
 };
 
@@ -194,6 +188,5 @@ const struct kvt_tier_ops kvt_tier_node_ops = {
 	.attach = kvt_node_attach,
 	.detach = kvt_node_detach,
 	.page = kvt_node_page,
-	.extra_refs = kvt_node_extra_refs,
 	.insert = kvt_node_insert,
 };

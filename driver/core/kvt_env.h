@@ -26,15 +26,18 @@
 #include <linux/spinlock.h>
 #include <linux/string.h>
 
-/* Keyed hash of untrusted bytes; @seed is 16 random bytes of the pool. */
+/*
+ * Keyed hash of untrusted bytes, for hash tables only; @seed is random bytes of the
+ * pool, which never leave it.
+ */
 struct kvt_hash_seed {
-	siphash_key_t key;
+	hsiphash_key_t key;
 };
 
-static inline u64 kvt_env_hash(const void *data, size_t len,
+static inline u32 kvt_env_hash(const void *data, size_t len,
 			       const struct kvt_hash_seed *seed)
 {
-	return siphash(data, len, &seed->key);
+	return hsiphash(data, len, &seed->key);
 }
 
 #endif /* KVT_ENV_H */

@@ -21,7 +21,7 @@ u32 kvt_ix_hash(const struct kvt_index *ix, u32 ns_group, const u8 *key)
 
 	memcpy(name.key, key, KVT_KEY_BYTES);
 	name.ns_group = ns_group;
-	return (u32)kvt_env_hash(&name, sizeof(name), &ix->seed);
+	return kvt_env_hash(&name, sizeof(name), &ix->seed);
 }
 
 /**

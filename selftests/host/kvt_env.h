@@ -157,10 +157,10 @@ struct kvt_hash_seed {
 	struct kvt_siphash_key key;
 };
 
-static inline u64 kvt_env_hash(const void *data, size_t len,
+static inline u32 kvt_env_hash(const void *data, size_t len,
 			       const struct kvt_hash_seed *seed)
 {
-	return kvt_siphash(data, len, &seed->key);
+	return (u32)kvt_siphash(data, len, &seed->key, 1, 3);
 }
 
 #endif /* KVT_ENV_H */
