@@ -16,7 +16,8 @@ set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-QUICK=(host kselftest:stock)
+# The machine of the first keeps one processor busy: the others run beside it.
+QUICK=(kselftest:stock host)
 FULL=(static newest host rig dkms kunit kselftest:stock kselftest:debug demo)
 
 PASSED=0
@@ -25,24 +26,73 @@ SKIPPED=0
 SUMMARY=()
 SKIPS=()
 FAILURES=()
+BESIDE=()	# process groups of suites in the background
 
 count()
 {
 	grep -c "$1" "$2" || true
 }
 
+log_of()
+{
+	echo "$KVT_OUT/check/${1/:/-}.log"
+}
+
+# suite_command SUITE : the suite's script and its argument, in the array COMMAND.
+suite_command()
+{
+	local name=${1%%:*}
+	COMMAND=("$KVT_ROOT/scripts/suite-$name.sh")
+	[ "$name" = "$1" ] || COMMAND+=("${1#*:}")
+}
+
 run_suite()
 {
-	local suite=$1 name arg status=0 log start seconds passed failed skipped
-	name=${suite%%:*}
-	arg=
-	[ "$name" = "$suite" ] || arg=${suite#*:}
-	log="$KVT_OUT/check/${suite/:/-}.log"
+	local suite=$1 status=0 start=$SECONDS
 	echo "=== $suite"
-	start=$SECONDS
-	# shellcheck disable=SC2086 # no argument when it is empty
-	"$KVT_ROOT/scripts/suite-$name.sh" $arg 2>&1 </dev/null | tee "$log" || status=$?
-	seconds=$((SECONDS - start))
+	suite_command "$suite"
+	"${COMMAND[@]}" 2>&1 </dev/null | tee "$(log_of "$suite")" || status=$?
+	judge_suite "$suite" "$status" $((SECONDS - start))
+}
+
+# In a process group of its own, which can be ended as one.
+start_beside()
+{
+	suite_command "$1"
+	# shellcheck disable=SC2016 # for the shell that is started
+	setsid bash -c 'status=0
+		log=$1
+		shift
+		"$@" >"$log" 2>&1 </dev/null || status=$?
+		echo "$status $SECONDS" >"$log.end"' suite "$(log_of "$1")" "${COMMAND[@]}" &
+	BESIDE+=("$!")
+}
+
+# Waits for it and shows what it has said.
+finish_beside()
+{
+	local suite=$1 pid=$2 log status=255 seconds=0
+	log=$(log_of "$suite")
+	wait "$pid" || true
+	[ ! -e "$log.end" ] || read -r status seconds <"$log.end"
+	echo "=== $suite"
+	cat "$log"
+	judge_suite "$suite" "$status" "$seconds"
+}
+
+end_beside()
+{
+	local pid
+	for pid in "${BESIDE[@]}"; do
+		kill -- "-$pid" 2>/dev/null || true
+	done
+}
+
+# judge_suite SUITE STATUS SECONDS : adds what its log says to the totals.
+judge_suite()
+{
+	local suite=$1 status=$2 seconds=$3 log passed failed skipped
+	log=$(log_of "$suite")
 	passed=$(count '^ok ' "$log")
 	failed=$(count '^not ok ' "$log")
 	skipped=$(count '^skip ' "$log")
@@ -78,6 +128,27 @@ report()
 	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
 }
 
+# The first one here, the others beside it.  What they all use is built before,
+# so that they do not build it at the same time; one that cannot be built is for
+# the suites to report.
+run_together()
+{
+	local suite i=0
+	make -s --no-print-directory -C "$KVT_ROOT" tools kselftest \
+		>"$KVT_OUT/check/build.log" 2>&1 || true
+	trap end_beside EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	for suite in "${@:2}"; do
+		start_beside "$suite"
+	done
+	run_suite "$1"
+	for suite in "${@:2}"; do
+		finish_beside "$suite" "${BESIDE[i++]}"
+	done
+	BESIDE=()
+}
+
 main()
 {
 	local suites suite mode=${1:-full}
@@ -96,9 +167,13 @@ main()
 		echo '0 passed, 1 failed, 0 skipped'
 		exit 1
 	fi
-	for suite in "${suites[@]}"; do
-		run_suite "$suite"
-	done
+	if [ "$mode" = quick ]; then
+		run_together "${suites[@]}"
+	else
+		for suite in "${suites[@]}"; do
+			run_suite "$suite"
+		done
+	fi
 	report
 	[ "$FAILED" -eq 0 ]
 }

@@ -62,11 +62,21 @@ const char *kvt_env_scratch(void)
 	return env_or_null("KVT_SCRATCH");
 }
 
-bool kvt_env_long(void)
+static bool length_is(const char *wanted)
 {
 	const char *length = env_or_null("KVT_LENGTH");
 
-	return env_or_null("KVT_LONG") || (length && !strcmp(length, "long"));
+	return length && !strcmp(length, wanted);
+}
+
+bool kvt_env_long(void)
+{
+	return env_or_null("KVT_LONG") || length_is("long");
+}
+
+bool kvt_env_quick(void)
+{
+	return length_is("quick");
 }
 
 int kvt_env_many(int quick, int full_length)

@@ -121,6 +121,7 @@ const char *kvt_env_dax(void);
 const char *kvt_env_bdev(void);
 const char *kvt_env_scratch(void);
 bool kvt_env_long(void);
+bool kvt_env_quick(void);
 /* How often, how many: @quick by default, less on an instrumented kernel. */
 int kvt_env_many(int quick, int full_length);
 
