@@ -24,6 +24,7 @@ void kvt_log_init(struct kvt_log *l, struct kvt_seg *segs, u32 nr_segs, u32 seg_
 	l->nr_free = nr_segs;
 	l->open[KVT_HEAD_DEMOTE] = KVT_NO_SEG;
 	l->open[KVT_HEAD_CARRY] = KVT_NO_SEG;
+	l->keep[KVT_HEAD_DEMOTE] = 1;
 }
 
 static bool kvt_seg_fits(const struct kvt_log *l, const struct kvt_seg *s, u32 units)
@@ -51,13 +52,56 @@ static u32 *kvt_seg_retire(struct kvt_log *l, struct kvt_seg *s)
 
 	if (s->state != KVT_SEG_SEALED || s->live || s->writes)
 		return NULL;
+	if (l->hold) {
+		s->state = KVT_SEG_EMPTY;
+		l->nr_stale += !!ids;
+		return NULL;
+	}
 	s->ids = NULL;
 	s->nr_ids = 0;
 	s->max_ids = 0;
 	s->fill = 0;
+	s->placed = 0;
 	s->state = KVT_SEG_FREE;
 	l->nr_free++;
 	return ids;
+}
+
+static void kvt_seg_start(struct kvt_log *l, u32 seg, enum kvt_log_head head, u32 *ids,
+			  u32 max_ids)
+{
+	l->hint = seg + 1;
+	l->segs[seg].state = KVT_SEG_OPEN;
+	l->segs[seg].ids = ids;
+	l->segs[seg].max_ids = max_ids;
+	l->nr_free--;
+	l->open[head] = seg;
+}
+
+/**
+ * kvt_log_take() - open a free segment for a head that has none
+ * @l:       log; meta lock held
+ * @head:    which end
+ * @keep:    free segments that must be left
+ * @ids:     room for @max_ids block ids; the log's if this succeeds
+ * @max_ids: most blocks the segment will take
+ * Return: segment, or KVT_NO_SEG.
+ */
+u32 kvt_log_take(struct kvt_log *l, enum kvt_log_head head, u32 keep, u32 *ids, u32 max_ids)
+{
+	u32 i, seg;
+
+	if (l->nr_free <= keep)
+		return KVT_NO_SEG;
+	for (i = 0; i < l->nr_segs; i++) {
+		seg = (l->hint + i) % l->nr_segs;
+		/* One whose old array is not collected yet has to wait for that. */
+		if (l->segs[seg].state == KVT_SEG_FREE && !l->segs[seg].ids) {
+			kvt_seg_start(l, seg, head, ids, max_ids);
+			return seg;
+		}
+	}
+	return KVT_NO_SEG;
 }
 
 /**
@@ -75,29 +119,17 @@ static u32 *kvt_seg_retire(struct kvt_log *l, struct kvt_seg *s)
  */
 u32 *kvt_log_open(struct kvt_log *l, enum kvt_log_head head, u32 *ids, u32 max_ids)
 {
-	u32 spare = head == KVT_HEAD_CARRY ? 0 : 1, i, seg = l->open[head];
-	u32 *stale = NULL;
+	u32 seg = l->open[head], *stale = NULL;
 
 	if (seg != KVT_NO_SEG) {
 		l->segs[seg].state = KVT_SEG_SEALED;
 		stale = kvt_seg_retire(l, &l->segs[seg]);
 		l->open[head] = KVT_NO_SEG;
 	}
-	if (!stale) {
-		if (l->nr_free <= spare)
-			return ids;
-		for (i = 0; i < l->nr_segs; i++) {
-			seg = (l->hint + i) % l->nr_segs;
-			if (l->segs[seg].state == KVT_SEG_FREE)
-				break;
-		}
-	}
-	l->hint = seg + 1;
-	l->segs[seg].state = KVT_SEG_OPEN;
-	l->segs[seg].ids = ids;
-	l->segs[seg].max_ids = max_ids;
-	l->nr_free--;
-	l->open[head] = seg;
+	if (stale)
+		kvt_seg_start(l, seg, head, ids, max_ids);
+	else if (kvt_log_take(l, head, l->keep[head], ids, max_ids) == KVT_NO_SEG)
+		return ids;
 	return stale;
 }
 
@@ -122,8 +154,9 @@ u32 kvt_log_alloc(struct kvt_log *l, enum kvt_log_head head, u32 units, u32 id)
 	unit = seg * l->seg_units + s->fill;
 	s->ids[s->nr_ids++] = id;
 	s->fill += units;
+	s->placed += units;
 	s->live += units;
-	s->writes++;
+	s->writes += !l->hold;
 	l->live_units += units;
 	return unit;
 }
@@ -165,7 +198,7 @@ u32 *kvt_log_free(struct kvt_log *l, u32 unit, u32 units)
  */
 static bool kvt_seg_gains(const struct kvt_log *l, const struct kvt_seg *s)
 {
-	return s->live < s->fill || s->live <= l->seg_units / 2;
+	return s->live < s->placed || s->live <= l->seg_units / 2;
 }
 
 /**
@@ -191,6 +224,22 @@ u32 kvt_log_victim(struct kvt_log *l)
 	if (best != KVT_NO_SEG)
 		l->segs[best].state = KVT_SEG_CLEANING;
 	return best;
+}
+
+/**
+ * kvt_log_claim() - take a certain segment to be emptied, whatever that gains
+ * @l:   log; meta lock held
+ * @seg: which
+ * Return: whether it is CLEANING now; only a SEALED one that is not written can be.
+ */
+bool kvt_log_claim(struct kvt_log *l, u32 seg)
+{
+	struct kvt_seg *s = &l->segs[seg];
+
+	if (s->state != KVT_SEG_SEALED || s->writes)
+		return false;
+	s->state = KVT_SEG_CLEANING;
+	return true;
 }
 
 /**
@@ -221,4 +270,109 @@ bool kvt_log_busy(const struct kvt_log *l)
 			return true;
 	}
 	return false;
+}
+
+/**
+ * kvt_log_untake() - give an open segment back in which nothing was written
+ * @l:    log; meta lock held
+ * @head: whose segment; its id array is collected as a stale one
+ */
+void kvt_log_untake(struct kvt_log *l, enum kvt_log_head head)
+{
+	struct kvt_seg *s = &l->segs[l->open[head]];
+
+	l->open[head] = KVT_NO_SEG;
+	l->nr_stale += !!s->ids;
+	s->state = KVT_SEG_FREE;
+	l->nr_free++;
+}
+
+/**
+ * kvt_log_skip() - take units that no block gets
+ * @l:     log; meta lock held
+ * @head:  which end; its segment has the room
+ * @units: how many
+ * Return: the first one, within the segment.
+ */
+u32 kvt_log_skip(struct kvt_log *l, enum kvt_log_head head, u32 units)
+{
+	struct kvt_seg *s = &l->segs[l->open[head]];
+
+	s->fill += units;
+	return s->fill - units;
+}
+
+/**
+ * kvt_log_seal() - no more goes into a head's segment
+ * @l:    log; meta lock held
+ * @head: whose segment
+ *
+ * It counts as being written until kvt_log_write_done(): its footer is.
+ */
+void kvt_log_seal(struct kvt_log *l, enum kvt_log_head head)
+{
+	struct kvt_seg *s = &l->segs[l->open[head]];
+
+	l->open[head] = KVT_NO_SEG;
+	s->state = KVT_SEG_SEALED;
+	s->writes++;
+}
+
+/**
+ * kvt_log_release() - an EMPTY segment may be used again, or never
+ * @l:   log; meta lock held
+ * @seg: which
+ * @bad: never
+ */
+void kvt_log_release(struct kvt_log *l, u32 seg, bool bad)
+{
+	struct kvt_seg *s = &l->segs[seg];
+
+	s->fill = 0;
+	s->placed = 0;
+	s->nr_ids = 0;
+	s->state = bad ? KVT_SEG_BAD : KVT_SEG_FREE;
+	l->nr_free += !bad;
+}
+
+/**
+ * kvt_log_restore() - put a segment into the state in which it was found
+ * @l:   log in which @seg is FREE; before anything is allocated
+ * @seg: which
+ * @s:   SEALED (or EMPTY, in a log that holds): ids, nr_ids, max_ids, fill, placed
+ *       and live are taken from it; BAD: nothing else matters
+ */
+void kvt_log_restore(struct kvt_log *l, u32 seg, const struct kvt_seg *s)
+{
+	l->segs[seg] = *s;
+	l->segs[seg].writes = 0;
+	l->nr_free--;
+	l->live_units += s->live;
+	if (s->state == KVT_SEG_EMPTY)
+		l->nr_stale += !!s->ids;
+}
+
+/**
+ * kvt_log_stale_ids() - collect an id array that is not needed any more
+ * @l: log that holds; meta lock held
+ * Return: an array the caller must free, or NULL: no more.
+ */
+u32 *kvt_log_stale_ids(struct kvt_log *l)
+{
+	u32 i, *ids;
+
+	for (i = 0; l->nr_stale && i < l->nr_segs; i++) {
+		struct kvt_seg *s = &l->segs[i];
+
+		if (!s->ids || (s->state != KVT_SEG_EMPTY && s->state != KVT_SEG_FREE &&
+				s->state != KVT_SEG_BAD))
+			continue;
+		ids = s->ids;
+		s->ids = NULL;
+		s->nr_ids = 0;
+		s->max_ids = 0;
+		l->nr_stale--;
+		return ids;
+	}
+	return NULL;
 }

@@ -9,11 +9,16 @@
  * from the start of the log.
  *
  *   FREE -> OPEN -> SEALED -> FREE       CLEANING: sealed, and being emptied
+ *                     |        ^         EMPTY: dead, but not to be reused before
+ *                     +-> EMPTY +                kvt_wlog says so (@hold)
  *   any  -> BAD (never used again)
  *
  * Each segment remembers the ids of the blocks written to it, in order; an
  * entry is stale when that block's address is not in the segment any more. The
  * array is handed in when a segment is opened.
+ *
+ * A log that is written so that it can be recovered belongs to a kvt_wlog, which
+ * takes units for headers besides, and decides when a dead segment is free.
  *
  * Lock: the pool's meta lock. Media order within a segment is the caller's.
  */
@@ -31,6 +36,7 @@ enum kvt_seg_state {
 	KVT_SEG_SEALED,
 	KVT_SEG_CLEANING,
 	KVT_SEG_BAD,
+	KVT_SEG_EMPTY,
 };
 
 enum kvt_log_head {
@@ -45,15 +51,18 @@ enum kvt_log_head {
  * @nr_ids: entries in it
  * @max_ids: room in it
  * @fill:   units written
+ * @placed: of which blocks got
  * @live:   units of blocks still there
  * @state:  enum kvt_seg_state
- * @writes: writes submitted and not complete; not freed before they are
+ * @writes: writes submitted and not complete; not freed before they are. In a log
+ *          that holds kvt_wlog keeps count of them
  */
 struct kvt_seg {
 	u32 *ids;
 	u32 nr_ids;
 	u32 max_ids;
 	u32 fill;
+	u32 placed;
 	u32 live;
 	u32 writes;
 	u8 state;
@@ -67,6 +76,10 @@ struct kvt_seg {
  * @live_units: sum over all
  * @open:       open segment of each head, KVT_NO_SEG: none
  * @hint:       where to look for a free one
+ * @keep:       free segments that each head leaves to others
+ * @hold:       dead segments become EMPTY, not FREE, and keep their ids until
+ *              kvt_log_stale_ids()
+ * @nr_stale:   id arrays of EMPTY, FREE and BAD segments
  */
 struct kvt_log {
 	struct kvt_seg *segs;
@@ -76,6 +89,9 @@ struct kvt_log {
 	u64 live_units;
 	u32 open[KVT_HEADS];
 	u32 hint;
+	u32 keep[KVT_HEADS];
+	bool hold;
+	u32 nr_stale;
 };
 
 void kvt_log_init(struct kvt_log *l, struct kvt_seg *segs, u32 nr_segs, u32 seg_units);
@@ -85,8 +101,18 @@ u32 kvt_log_alloc(struct kvt_log *l, enum kvt_log_head head, u32 units, u32 id);
 u32 *kvt_log_write_done(struct kvt_log *l, u32 unit);
 u32 *kvt_log_free(struct kvt_log *l, u32 unit, u32 units);
 u32 kvt_log_victim(struct kvt_log *l);
+bool kvt_log_claim(struct kvt_log *l, u32 seg);
 u32 *kvt_log_clean_end(struct kvt_log *l, u32 seg);
 bool kvt_log_busy(const struct kvt_log *l);
+
+/* For kvt_wlog */
+u32 kvt_log_take(struct kvt_log *l, enum kvt_log_head head, u32 keep, u32 *ids, u32 max_ids);
+void kvt_log_untake(struct kvt_log *l, enum kvt_log_head head);
+u32 kvt_log_skip(struct kvt_log *l, enum kvt_log_head head, u32 units);
+void kvt_log_seal(struct kvt_log *l, enum kvt_log_head head);
+void kvt_log_release(struct kvt_log *l, u32 seg, bool bad);
+void kvt_log_restore(struct kvt_log *l, u32 seg, const struct kvt_seg *s);
+u32 *kvt_log_stale_ids(struct kvt_log *l);
 
 static inline u32 kvt_log_seg_of(const struct kvt_log *l, u32 unit)
 {

@@ -7,10 +7,15 @@
 
 #include "../core/kvt_block.c"
 #include "../core/kvt_chain.c"
+#include "../core/kvt_format.c"
 #include "../core/kvt_index.c"
 #include "../core/kvt_log.c"
 #include "../core/kvt_mem.c"
 #include "../core/kvt_policy.c"
+#include "../core/kvt_recover.c"
+#include "../core/kvt_wlog.c"
+#include "../core/kvt_wlog_end.c"
+#include "../core/kvt_wlog_seg.c"
 
 MODULE_DESCRIPTION("Tests of kvtier's core");
 MODULE_LICENSE("GPL");

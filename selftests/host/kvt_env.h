@@ -30,6 +30,11 @@ typedef int16_t s16;
 typedef int32_t s32;
 typedef int64_t s64;
 
+typedef u16 __le16;
+typedef u32 __le32;
+typedef u64 __le64;
+
+#define U16_MAX			UINT16_MAX
 #define U32_MAX			UINT32_MAX
 #define U64_MAX			UINT64_MAX
 
@@ -37,8 +42,32 @@ typedef int64_t s64;
 #define __aligned(n)		kvt_env_attr(aligned(n))
 #define ____cacheline_aligned_in_smp __aligned(64)
 #define BUILD_BUG_ON(cond)	_Static_assert(!(cond), "BUILD_BUG_ON: " #cond)
+#define static_assert(cond)	_Static_assert(cond, #cond)
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define cpu_to_le16(x)		((u16)(x))
+#define cpu_to_le32(x)		((u32)(x))
+#define cpu_to_le64(x)		((u64)(x))
+#else
+#define cpu_to_le16(x)		__builtin_bswap16(x)
+#define cpu_to_le32(x)		__builtin_bswap32(x)
+#define cpu_to_le64(x)		__builtin_bswap64(x)
+#endif
+#define le16_to_cpu(x)		cpu_to_le16(x)
+#define le32_to_cpu(x)		cpu_to_le32(x)
+#define le64_to_cpu(x)		cpu_to_le64(x)
+
+static inline bool is_power_of_2(unsigned long n)
+{
+	return n && !(n & (n - 1));
+}
+
+static inline int ilog2(unsigned long n)
+{
+	return (int)(8 * sizeof(n)) - 1 - __builtin_clzl(n);
+}
 
 /* As in the kernel, both sides must be of one signedness. */
 #define kvt_env_signed(x)	((__typeof__(x))-1 < (__typeof__(x))1)
@@ -52,6 +81,7 @@ typedef int64_t s64;
 })
 #define min(x, y)		kvt_env_cmp(x, y, <)
 #define max(x, y)		kvt_env_cmp(x, y, >)
+#define min_t(type, x, y)	min((type)(x), (type)(y))
 
 #define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define WRITE_ONCE(x, v)	__atomic_store_n(&(x), (v), __ATOMIC_RELAXED)
@@ -162,5 +192,27 @@ static inline u32 kvt_env_hash(const void *data, size_t len,
 {
 	return (u32)kvt_siphash(data, len, &seed->key, 1, 3);
 }
+
+#include "crc32c.h"
+
+/*
+ * Protections that can be switched off here, and only here, to see the tests
+ * notice. See crash_main.c.
+ */
+enum kvt_env_break {
+	KVT_BREAK_NONE = 0,
+	KVT_BREAK_PAYLOAD_SUM,	/* recovery believes payloads unread */
+	KVT_BREAK_FOOTER_FLUSH,	/* a footer is written with no flush before it */
+	KVT_BREAK_LIFE,		/* any footer or batch is taken for the segment's life */
+	KVT_BREAK_REUSE,	/* a segment is reused before its end is durable */
+	KVT_BREAK_CARRY_KILLS,	/* kills go with the segment that holds them */
+	KVT_BREAK_SUPER_FLUSH,	/* a superblock is written with no flush before it */
+	KVT_BREAK_PREFIX,	/* durable although an earlier batch is not */
+	KVT_BREAK_NR,
+};
+
+#pragma weak kvt_env_break
+int kvt_env_break;
+#define kvt_env_broken(what)	(kvt_env_break == KVT_BREAK_##what)
 
 #endif /* KVT_ENV_H */

@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Runs the programs that the Makefile here has built: run.sh check|long|fuzz|bench
+# Runs the programs that the Makefile here has built: run.sh check|long|crash|fuzz|bench
 #
 #   unit    driver/tests, the tests that KUnit runs in a kernel; ASan and UBSan
 #   model   random operations on a small store against a reference; ASan, UBSan
 #   race    leases against moves with real threads; TSan
-#   fuzz    the model test driven by libFuzzer
-#   bench   cost of GET and RELEASE, metadata of a block
+#   crash   the log on a simulated device that loses power again and again, and
+#           the same with each protection switched off, which must be noticed
+#   fuzz    the model test driven by libFuzzer; recovery of hostile media
+#   bench   cost of GET and RELEASE, metadata of a block, recovery
 #
 # One line for each test: "ok NAME", "not ok NAME", "skip NAME # reason".
 set -euo pipefail
 
-MODE=${1:?check, long, fuzz or bench}
+MODE=${1:?check, long, crash, fuzz or bench}
 OUT=${OUT:-$(cd "$(dirname "$0")/../.." && pwd)/out}
 HOST=$OUT/host
 FAILED=0
@@ -40,23 +42,23 @@ suite()
 	fi
 }
 
-# fuzz SECONDS : finds nothing. The corpus stays in out/host for the next time.
+# fuzz TARGET SECONDS : finds nothing. The corpus stays in out/host for the next time.
 fuzz()
 {
-	local corpus=$HOST/corpus log=$HOST/fuzz.log
-	if [ ! -x "$HOST/fuzz" ]; then
-		echo "skip host/fuzz # needs clang and its runtime (libFuzzer)"
+	local target=$1 corpus=$HOST/corpus.$1 log=$HOST/$1.log
+	if [ ! -x "$HOST/$target" ]; then
+		echo "skip host/$target # needs clang and its runtime (libFuzzer)"
 		return 0
 	fi
 	mkdir -p "$corpus"
-	if "$HOST/fuzz" -max_total_time="$1" -max_len=8192 -len_control=0 \
+	if "$HOST/$target" -max_total_time="$2" -max_len=8448 -len_control=0 -timeout=10 \
 		-artifact_prefix="$HOST/" "$corpus" >"$log" 2>&1; then
 		echo "# $(tail -n 1 "$log")"
-		echo "ok host/fuzz"
+		echo "ok host/$target"
 	else
 		FAILED=1
 		tail -n 60 "$log" | sed 's/^/# /'
-		echo "not ok host/fuzz"
+		echo "not ok host/$target"
 	fi
 }
 
@@ -108,6 +110,7 @@ bench()
 	mkdir -p "$OUT/bench"
 	suite host "$HOST/bench_core" "$OUT/bench/host.json"
 	bench_instructions "$OUT/bench/host.json"
+	suite host "$HOST/bench_recover" "$OUT/bench/recovery.json"
 	[ ! -e "$OUT/bench/host.json" ] || sed 's/^/# /' "$OUT/bench/host.json"
 }
 
@@ -124,16 +127,27 @@ tests()
 case $MODE in
 check)
 	tests 2000000 100000
-	fuzz 15
+	suite host "$HOST/crash.asan" 2000
+	suite host "$HOST/crash" --teeth 10000
+	fuzz fuzz 15
+	fuzz fuzz_media 20
 	bench
 	;;
 long)
 	tests 100000000 3000000
-	fuzz 600
+	suite host "$HOST/crash.asan" 20000
+	suite host "$HOST/crash" 100000
+	suite host "$HOST/crash" --teeth 20000
+	fuzz fuzz 600
+	fuzz fuzz_media 600
 	bench
 	;;
-fuzz) fuzz "${FUZZ_SECONDS:-300}" ;;
+crash) suite host "$HOST/crash" "${CRASH_POINTS:-100000}" ;;
+fuzz)
+	fuzz fuzz "${FUZZ_SECONDS:-300}"
+	fuzz fuzz_media "${FUZZ_SECONDS:-300}"
+	;;
 bench) bench ;;
-*) sed -n '4,12s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+*) sed -n '4,14s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 exit "$FAILED"

@@ -84,6 +84,7 @@ do {									\
 						    (const void *)(b), true)
 #define KUNIT_ASSERT_LT(test, a, b)	kunit_check(test, a, <, b, true)
 #define KUNIT_ASSERT_TRUE(test, c)	kunit_check_ptr(test, c, true)
+#define KUNIT_ASSERT_FALSE(test, c)	kunit_check_ptr(test, !(c), true)
 #define KUNIT_ASSERT_NOT_NULL(test, p)	kunit_check_ptr(test, p, true)
 
 #endif /* KVT_HOST_KUNIT_H */

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Writer of a member, third part: the ends of segments, what a restart has found,
+ * superblocks. See kvt_wlog.h for the model and the rules.
+ */
+#include "kvt_wlog.h"
+
+/**
+ * kvt_wlog_next_end() - the dead segment that is ended with the least effort
+ * @w: writer
+ *
+ * The caller collects what the segment holds for others, with kvt_recover_segment()
+ * and entries_only: all kills, and one definition of each namespace that exists or
+ * for which kvt_wlog_ns_needed() holds. A namespace that exists is defined as it is
+ * now, whatever was found. Then, under one hold of the
+ * lock: kvt_wlog_end_start(), kvt_wlog_end_kill() and kvt_wlog_ns() for each,
+ * kvt_wlog_end(), and for the carry head kvt_wlog_close(). Nothing has to be read when
+ * @nr_entries of the segment is 0.
+ * Return: segment, or KVT_NO_SEG.
+ */
+u32 kvt_wlog_next_end(const struct kvt_wlog *w)
+{
+	u32 i, best = KVT_NO_SEG;
+
+	for (i = 0; i < w->cfg.geo->nr_segs; i++) {
+		if (w->cfg.log->segs[i].state != KVT_SEG_EMPTY ||
+		    w->segs[i].phase != KVT_WSEG_NONE)
+			continue;
+		if (best == KVT_NO_SEG || w->segs[i].nr_entries < w->segs[best].nr_entries)
+			best = i;
+	}
+	return best;
+}
+
+/**
+ * kvt_wlog_end_start() - begin the batch that ends a segment
+ * @w:        writer
+ * @nr_kills: how many will be added, those for which kvt_wlog_kill_needed() holds
+ * @nr_ns:    definitions that will be written
+ *
+ * It goes to the carry head.
+ * Return: KVT_W_OK; _CLOSE; _SEGMENT: kvt_wlog_open() with @urgent; _BUSY; _NEVER:
+ * it holds more than a writer puts into one.
+ */
+enum kvt_wlog_status kvt_wlog_end_start(struct kvt_wlog *w, u32 nr_kills, u32 nr_ns)
+{
+	u32 i = w->head_open[KVT_HEAD_CARRY];
+	const struct kvt_wopen *o = i < KVT_WLOG_OPENS ? &w->opens[i] : NULL;
+
+	if (nr_kills >= w->cfg.max_kills || nr_ns > w->cfg.max_ns)
+		return KVT_W_NEVER;
+	if (o && o->batch < KVT_WLOG_BATCHES)
+		return KVT_W_CLOSE;
+	if (o && o->nr_kills && o->nr_kills + nr_kills + 1 > kvt_wlog_usual_kills(w))
+		return KVT_W_SEGMENT;
+	return kvt_wbatch_start(w, KVT_HEAD_CARRY, nr_ns, 0, nr_kills + 1, 0, true);
+}
+
+/**
+ * kvt_wlog_end_kill() - carry a kill
+ * @w: writer
+ * @k: from the segment that is being ended
+ */
+void kvt_wlog_end_kill(struct kvt_wlog *w, const struct kvt_kill *k)
+{
+	struct kvt_wopen *o = &w->opens[w->head_open[KVT_HEAD_CARRY]];
+	struct kvt_wbatch *b = &w->batches[o->batch];
+
+	if (kvt_wlog_kill_needed(w, k) && !kvt_env_broken(CARRY_KILLS))
+		b->cut |= !kvt_wbatch_add_kill(w, b, k, w->cfg.max_kills);
+}
+
+/**
+ * kvt_wlog_ns_needed() - is the end of a namespace still to be told
+ * @w:   writer
+ * @seg: segment that is being ended, or KVT_NO_SEG
+ * @def: with KVT_NSF_GONE
+ * Return: whether an older definition may be found in another segment.
+ */
+bool kvt_wlog_ns_needed(const struct kvt_wlog *w, u32 seg, const struct kvt_nsdef *def)
+{
+	u32 i;
+
+	for (i = 0; i < w->cfg.geo->nr_segs; i++) {
+		const struct kvt_wseg *ws = &w->segs[i];
+
+		if (i == seg)
+			continue;
+		if (ws->media_life && ws->media_life <= def->life_mark &&
+		    ws->media_life != ws->ended)
+			return true;
+		if (ws->life && ws->life <= def->life_mark && ws->life != ws->ended)
+			return true;
+	}
+	return false;
+}
+
+/**
+ * kvt_wlog_end() - say that all that was in a segment is dead
+ * @w:   writer
+ * @seg: from kvt_wlog_next_end(); free when this batch is durable
+ * Return: KVT_W_OK, or KVT_W_NEVER: more was added than announced, it did not end.
+ */
+enum kvt_wlog_status kvt_wlog_end(struct kvt_wlog *w, u32 seg)
+{
+	struct kvt_wopen *o = &w->opens[w->head_open[KVT_HEAD_CARRY]];
+	struct kvt_wbatch *b = &w->batches[o->batch];
+	struct kvt_kill k = {
+		.seg = seg,
+		.unit = KVT_KILL_ALL,
+		.life = w->segs[seg].life,
+	};
+
+	if (b->cut || !kvt_wbatch_add_kill(w, b, &k, w->cfg.max_kills))
+		return KVT_W_NEVER;
+	w->segs[seg].phase = KVT_WSEG_ENDING;
+	w->segs[seg].wait = b->ordinal;
+	b->nr_ends++;
+	return KVT_W_OK;
+}
+
+/**
+ * kvt_wlog_doom() - a segment will be emptied whatever it takes
+ * @w:   writer
+ * @seg: CLEANING
+ *
+ * From now on blocks leave it without a kill each: its end says it all. Fences wait
+ * for that, so the segment must not become SEALED again.
+ */
+void kvt_wlog_doom(struct kvt_wlog *w, u32 seg)
+{
+	if (w->segs[seg].doom)
+		return;
+	w->segs[seg].doom = ++w->dooms;
+	w->nr_doomed++;
+}
+
+/**
+ * kvt_wlog_restore() - take over what recovery has found in a segment
+ * @w:     writer, just initialised
+ * @seg:   segment; restored in the log (kvt_log_restore()), or FREE there
+ * @f:     what was found
+ * @ended: a kill of all of this life was found: it is FREE
+ */
+void kvt_wlog_restore(struct kvt_wlog *w, u32 seg, const struct kvt_seg_found *f, bool ended)
+{
+	struct kvt_wseg *ws = &w->segs[seg];
+
+	memset(ws, 0, sizeof(*ws));
+	if (f->state == KVT_RC_FREE)
+		return;
+	ws->life = f->life;
+	ws->media_life = f->life;
+	ws->ended = ended ? f->life : 0;
+	ws->nr_entries = f->nr_kills + f->nr_ns;
+	ws->unsealed = f->state == KVT_RC_UNSEALED && !ended;
+	w->next_life = max(w->next_life, f->life + 1);
+}
+
+/**
+ * kvt_wlog_restored() - all segments are restored
+ * @w:       writer
+ * @s:       the superblock that was found
+ * @max_seq: highest sequence found on any member
+ *
+ * What recovery has read may lie in the device's cache only. So nothing of it is
+ * durable before the first flush.
+ */
+void kvt_wlog_restored(struct kvt_wlog *w, const struct kvt_super *s, u64 max_seq)
+{
+	w->next_life = max(w->next_life, s->life_limit);
+	*w->cfg.seq = max(*w->cfg.seq, max(s->seq_limit, max_seq + 1));
+	w->generation = s->generation;
+	w->found_flush = w->flush_started + 1;
+	w->write_flush = w->found_flush;
+}
+
+/**
+ * kvt_wlog_refill() - begin to collect the entries of an unsealed segment again
+ * @w:      writer
+ * @seg:    SEALED in the log, and @unsealed
+ * @handle: out
+ *
+ * So that it gets the footer that it missed in a crash. Its blocks, namespaces and
+ * kills are added in the order in which recovery has found them.
+ * Return: KVT_W_OK; _NONE: it has a footer; _BUSY.
+ */
+enum kvt_wlog_status kvt_wlog_refill(struct kvt_wlog *w, u32 seg, u32 *handle)
+{
+	struct kvt_wseg *ws = &w->segs[seg];
+	struct kvt_wopen *o;
+	u32 i;
+
+	if (!ws->unsealed || ws->bad || w->cfg.log->segs[seg].state != KVT_SEG_SEALED)
+		return KVT_W_NONE;
+	for (i = 0; i < KVT_WLOG_OPENS && w->opens[i].state != KVT_WOPEN_FREE; i++)
+		;
+	if (i == KVT_WLOG_OPENS)
+		return KVT_W_BUSY;
+	o = &w->opens[i];
+	o->state = KVT_WOPEN_FILL;
+	o->broken = true;
+	o->seg = seg;
+	o->batch = KVT_WLOG_BATCHES;
+	o->nr_batches = 0;
+	o->nr_ns = 0;
+	o->nr_blocks = 0;
+	o->nr_kills = 0;
+	o->ns_hint = 0;
+	o->life = ws->life;
+	o->flush = w->found_flush;
+	w->cfg.log->segs[seg].writes++;
+	*handle = i;
+	return KVT_W_OK;
+}
+
+bool kvt_wlog_refill_block(struct kvt_wlog *w, u32 handle, const struct kvt_rec *r)
+{
+	struct kvt_wopen *o = &w->opens[handle];
+
+	if (o->nr_blocks == w->cfg.max_blocks)
+		return false;
+	o->blocks[o->nr_blocks].rec = *r;
+	o->blocks[o->nr_blocks++].mark = KVT_WREC_LIVE;
+	return true;
+}
+
+bool kvt_wlog_refill_ns(struct kvt_wlog *w, u32 handle, const struct kvt_nsdef *d)
+{
+	struct kvt_wopen *o = &w->opens[handle];
+
+	if (o->nr_ns == w->cfg.max_ns)
+		return false;
+	o->ns[o->nr_ns++] = *d;
+	return true;
+}
+
+bool kvt_wlog_refill_kill(struct kvt_wlog *w, u32 handle, const struct kvt_kill *k)
+{
+	struct kvt_wopen *o = &w->opens[handle];
+
+	if (o->nr_kills == w->cfg.max_kills)
+		return false;
+	o->kills[o->nr_kills++] = *k;
+	return true;
+}
+
+/**
+ * kvt_wlog_refilled() - the entries are complete
+ * @w:          writer
+ * @handle:     from kvt_wlog_refill()
+ * @nr_batches: that were found
+ * @keep:       false: give up, it stays without a footer
+ */
+void kvt_wlog_refilled(struct kvt_wlog *w, u32 handle, u32 nr_batches, bool keep)
+{
+	struct kvt_wopen *o = &w->opens[handle];
+
+	o->nr_batches = nr_batches;
+	if (keep) {
+		o->state = KVT_WOPEN_SEALING;
+		return;
+	}
+	o->state = KVT_WOPEN_FREE;
+	kvt_log_write_done(w->cfg.log, o->seg * w->cfg.geo->seg_units);
+}
+
+static bool kvt_wlog_footed(const struct kvt_wlog *w, u32 seg)
+{
+	u32 i;
+
+	for (i = 0; i < KVT_WLOG_OPENS; i++) {
+		if (w->opens[i].state == KVT_WOPEN_FOOTED && w->opens[i].seg == seg)
+			return true;
+	}
+	return false;
+}
+
+/**
+ * kvt_wlog_quiet() - is all that was written sealed, and nothing pending
+ * @w: writer
+ *
+ * Footers need not be durable for that: R4 sees to it.
+ */
+bool kvt_wlog_quiet(const struct kvt_wlog *w)
+{
+	u32 i;
+
+	for (i = 0; i < KVT_WLOG_OPENS; i++) {
+		if (w->opens[i].state != KVT_WOPEN_FREE &&
+		    w->opens[i].state != KVT_WOPEN_FOOTED)
+			return false;
+	}
+	for (i = 0; i < KVT_WLOG_BATCHES; i++) {
+		if (w->batches[i].state != KVT_WBATCH_FREE)
+			return false;
+	}
+	for (i = 0; i < w->cfg.geo->nr_segs; i++) {
+		if (w->segs[i].unsealed && !kvt_wlog_footed(w, i))
+			return false;
+	}
+	return w->tail == w->head;
+}
+
+/**
+ * kvt_wlog_super() - make the next superblock
+ * @w:     writer
+ * @s:     as it was read or made; generation, state and limits are set here
+ * @clean: say that everything is sealed: the next thing written must be a superblock
+ * @slot:  out: which of the pair to write
+ * Return: KVT_W_OK: encode and write it; _FLUSH: R4; _BUSY: one is being written, or
+ * not everything is sealed.
+ */
+enum kvt_wlog_status kvt_wlog_super(struct kvt_wlog *w, struct kvt_super *s, bool clean,
+				    u32 *slot)
+{
+	if (w->super_state == 1 || (clean && !kvt_wlog_quiet(w)))
+		return KVT_W_BUSY;
+	if (w->flush_done < w->write_flush && !kvt_env_broken(SUPER_FLUSH))
+		return KVT_W_FLUSH;
+	s->generation = ++w->generation;
+	s->state = clean ? KVT_STATE_CLEAN : KVT_STATE_DIRTY;
+	s->life_limit = w->next_life;
+	s->seq_limit = *w->cfg.seq + 1;
+	if (!clean) {
+		s->life_limit += KVT_WLOG_LIFE_STEP;
+		s->seq_limit += KVT_WLOG_SEQ_STEP;
+	}
+	w->super_life = s->life_limit;
+	w->super_seq = s->seq_limit;
+	w->super_dirty = !clean;
+	w->super_state = 1;
+	if (clean) {
+		w->life_limit = 0;
+		w->seq_limit = 0;
+	}
+	*slot = (u32)(w->generation % KVT_SUPER_SLOTS);
+	return KVT_W_OK;
+}
+
+/**
+ * kvt_wlog_super_written() - the write of the superblock is over
+ * @w:   writer
+ * @err: 0, or it could not be written: try again
+ */
+void kvt_wlog_super_written(struct kvt_wlog *w, int err)
+{
+	w->super_flush = w->flush_started + 1;
+	w->write_flush = w->super_flush;
+	w->super_state = err ? 0 : 2;
+	/* The other one of the pair is the good one: not there. */
+	if (err)
+		w->generation--;
+}
+
+/**
+ * kvt_wlog_super_durable() - is the superblock made last durable
+ * @w: writer
+ */
+bool kvt_wlog_super_durable(const struct kvt_wlog *w)
+{
+	return !w->super_state;
+}

@@ -1,0 +1,519 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The writer, rule by rule, on a member in memory. That the rules together survive
+ * crashes is the crash test's business (selftests/host/crash.h).
+ */
+#include "kvt_media.h"
+#include "../core/kvt_wlog.h"
+
+#define DEMOTE	KVT_HEAD_DEMOTE
+#define CARRY	KVT_HEAD_CARRY
+
+struct wf {
+	struct tm *m;
+	struct kvt_log log;
+	struct kvt_seg segs[TM_SEGS];
+	struct kvt_wlog w;
+	struct kvt_super super;
+	u64 seq;
+	u32 ids[2 * TM_SEGS][TM_IDS];
+	u32 nr_ids;
+};
+
+static void flush(struct wf *f)
+{
+	struct kvt_wlog_done d;
+
+	kvt_wlog_flush_done(&f->w, kvt_wlog_flush_start(&f->w));
+	while (kvt_wlog_advance(&f->w, &d))
+		;
+}
+
+static struct wf *wf_new(struct kunit *test)
+{
+	struct wf *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+	struct kvt_wlog_cfg cfg;
+	void *mem;
+	u32 slot;
+
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	f->m = tm_new(test);
+	cfg = (struct kvt_wlog_cfg) {
+		.geo = &f->m->geo, .log = &f->log, .seq = &f->seq, .batch_blocks = 4,
+		.batch_bytes = 8 * TM_UNIT, .max_blocks = 16, .max_ns = 4, .max_kills = 20,
+		.ring = 8, .free_aim = 3,
+	};
+	kvt_log_init(&f->log, f->segs, TM_SEGS, TM_SEG_UNITS);
+	mem = kunit_kzalloc(test, kvt_wlog_mem_bytes(&cfg), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, mem);
+	KUNIT_ASSERT_EQ(test, kvt_wlog_init(&f->w, &cfg, mem), 0);
+	f->super.geo = f->m->geo;
+	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_super(&f->w, &f->super, false, &slot), 0u);
+	kvt_wlog_super_written(&f->w, 0);
+	flush(f);
+	return f;
+}
+
+static enum kvt_wlog_status open_seg(struct wf *f, enum kvt_log_head head, bool urgent)
+{
+	enum kvt_wlog_status st;
+
+	st = kvt_wlog_open(&f->w, head, f->ids[f->nr_ids], TM_IDS, urgent);
+	f->nr_ids += !st;
+	while (kvt_log_stale_ids(&f->log))
+		;
+	return st;
+}
+
+/* Header and payload reach the media. */
+static u32 close_batch(struct kunit *test, struct wf *f, enum kvt_log_head head)
+{
+	struct kvt_wlog_io io;
+
+	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_close(&f->w, head, &io), (u32)KVT_W_OK);
+	kvt_wlog_build(&f->w, io.batch, tm_at(f->m, io.seg, io.unit));
+	return io.batch;
+}
+
+static enum kvt_wlog_status define(struct wf *f, enum kvt_log_head head, u64 id)
+{
+	struct kvt_nsdef d = { .id = id };
+
+	return kvt_wlog_ns(&f->w, head, &d, TM_UNIT);
+}
+
+/* Puts block @n, opening and defining what is needed. Returns its address. */
+static u32 put(struct kunit *test, struct wf *f, enum kvt_log_head head, u32 n, u32 units,
+	       u32 src)
+{
+	struct kvt_rec r = tm_rec(n, units);
+	struct kvt_wlog_put p = { .rec = &r, .id = n };
+	u32 tries, unit = 0;
+	u8 *at;
+
+	if (src) {
+		p.src_log = &f->w;
+		p.src_unit = src;
+		p.src_units = units;
+	}
+	for (tries = 0; tries < 8; tries++) {
+		switch (kvt_wlog_put(&f->w, head, &p, &unit)) {
+		case KVT_W_OK:
+			at = tm_at(f->m, unit / TM_SEG_UNITS, unit % TM_SEG_UNITS);
+			memset(at, (int)n, r.stored);
+			kvt_wlog_set_sum(&f->w, unit, tm_sum(at, r.stored));
+			return unit;
+		case KVT_W_SEGMENT:
+			KUNIT_ASSERT_EQ(test, (u32)open_seg(f, head, false), (u32)KVT_W_OK);
+			break;
+		case KVT_W_NS:
+			define(f, head, r.ns);
+			break;
+		case KVT_W_CLOSE:
+			kvt_wlog_written(&f->w, close_batch(test, f, head), 0);
+			break;
+		default:
+			KUNIT_ASSERT_TRUE(test, false);
+		}
+	}
+	KUNIT_ASSERT_TRUE(test, false);
+	return 0;
+}
+
+/* One block in a batch that is durable. */
+static u32 put_durable(struct kunit *test, struct wf *f, enum kvt_log_head head, u32 n)
+{
+	u32 unit = put(test, f, head, n, 1, 0);
+
+	kvt_wlog_written(&f->w, close_batch(test, f, head), 0);
+	flush(f);
+	return unit;
+}
+
+static bool write_footer(struct kunit *test, struct wf *f)
+{
+	u32 bytes = kvt_wlog_footer_bytes(&f->w);
+	struct kvt_wlog_footer io;
+	u8 *buf;
+
+	if (!bytes)
+		return false;
+	buf = kunit_kzalloc(test, bytes, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_footer(&f->w, buf, &io), (u32)KVT_W_OK);
+	KUNIT_ASSERT_TRUE(test, io.unit >= io.fill);
+	memcpy(tm_at(f->m, io.seg, io.unit), buf, (TM_SEG_UNITS - io.unit) * TM_UNIT);
+	kvt_wlog_footer_written(&f->w, io.handle, 0);
+	return true;
+}
+
+static void seal(struct kunit *test, struct wf *f, enum kvt_log_head head)
+{
+	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_seal(&f->w, head), (u32)KVT_W_OK);
+	KUNIT_ASSERT_TRUE(test, write_footer(test, f));
+	flush(f);
+}
+
+/* What recovery finds is what was put, before and after the footer. */
+static void wlog_round_trip(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	u32 a = put(test, f, DEMOTE, 1, 2, 0), b = put(test, f, DEMOTE, 2, 3, 0);
+	u32 seg = a / TM_SEG_UNITS;
+
+	kvt_wlog_written(&f->w, close_batch(test, f, DEMOTE), 0);
+	put_durable(test, f, DEMOTE, 3);
+	KUNIT_ASSERT_EQ(test, (u32)tm_recover(f->m, seg), (u32)KVT_RC_UNSEALED);
+	KUNIT_ASSERT_EQ(test, f->m->nr_blocks, 3u);
+	KUNIT_EXPECT_EQ(test, f->m->nr_ns, 1u);
+	KUNIT_EXPECT_EQ(test, f->m->block[1].unit, b % TM_SEG_UNITS);
+	KUNIT_EXPECT_EQ(test, f->m->block[1].key[0], 2);
+	/* Dead before the footer: not in it. */
+	KUNIT_EXPECT_EQ(test, (u32)kvt_wlog_free(&f->w, a, 2), (u32)KVT_W_OK);
+	seal(test, f, DEMOTE);
+	KUNIT_ASSERT_EQ(test, (u32)tm_recover(f->m, seg), (u32)KVT_RC_SEALED);
+	KUNIT_ASSERT_EQ(test, f->m->nr_blocks, 2u);
+	KUNIT_EXPECT_EQ(test, f->m->block[0].unit, b % TM_SEG_UNITS);
+	KUNIT_EXPECT_EQ(test, f->m->found.nr_batches, 2u);
+}
+
+/* R3: no footer before a flush that was started after the last batch was written. */
+static void wlog_footer_after_flush(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	u64 early;
+	u32 batch;
+
+	put(test, f, DEMOTE, 1, 1, 0);
+	batch = close_batch(test, f, DEMOTE);
+	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_seal(&f->w, DEMOTE), (u32)KVT_W_OK);
+	KUNIT_EXPECT_EQ(test, kvt_wlog_footer_bytes(&f->w), 0u);
+	early = kvt_wlog_flush_start(&f->w);
+	kvt_wlog_written(&f->w, batch, 0);
+	kvt_wlog_flush_done(&f->w, early);
+	KUNIT_EXPECT_EQ(test, kvt_wlog_footer_bytes(&f->w), 0u);
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_work(&f->w) & KVT_WORK_FLUSH);
+	flush(f);
+	KUNIT_EXPECT_NE(test, kvt_wlog_footer_bytes(&f->w), 0u);
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_work(&f->w) & KVT_WORK_FOOTER);
+}
+
+/* R5: not durable before the batches in front of it are. */
+static void wlog_durable_in_order(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	struct kvt_wlog_done d;
+	struct kvt_wlog_fence s;
+	u32 first, second;
+
+	put(test, f, DEMOTE, 1, 1, 0);
+	first = close_batch(test, f, DEMOTE);
+	put(test, f, DEMOTE, 2, 1, 0);
+	second = close_batch(test, f, DEMOTE);
+	kvt_wlog_sync(&f->w, &s);
+	kvt_wlog_written(&f->w, second, 0);
+	kvt_wlog_flush_done(&f->w, kvt_wlog_flush_start(&f->w));
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_advance(&f->w, &d));
+	kvt_wlog_written(&f->w, first, 0);
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_advance(&f->w, &d));
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_fence_passed(&f->w, &s));
+	kvt_wlog_flush_done(&f->w, kvt_wlog_flush_start(&f->w));
+	KUNIT_ASSERT_TRUE(test, kvt_wlog_advance(&f->w, &d));
+	KUNIT_EXPECT_EQ(test, d.err, 0);
+	KUNIT_EXPECT_EQ(test, d.nr_ids, 1u);
+	KUNIT_EXPECT_EQ(test, f->segs[d.seg].ids[d.first_id], 1u);
+	KUNIT_ASSERT_TRUE(test, kvt_wlog_advance(&f->w, &d));
+	KUNIT_EXPECT_EQ(test, f->segs[d.seg].ids[d.first_id], 2u);
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_advance(&f->w, &d));
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_fence_passed(&f->w, &s));
+}
+
+static u32 end_one(struct kunit *test, struct wf *f, const struct kvt_kill *k, u32 nr)
+{
+	u32 seg = kvt_wlog_next_end(&f->w), i;
+	enum kvt_wlog_status st;
+
+	KUNIT_ASSERT_NE(test, seg, KVT_NO_SEG);
+	st = kvt_wlog_end_start(&f->w, nr, 0);
+	if (st == KVT_W_SEGMENT) {
+		KUNIT_ASSERT_EQ(test, (u32)open_seg(f, CARRY, true), (u32)KVT_W_OK);
+		st = kvt_wlog_end_start(&f->w, nr, 0);
+	}
+	KUNIT_ASSERT_EQ(test, (u32)st, (u32)KVT_W_OK);
+	for (i = 0; i < nr; i++)
+		kvt_wlog_end_kill(&f->w, &k[i]);
+	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_end(&f->w, seg), (u32)KVT_W_OK);
+	kvt_wlog_written(&f->w, close_batch(test, f, CARRY), 0);
+	return seg;
+}
+
+/* R1, R2: a dead segment is free when its end is durable, and its kills with it. */
+static void wlog_end(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	u32 a = put_durable(test, f, DEMOTE, 1), b, seg = a / TM_SEG_UNITS, i;
+	struct kvt_kill k = { .seg = seg, .unit = a % TM_SEG_UNITS };
+	bool all = false, one = false;
+
+	k.life = f->w.segs[seg].life;
+	put_durable(test, f, DEMOTE, 2);
+	seal(test, f, DEMOTE);
+	/* Another segment gets the kill of @a, and dies. */
+	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_free(&f->w, a, 1), (u32)KVT_W_OK);
+	b = put_durable(test, f, DEMOTE, 3);
+	KUNIT_EXPECT_EQ(test, f->w.nr_pending, 0u);
+	seal(test, f, DEMOTE);
+	KUNIT_EXPECT_EQ(test, kvt_wlog_next_end(&f->w), KVT_NO_SEG);
+	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_free(&f->w, b, 1), (u32)KVT_W_OK);
+	KUNIT_EXPECT_EQ(test, kvt_wlog_next_end(&f->w), b / TM_SEG_UNITS);
+	KUNIT_EXPECT_EQ(test, (u32)f->segs[b / TM_SEG_UNITS].state, (u32)KVT_SEG_EMPTY);
+	tm_recover(f->m, b / TM_SEG_UNITS);
+	KUNIT_ASSERT_EQ(test, f->m->nr_kills, 1u);
+	KUNIT_EXPECT_EQ(test, f->m->kill[0].life, k.life);
+	KUNIT_EXPECT_EQ(test, end_one(test, f, &f->m->kill[0], 1), b / TM_SEG_UNITS);
+	KUNIT_EXPECT_EQ(test, (u32)f->segs[b / TM_SEG_UNITS].state, (u32)KVT_SEG_EMPTY);
+	flush(f);
+	KUNIT_EXPECT_EQ(test, (u32)f->segs[b / TM_SEG_UNITS].state, (u32)KVT_SEG_FREE);
+	tm_recover(f->m, f->log.open[CARRY]);
+	for (i = 0; i < f->m->nr_kills; i++) {
+		one |= f->m->kill[i].seg == seg && f->m->kill[i].unit == k.unit;
+		all |= f->m->kill[i].seg == b / TM_SEG_UNITS &&
+		       f->m->kill[i].unit == KVT_KILL_ALL;
+	}
+	KUNIT_EXPECT_TRUE(test, one && all);
+	/* No longer needed as soon as the life that it names is over. */
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_kill_needed(&f->w, &k));
+	k.life--;
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_kill_needed(&f->w, &k));
+}
+
+/* R1: where a block was carried from is live until the copy is durable. */
+static void wlog_carry(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	u32 a = put_durable(test, f, DEMOTE, 1), seg = a / TM_SEG_UNITS;
+
+	seal(test, f, DEMOTE);
+	put(test, f, CARRY, 1, 1, a);
+	kvt_wlog_written(&f->w, close_batch(test, f, CARRY), 0);
+	KUNIT_EXPECT_EQ(test, f->segs[seg].live, 1u);
+	KUNIT_EXPECT_EQ(test, f->w.nr_pending, 0u);
+	flush(f);
+	KUNIT_EXPECT_EQ(test, f->segs[seg].live, 0u);
+	KUNIT_EXPECT_EQ(test, (u32)f->segs[seg].state, (u32)KVT_SEG_EMPTY);
+	KUNIT_EXPECT_EQ(test, f->w.nr_pending, 1u);
+}
+
+/* The ring is bounded; a kill leaves it when it is durable; a fence tells. */
+static void wlog_kills_and_fences(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	struct kvt_wlog_fence fence;
+	u32 unit[9], i, batch;
+
+	for (i = 0; i < ARRAY_SIZE(unit); i++)
+		unit[i] = put(test, f, DEMOTE, i + 1, 1, 0);
+	kvt_wlog_written(&f->w, close_batch(test, f, DEMOTE), 0);
+	flush(f);
+	for (i = 0; i < 8; i++)
+		KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_free(&f->w, unit[i], 1), (u32)KVT_W_OK);
+	KUNIT_EXPECT_EQ(test, kvt_wlog_kill_room(&f->w), 0u);
+	KUNIT_EXPECT_EQ(test, (u32)kvt_wlog_free(&f->w, unit[8], 1), (u32)KVT_W_KILLS);
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_work(&f->w) & KVT_WORK_KILLS);
+	kvt_wlog_fence(&f->w, &fence);
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_fence_passed(&f->w, &fence));
+	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_start_kills(&f->w, DEMOTE), (u32)KVT_W_OK);
+	batch = close_batch(test, f, DEMOTE);
+	KUNIT_EXPECT_EQ(test, f->w.nr_pending, 0u);
+	KUNIT_EXPECT_EQ(test, kvt_wlog_kill_room(&f->w), 0u);
+	/* It fails: they wait again, and the segment takes no more. */
+	kvt_wlog_written(&f->w, batch, -EIO);
+	flush(f);
+	KUNIT_EXPECT_EQ(test, f->w.nr_pending, 8u);
+	KUNIT_EXPECT_EQ(test, (u32)kvt_wlog_start_kills(&f->w, DEMOTE), (u32)KVT_W_SEGMENT);
+	KUNIT_ASSERT_EQ(test, (u32)open_seg(f, DEMOTE, false), (u32)KVT_W_OK);
+	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_start_kills(&f->w, DEMOTE), (u32)KVT_W_OK);
+	kvt_wlog_written(&f->w, close_batch(test, f, DEMOTE), 0);
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_fence_passed(&f->w, &fence));
+	flush(f);
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_fence_passed(&f->w, &fence));
+	KUNIT_EXPECT_EQ(test, kvt_wlog_kill_room(&f->w), 8u);
+}
+
+/* A move that is taken back: before the batch is closed it leaves nothing behind. */
+static void wlog_unput(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	struct kvt_wlog_fence fence;
+	u32 a = put(test, f, DEMOTE, 1, 1, 0), b = put(test, f, DEMOTE, 2, 1, 0), batch;
+
+	kvt_wlog_unput(&f->w, a, 1);
+	batch = close_batch(test, f, DEMOTE);
+	kvt_wlog_fence(&f->w, &fence);
+	kvt_wlog_unput(&f->w, b, 1);
+	kvt_wlog_written(&f->w, batch, 0);
+	KUNIT_EXPECT_EQ(test, f->log.live_units, 0ull);
+	flush(f);
+	KUNIT_EXPECT_EQ(test, f->w.nr_pending, 1u);
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_fence_passed(&f->w, &fence));
+	tm_recover(f->m, a / TM_SEG_UNITS);
+	KUNIT_ASSERT_EQ(test, f->m->nr_blocks, 1u);
+	KUNIT_EXPECT_EQ(test, f->m->block[0].key[0], 2);
+	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_start_kills(&f->w, DEMOTE), (u32)KVT_W_OK);
+	kvt_wlog_written(&f->w, close_batch(test, f, DEMOTE), 0);
+	flush(f);
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_fence_passed(&f->w, &fence));
+}
+
+/* R4, R6: superblocks after a flush, one at a time; nothing is written without. */
+static void wlog_super(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	u64 generation = f->super.generation;
+	u32 slot, first;
+
+	put_durable(test, f, DEMOTE, 1);
+	put(test, f, DEMOTE, 2, 1, 0);
+	kvt_wlog_written(&f->w, close_batch(test, f, DEMOTE), 0);
+	KUNIT_EXPECT_EQ(test, (u32)kvt_wlog_super(&f->w, &f->super, false, &slot),
+			(u32)KVT_W_FLUSH);
+	flush(f);
+	KUNIT_EXPECT_EQ(test, (u32)kvt_wlog_super(&f->w, &f->super, true, &slot),
+			(u32)KVT_W_BUSY);
+	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_super(&f->w, &f->super, false, &first), 0u);
+	KUNIT_EXPECT_EQ(test, f->super.generation, generation + 1);
+	KUNIT_EXPECT_EQ(test, (u32)kvt_wlog_super(&f->w, &f->super, false, &slot),
+			(u32)KVT_W_BUSY);
+	/* It fails: the same place again, the other one is the good one. */
+	kvt_wlog_super_written(&f->w, -EIO);
+	flush(f);
+	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_super(&f->w, &f->super, false, &slot), 0u);
+	KUNIT_EXPECT_EQ(test, slot, first);
+	kvt_wlog_super_written(&f->w, 0);
+	KUNIT_EXPECT_EQ(test, (u32)kvt_wlog_super(&f->w, &f->super, false, &slot),
+			(u32)KVT_W_FLUSH);
+	flush(f);
+	seal(test, f, DEMOTE);
+	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_super(&f->w, &f->super, true, &slot), 0u);
+	KUNIT_EXPECT_NE(test, slot, first);
+	KUNIT_EXPECT_EQ(test, f->super.state, KVT_STATE_CLEAN);
+	KUNIT_EXPECT_EQ(test, (u32)open_seg(f, DEMOTE, false), (u32)KVT_W_SUPER);
+	kvt_wlog_super_written(&f->w, 0);
+	flush(f);
+	KUNIT_EXPECT_EQ(test, (u32)open_seg(f, DEMOTE, false), (u32)KVT_W_SUPER);
+}
+
+/* Whatever is put, there is room for the summary; units are given once. */
+static void wlog_room_for_summary(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	u64 rnd = 9;
+	u32 n, seg, last = KVT_NO_SEG, unit, units;
+
+	for (n = 1; n < 60 && f->log.nr_free > 3; n++) {
+		units = 1 + kvt_test_random(&rnd) % 5;
+		unit = put(test, f, DEMOTE, n, units, 0);
+		seg = unit / TM_SEG_UNITS;
+		KUNIT_ASSERT_TRUE(test, unit % TM_SEG_UNITS + units < TM_SEG_UNITS - 1);
+		if (seg != last) {
+			flush(f);
+			while (write_footer(test, f))
+				flush(f);
+		}
+		last = seg;
+	}
+	KUNIT_EXPECT_LE(test, f->log.nr_free, 3u);
+	for (seg = 0; seg < TM_SEGS; seg++) {
+		if (f->segs[seg].state == KVT_SEG_SEALED)
+			KUNIT_EXPECT_EQ(test, (u32)tm_recover(f->m, seg), (u32)KVT_RC_SEALED);
+	}
+}
+
+/* Longer than any segment; and limits that cannot work. */
+static void wlog_limits(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	struct kvt_rec r = tm_rec(1, TM_SEG_UNITS);
+	struct kvt_wlog_put p = { .rec = &r, .id = 1 };
+	struct kvt_wlog_cfg cfg = f->w.cfg;
+	struct kvt_wlog *w = kunit_kzalloc(test, sizeof(*w), GFP_KERNEL);
+	u32 unit;
+
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	KUNIT_EXPECT_EQ(test, (u32)kvt_wlog_put(&f->w, DEMOTE, &p, &unit), (u32)KVT_W_NEVER);
+	KUNIT_EXPECT_EQ(test, (u32)kvt_wlog_end_start(&f->w, 20, 0), (u32)KVT_W_NEVER);
+	cfg.ring = 9;
+	KUNIT_EXPECT_EQ(test, kvt_wlog_init(w, &cfg, NULL), -EINVAL);
+	cfg = f->w.cfg;
+	cfg.free_aim = 5;
+	KUNIT_EXPECT_EQ(test, kvt_wlog_init(w, &cfg, NULL), -EINVAL);
+	cfg = f->w.cfg;
+	cfg.max_kills = 10000;
+	KUNIT_EXPECT_EQ(test, kvt_wlog_init(w, &cfg, NULL), -EINVAL);
+	cfg = f->w.cfg;
+	cfg.batch_blocks = KVT_BATCH_BLOCKS + 1;
+	KUNIT_EXPECT_EQ(test, kvt_wlog_init(w, &cfg, NULL), -EINVAL);
+}
+
+/* Two free segments are left to others, one to the ends, but those take it. */
+static void wlog_keeps_segments(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	u32 n = 1;
+
+	while (f->log.nr_free > 2) {
+		put_durable(test, f, DEMOTE, n++);
+		seal(test, f, DEMOTE);
+	}
+	KUNIT_EXPECT_EQ(test, (u32)open_seg(f, DEMOTE, false), (u32)KVT_W_SPACE);
+	put_durable(test, f, CARRY, n++);
+	seal(test, f, CARRY);
+	KUNIT_EXPECT_EQ(test, f->log.nr_free, 1u);
+	KUNIT_EXPECT_EQ(test, (u32)open_seg(f, CARRY, false), (u32)KVT_W_SPACE);
+	KUNIT_EXPECT_EQ(test, (u32)open_seg(f, CARRY, true), (u32)KVT_W_OK);
+}
+
+/* Blocks leave a doomed segment without a kill each; fences wait for its end. */
+static void wlog_doom(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	u32 a = put_durable(test, f, DEMOTE, 1), seg = a / TM_SEG_UNITS;
+	struct kvt_wlog_fence fence;
+
+	seal(test, f, DEMOTE);
+	KUNIT_ASSERT_TRUE(test, kvt_log_claim(&f->log, seg));
+	kvt_wlog_doom(&f->w, seg);
+	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_free(&f->w, a, 1), (u32)KVT_W_OK);
+	KUNIT_EXPECT_EQ(test, f->w.nr_pending, 0u);
+	kvt_log_clean_end(&f->log, seg);
+	kvt_wlog_fence(&f->w, &fence);
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_fence_passed(&f->w, &fence));
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_work(&f->w) & KVT_WORK_END);
+	KUNIT_EXPECT_EQ(test, end_one(test, f, NULL, 0), seg);
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_fence_passed(&f->w, &fence));
+	flush(f);
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_fence_passed(&f->w, &fence));
+}
+
+static struct kunit_case wlog_cases[] = {
+	KUNIT_CASE(wlog_round_trip),
+	KUNIT_CASE(wlog_footer_after_flush),
+	KUNIT_CASE(wlog_durable_in_order),
+	KUNIT_CASE(wlog_end),
+	KUNIT_CASE(wlog_carry),
+	KUNIT_CASE(wlog_kills_and_fences),
+	KUNIT_CASE(wlog_unput),
+	KUNIT_CASE(wlog_super),
+	KUNIT_CASE(wlog_room_for_summary),
+	KUNIT_CASE(wlog_limits),
+	KUNIT_CASE(wlog_keeps_segments),
+	KUNIT_CASE(wlog_doom),
+	{ }
+};
+
+static struct kunit_suite wlog_suite = {
+	.name = "kvt_wlog",
+	.test_cases = wlog_cases,
+};
+
+kunit_test_suite(wlog_suite);

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Crash test of the log: a small store on a simulated device, and an oracle.
+ *
+ *   crash_dev.c     the device: a cache that a crash tears, drops and reorders
+ *   crash_io.c      drives the writer: batches, flushes, footers, ends, cleaning
+ *   crash_store.c   operations on the store, and what they promise
+ *   crash_mount.c   recovery into an empty store, compared with the oracle
+ *   crash_main.c    chains of crashes, and broken builds that must be noticed
+ *
+ * The oracle outlives crashes. For each name it knows the version that must be found
+ * (reported durable, and not dropped, evicted or moved off the log since), and the
+ * version up to which nothing may come back (DROP has returned). A version is put
+ * once, so bytes tell which one they are.
+ *
+ * Everything follows from one seed. Any write, completion or flush can be the moment
+ * of a crash: it is a longjmp() out of whatever is going on, and everything but
+ * device and oracle is forgotten.
+ */
+#ifndef KVT_CRASH_H
+#define KVT_CRASH_H
+
+#include "kvt_env.h"
+#include "kvt_wlog.h"
+#include <setjmp.h>
+
+#define CR_SEGS_MAX	14u
+#define CR_SEG_UNITS_MAX 48u
+#define CR_UNIT		4096u
+#define CR_BYTES_MAX	(KVT_HEAD_BYTES_MIN + CR_SEGS_MAX * CR_SEG_UNITS_MAX * CR_UNIT)
+#define CR_SLOTS	3u		/* namespaces alive at a time */
+#define CR_GROUPS	2u
+#define CR_KEYS		18u
+#define CR_NAMES	(CR_SLOTS * CR_GROUPS * CR_KEYS)
+#define CR_BLOCKS	(4 * CR_NAMES)	/* entries; id 0 is none */
+#define CR_STORED_MAX	(4 * CR_UNIT)
+#define CR_IDS		64u
+#define CR_NS_MAX	(1u << 16)
+#define CR_BATCH_BLOCKS	8u
+#define CR_RING		64u
+#define CR_GROUPS_IO	64u
+
+struct cr_rng {
+	u64 state;
+};
+
+u32 cr_random(struct cr_rng *r, u32 n);
+
+/* A write that no flush has covered. */
+struct cr_held {
+	struct cr_held *next;
+	u64 byte;
+	u32 len;
+	u32 group;
+	bool complete;
+	u64 flush;		/* flush under way that covers it, 0: none */
+	u8 data[];
+};
+
+/**
+ * struct cr_dev - the device
+ * @seen:   what is read
+ * @safe:   what is left after a crash, before the held writes have had their chance
+ * @left:   events to the next crash, 0: none will come
+ */
+struct cr_dev {
+	u8 *seen;
+	u8 *safe;
+	u64 bytes;
+	struct cr_held *held;
+	struct cr_held **tail;
+	u32 next_group;
+	u64 flushes;
+	u32 left;
+	jmp_buf *crash;
+	struct cr_rng *rng;
+};
+
+void cr_dev_init(struct cr_dev *d, u64 bytes, struct cr_rng *rng);
+void cr_dev_fini(struct cr_dev *d);
+u32 cr_dev_group(struct cr_dev *d);
+void cr_dev_write(struct cr_dev *d, u32 group, u64 byte, const void *data, u32 len, bool fail);
+void cr_dev_discard(struct cr_dev *d, u64 byte, u32 len);
+void cr_dev_complete(struct cr_dev *d, u32 group);
+u64 cr_dev_flush_start(struct cr_dev *d);
+void cr_dev_flush_end(struct cr_dev *d, u64 flush);
+bool cr_dev_crash(struct cr_dev *d);
+void cr_dev_event(struct cr_dev *d);
+int cr_dev_read(struct cr_dev *d, u64 byte, void *buf, u32 len);
+
+/**
+ * struct cr_ref - what the oracle knows of a name
+ * @must:   version that must be found, 0: none has to be
+ * @floor:  no version up to this may be found
+ * @newest: put last
+ */
+struct cr_ref {
+	u32 must;
+	u32 floor;
+	u32 newest;
+};
+
+/* ... and of a namespace: its quota counts its definitions. */
+struct cr_ref_ns {
+	u64 id;			/* 0: none */
+	bool must;		/* it has to be there */
+	u64 quota_must;		/* or a later one */
+	u64 quota;
+};
+
+struct cr_oracle {
+	struct cr_ref name[CR_NAMES];
+	struct cr_ref_ns ns[CR_SLOTS];
+	u8 gone[CR_NS_MAX];	/* ids whose end has been acknowledged */
+	u32 next_version;
+	u64 next_ns;
+};
+
+enum cr_state {
+	CR_FREE = 0,
+	CR_READY,
+	CR_DEAD,		/* has units or a move left */
+};
+
+/**
+ * struct cr_block - an entry
+ * @unit:     on the log, KVT_NO_UNIT: not there
+ * @new_unit: where it is being moved to
+ * @keep_mem: it stays in memory when it has been demoted
+ * @carried:  by the cleaner: it is there only when that is durable
+ */
+struct cr_block {
+	enum cr_state state;
+	u32 name;
+	u64 ns;
+	u32 version;
+	u32 stored;
+	u32 sum;
+	bool mem;
+	bool moving;
+	bool keep_mem;
+	bool carried;
+	u32 unit;
+	u32 new_unit;
+};
+
+struct cr_ns {
+	u64 id;
+	u64 quota;
+	bool dirty;		/* definition is not on the log yet */
+	bool going;		/* being destroyed: not defined any more */
+};
+
+/* A write under way: a batch, a footer or the superblock. */
+struct cr_io {
+	enum { CR_IO_NONE, CR_IO_BATCH, CR_IO_FOOTER, CR_IO_SUPER } kind;
+	u32 group;
+	u32 handle;
+	int err;
+	u32 nr;
+	u32 ids[CR_BATCH_BLOCKS];
+};
+
+/* A place on the log that is nobody's, and not given back yet. */
+struct cr_stray {
+	u32 unit;
+	u32 units;
+};
+
+struct cr_todo {
+	u32 seg;
+	u32 unit;
+	u64 life;
+};
+
+/**
+ * struct cr_store - all that a crash forgets
+ * @io:       under way
+ * @collect:  ids of the open batch of each head
+ * @todo:     kills for records that recovery has not used
+ */
+struct cr_store {
+	struct cr_dev *dev;
+	struct cr_oracle *ora;
+	struct cr_rng *rng;
+	struct kvt_geometry geo;
+	struct kvt_super super;
+	struct kvt_log log;
+	struct kvt_seg segs[CR_SEGS_MAX];
+	struct kvt_wlog w;
+	void *wmem;
+	u64 seq;
+	struct cr_block block[CR_BLOCKS];
+	u32 by_name[CR_NAMES];
+	struct cr_ns ns[CR_SLOTS];
+	struct cr_io io[CR_GROUPS_IO];
+	struct {
+		u32 nr;
+		u32 ids[CR_BATCH_BLOCKS];
+	} collect[KVT_HEADS];
+	u64 flush_dev;
+	u64 flush;
+	u32 ids[2 * CR_SEGS_MAX][CR_IDS];
+	bool ids_used[2 * CR_SEGS_MAX];
+	struct cr_todo todo[CR_SEGS_MAX * CR_SEG_UNITS_MAX];
+	u32 nr_todo;
+	struct cr_stray stray[KVT_WLOG_BATCHES * CR_BATCH_BLOCKS];
+	u32 nr_stray;
+	u32 nr_mem;
+	bool restored_durable;
+	bool write_errors;
+	u64 *count;
+};
+
+/* What the run is made of, summed up in the end. */
+enum cr_count {
+	CR_N_OPS,
+	CR_N_DURABLE,
+	CR_N_FOUND,
+	CR_N_CARRIED,
+	CR_N_ENDS,
+	CR_N_FOOTERS,
+	CR_N_DOOMED,
+	CR_N_CLEAN,
+	CR_N_UNSEALED,
+	CR_N_BAD,
+	CR_N_ERRORS,
+	CR_N_SOFT,
+	CR_N_MUST,
+	CR_NR_COUNTS,
+};
+
+_Noreturn void cr_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#define CR_ASSERT(cond)							\
+do {									\
+	if (!(cond))							\
+		cr_fail("%s:%d: does not hold: %s", __FILE__, __LINE__, #cond); \
+} while (0)
+
+/* crash_store.c */
+u32 cr_name(u32 slot, u32 group, u32 key);
+void cr_rec(const struct cr_store *s, const struct cr_block *b, struct kvt_rec *r);
+bool cr_name_of(const struct cr_store *s, const struct kvt_rec *r, u32 *name);
+void cr_fill(u8 *buf, u32 stored, u32 name, u64 ns, u32 version);
+u32 cr_version_of(const u8 *buf, u32 stored, u32 name, u64 ns);
+u32 cr_sum(const u8 *buf, u32 stored);
+void cr_reap(struct cr_store *s, u32 id);
+void cr_gone(struct cr_store *s, u32 id);
+u32 cr_block_new(struct cr_store *s);
+void cr_nsdef(const struct cr_store *s, u32 slot, struct kvt_nsdef *d);
+void cr_op(struct cr_store *s);
+void cr_check(struct cr_store *s);
+bool cr_shutdown(struct cr_store *s);
+
+/* crash_io.c */
+bool cr_put(struct cr_store *s, enum kvt_log_head head, u32 id, bool carry);
+bool cr_emit_ns(struct cr_store *s, u32 slot);
+void cr_background(struct cr_store *s);
+bool cr_progress(struct cr_store *s, bool kills);
+bool cr_wait(struct cr_store *s, struct kvt_wlog_fence *f);
+bool cr_flush(struct cr_store *s);
+bool cr_write_super(struct cr_store *s, bool clean);
+void cr_strays(struct cr_store *s);
+void cr_close(struct cr_store *s, enum kvt_log_head head);
+bool cr_open(struct cr_store *s, enum kvt_log_head head, bool urgent);
+bool cr_end_one(struct cr_store *s);
+
+/* crash_mount.c */
+void cr_format(struct cr_store *s, u32 nr_segs, u32 seg_units);
+void cr_mount(struct cr_store *s);
+void cr_refill(struct cr_store *s);
+
+#endif /* KVT_CRASH_H */

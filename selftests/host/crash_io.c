@@ -1,0 +1,774 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Drives the writer the way the driver's worker does. See crash.h.
+ *
+ * In the background one small step is made at a time, at random. Whoever has to wait
+ * makes every step there is (cr_progress()), and must come to an end.
+ */
+#include "crash.h"
+
+static u32 *ids_get(struct cr_store *s)
+{
+	u32 i, *ids;
+
+	while ((ids = kvt_log_stale_ids(&s->log))) {
+		i = (u32)(ids - s->ids[0]) / CR_IDS;
+		CR_ASSERT(s->ids_used[i]);
+		s->ids_used[i] = false;
+	}
+	for (i = 0; i < 2 * CR_SEGS_MAX; i++) {
+		if (!s->ids_used[i])
+			return s->ids[i];
+	}
+	cr_fail("no array of ids left");
+}
+
+bool cr_open(struct cr_store *s, enum kvt_log_head head, bool urgent)
+{
+	u32 *ids = ids_get(s);
+	enum kvt_wlog_status st;
+	u32 seg;
+
+	st = kvt_wlog_open(&s->w, head, ids, CR_IDS, urgent);
+	if (st)
+		return false;
+	s->ids_used[(u32)(ids - s->ids[0]) / CR_IDS] = true;
+	seg = s->log.open[head];
+	if (cr_random(s->rng, 2))
+		cr_dev_discard(s->dev, kvt_geo_byte(&s->geo, seg, 0), (u32)s->geo.seg_bytes);
+	return true;
+}
+
+static struct cr_io *io_new(struct cr_store *s)
+{
+	u32 i;
+
+	for (i = 0; i < CR_GROUPS_IO; i++) {
+		if (s->io[i].kind == CR_IO_NONE) {
+			memset(&s->io[i], 0, sizeof(s->io[i]));
+			s->io[i].group = cr_dev_group(s->dev);
+			/* With no segment left to go on in, an error ends the member. */
+			if (s->write_errors && s->log.nr_free > 1 &&
+			    cr_random(s->rng, 150) == 0) {
+				s->io[i].err = -EIO;
+				s->count[CR_N_ERRORS]++;
+			}
+			return &s->io[i];
+		}
+	}
+	cr_fail("too many writes under way");
+}
+
+static void io_write(struct cr_store *s, const struct cr_io *io, u64 byte, const void *data,
+		     u32 len)
+{
+	cr_dev_write(s->dev, io->group, byte, data, len, io->err);
+}
+
+/* The bytes of a block, from memory or from where it is carried from. */
+static void block_bytes(struct cr_store *s, const struct cr_block *b, u8 *buf)
+{
+	if (b->unit != KVT_NO_UNIT) {
+		cr_dev_read(s->dev, kvt_geo_byte(&s->geo, 0, b->unit), buf, b->stored);
+		CR_ASSERT(cr_sum(buf, b->stored) == b->sum);
+	} else {
+		cr_fill(buf, b->stored, b->name, b->ns, b->version);
+	}
+}
+
+/* Header and payloads in any order. */
+void cr_close(struct cr_store *s, enum kvt_log_head head)
+{
+	static u64 header[KVT_HEADER_BYTES_MAX / 8];
+	u8 buf[CR_STORED_MAX];
+	struct kvt_wlog_io w;
+	struct cr_io *io;
+	u32 i, nr, at, n;
+
+	if (kvt_wlog_close(&s->w, head, &w))
+		return;
+	io = io_new(s);
+	io->kind = CR_IO_BATCH;
+	io->handle = w.batch;
+	io->nr = s->collect[head].nr;
+	memcpy(io->ids, s->collect[head].ids, sizeof(io->ids));
+	s->collect[head].nr = 0;
+	kvt_wlog_build(&s->w, w.batch, header);
+	nr = io->nr + 1;
+	at = cr_random(s->rng, nr);
+	for (i = 0; i < nr; i++) {
+		n = (at + i) % nr;
+		if (n == io->nr) {
+			io_write(s, io, kvt_geo_byte(&s->geo, w.seg, w.unit), header,
+				 w.header_units * CR_UNIT);
+			continue;
+		}
+		block_bytes(s, &s->block[io->ids[n]], buf);
+		io_write(s, io, kvt_geo_byte(&s->geo, 0, s->block[io->ids[n]].new_unit), buf,
+			 s->block[io->ids[n]].stored);
+	}
+}
+
+static bool define_ns(struct cr_store *s, enum kvt_log_head head, u32 slot, u32 stored,
+		      enum kvt_wlog_status *st)
+{
+	struct kvt_nsdef d;
+
+	cr_nsdef(s, slot, &d);
+	*st = kvt_wlog_ns(&s->w, head, &d, stored);
+	if (*st)
+		return false;
+	s->ns[slot].dirty = false;
+	return true;
+}
+
+/* What a call wants done before it is made again. */
+static bool satisfy(struct cr_store *s, enum kvt_log_head head, enum kvt_wlog_status st)
+{
+	switch (st) {
+	case KVT_W_CLOSE:
+		cr_close(s, head);
+		return true;
+	case KVT_W_SEGMENT:
+		return cr_open(s, head, false);
+	case KVT_W_SUPER:
+		return cr_write_super(s, false);
+	default:
+		return false;
+	}
+}
+
+bool cr_emit_ns(struct cr_store *s, u32 slot)
+{
+	enum kvt_wlog_status st;
+	u32 tries;
+
+	for (tries = 0; tries < 5; tries++) {
+		if (define_ns(s, KVT_HEAD_DEMOTE, slot, 0, &st))
+			return true;
+		if (!satisfy(s, KVT_HEAD_DEMOTE, st))
+			return false;
+	}
+	return false;
+}
+
+/* Begin to move a block to a head of the log. False: not now. */
+bool cr_put(struct cr_store *s, enum kvt_log_head head, u32 id, bool carry)
+{
+	struct cr_block *b = &s->block[id];
+	enum kvt_wlog_status st;
+	struct kvt_wlog_put p = { .id = id };
+	struct kvt_rec rec;
+	u8 buf[CR_STORED_MAX];
+	u32 tries, slot;
+
+	cr_rec(s, b, &rec);
+	p.rec = &rec;
+	if (carry) {
+		p.src_log = &s->w;
+		p.src_unit = b->unit;
+		p.src_units = b->stored / CR_UNIT;
+	}
+	for (tries = 0; tries < 8; tries++) {
+		st = kvt_wlog_put(&s->w, head, &p, &b->new_unit);
+		if (!st)
+			break;
+		if (st == KVT_W_NS) {
+			slot = b->name / (CR_GROUPS * CR_KEYS);
+			if (define_ns(s, head, slot, b->stored, &st))
+				continue;
+		}
+		if (!satisfy(s, head, st))
+			return false;
+	}
+	if (tries == 8)
+		return false;
+	b->moving = true;
+	b->carried = carry;
+	block_bytes(s, b, buf);
+	b->sum = cr_sum(buf, b->stored);
+	kvt_wlog_set_sum(&s->w, b->new_unit, b->sum);
+	s->collect[head].ids[s->collect[head].nr++] = id;
+	return true;
+}
+
+/* The blocks of a batch have arrived, or not. */
+static void finish_moves(struct cr_store *s, const struct cr_io *io)
+{
+	struct cr_block *b;
+	u32 i;
+
+	for (i = 0; i < io->nr; i++) {
+		b = &s->block[io->ids[i]];
+		if (!io->err && b->carried)
+			continue;
+		b->moving = false;
+		if (io->err || b->state != CR_READY) {
+			kvt_wlog_unput(&s->w, b->new_unit, b->stored / CR_UNIT);
+			cr_reap(s, io->ids[i]);
+			continue;
+		}
+		b->unit = b->new_unit;
+		if (b->mem && !b->keep_mem) {
+			b->mem = false;
+			s->nr_mem--;
+		}
+	}
+}
+
+static void io_done(struct cr_store *s, struct cr_io *io)
+{
+	cr_dev_complete(s->dev, io->group);
+	switch (io->kind) {
+	case CR_IO_BATCH:
+		finish_moves(s, io);
+		kvt_wlog_written(&s->w, io->handle, io->err);
+		break;
+	case CR_IO_FOOTER:
+		kvt_wlog_footer_written(&s->w, io->handle, io->err);
+		break;
+	default:
+		kvt_wlog_super_written(&s->w, io->err);
+		break;
+	}
+	io->kind = CR_IO_NONE;
+}
+
+static bool io_any_done(struct cr_store *s)
+{
+	u32 at = cr_random(s->rng, CR_GROUPS_IO), i;
+
+	for (i = 0; i < CR_GROUPS_IO; i++) {
+		if (s->io[(at + i) % CR_GROUPS_IO].kind != CR_IO_NONE) {
+			io_done(s, &s->io[(at + i) % CR_GROUPS_IO]);
+			return true;
+		}
+	}
+	return false;
+}
+
+void cr_strays(struct cr_store *s)
+{
+	while (s->nr_stray) {
+		const struct cr_stray *t = &s->stray[s->nr_stray - 1];
+
+		if (kvt_wlog_free(&s->w, t->unit, t->units))
+			return;
+		s->nr_stray--;
+	}
+}
+
+/* A carried block is where it was carried to, or after all where it was. */
+static void settle_carried(struct cr_store *s, struct cr_block *b, int err)
+{
+	b->moving = false;
+	if (!err) {
+		/* Where it was carried from is the writer's business now. */
+		b->unit = b->new_unit;
+		return;
+	}
+	CR_ASSERT(s->nr_stray < ARRAY_SIZE(s->stray));
+	s->stray[s->nr_stray++] = (struct cr_stray) {
+		.unit = b->new_unit,
+		.units = b->stored / CR_UNIT,
+	};
+	cr_strays(s);
+}
+
+/* What is durable now must be found from now on, if it is still there. */
+static void durable(struct cr_store *s, const struct kvt_wlog_done *d)
+{
+	u32 i, id;
+
+	/* Definitions in it are lost; which ones nobody remembers. */
+	for (i = 0; d->err && i < CR_SLOTS; i++)
+		s->ns[i].dirty = true;
+	for (i = 0; i < d->nr_ids; i++) {
+		struct cr_block *b;
+
+		if (d->first_id + i >= s->segs[d->seg].nr_ids || !s->segs[d->seg].ids)
+			return;
+		id = s->segs[d->seg].ids[d->first_id + i];
+		b = &s->block[id];
+		if (b->state != CR_FREE && b->moving && b->carried &&
+		    b->new_unit - d->unit < d->units)
+			settle_carried(s, b, d->err);
+		if (d->err || b->state != CR_READY || b->unit == KVT_NO_UNIT || b->moving ||
+		    b->unit - d->unit >= d->units)
+			continue;
+		s->ora->name[b->name].must = b->version;
+		s->count[CR_N_DURABLE]++;
+	}
+}
+
+static void advance(struct cr_store *s)
+{
+	struct kvt_wlog_done d;
+
+	while (kvt_wlog_advance(&s->w, &d))
+		durable(s, &d);
+}
+
+static void flush_start(struct cr_store *s)
+{
+	s->flush = kvt_wlog_flush_start(&s->w);
+	s->flush_dev = cr_dev_flush_start(s->dev);
+}
+
+static void restored_durable(struct cr_store *s)
+{
+	u32 id;
+
+	s->restored_durable = true;
+	for (id = 1; id < CR_BLOCKS; id++) {
+		const struct cr_block *b = &s->block[id];
+
+		if (b->state == CR_READY && b->unit != KVT_NO_UNIT)
+			s->ora->name[b->name].must = b->version;
+	}
+	/* A namespace that was never promised and is lost makes room for another. */
+	for (id = 0; id < CR_SLOTS; id++) {
+		if (!s->ns[id].id)
+			s->ora->ns[id].id = 0;
+	}
+}
+
+static void flush_end(struct cr_store *s)
+{
+	cr_dev_flush_end(s->dev, s->flush_dev);
+	kvt_wlog_flush_done(&s->w, s->flush);
+	s->flush_dev = 0;
+	if (!s->restored_durable)
+		restored_durable(s);
+	advance(s);
+}
+
+bool cr_flush(struct cr_store *s)
+{
+	if (s->flush_dev)
+		flush_end(s);
+	flush_start(s);
+	flush_end(s);
+	return true;
+}
+
+/* False: not possible now. With @clean it is durable in the end. */
+bool cr_write_super(struct cr_store *s, bool clean)
+{
+	u8 block[KVT_SUPER_BYTES];
+	enum kvt_wlog_status st;
+	struct cr_io *io;
+	u32 slot, tries;
+
+	while (s->w.super_state == 1 && io_any_done(s))
+		;
+	for (tries = 0; tries < 4; tries++) {
+		st = kvt_wlog_super(&s->w, &s->super, clean, &slot);
+		if (st == KVT_W_FLUSH) {
+			cr_flush(s);
+			continue;
+		}
+		if (st)
+			return false;
+		s->super.ns_limit = s->ora->next_ns + 1;
+		kvt_super_encode(block, &s->super);
+		/* A moment worth a crash. */
+		if (clean && cr_random(s->rng, 2))
+			s->dev->left = min(s->dev->left, 1 + cr_random(s->rng, 3));
+		io = io_new(s);
+		io->kind = CR_IO_SUPER;
+		io_write(s, io, (u64)slot * KVT_SUPER_TWIN_BYTE, block, sizeof(block));
+		if (!clean && cr_random(s->rng, 2))
+			return true;
+		if (io->err) {
+			io_done(s, io);
+			continue;
+		}
+		io_done(s, io);
+		cr_flush(s);
+		return true;
+	}
+	return false;
+}
+
+static bool write_footer(struct cr_store *s)
+{
+	static u64 buf[CR_SEG_UNITS_MAX * CR_UNIT / 8];
+	struct kvt_wlog_footer f;
+	struct cr_io *io;
+	u32 len;
+
+	CR_ASSERT(kvt_wlog_footer_bytes(&s->w) <= sizeof(buf));
+	if (kvt_wlog_footer(&s->w, buf, &f))
+		return false;
+	io = io_new(s);
+	io->kind = CR_IO_FOOTER;
+	io->handle = f.handle;
+	len = (s->geo.seg_units - f.unit) * CR_UNIT;
+	io_write(s, io, kvt_geo_byte(&s->geo, f.seg, f.unit), buf, len);
+	s->count[CR_N_FOOTERS]++;
+	return true;
+}
+
+/* What a dead segment still holds for others. */
+struct held {
+	struct cr_store *s;
+	u32 nr_kills;
+	u32 nr_ns;
+	struct kvt_kill kills[CR_SEG_UNITS_MAX * 8];
+	struct kvt_nsdef ns[CR_SEG_UNITS_MAX];
+};
+
+static void held_kill(void *ctx, u32 seg, const struct kvt_kill *k)
+{
+	struct held *h = ctx;
+
+	(void)seg;
+	if (!kvt_wlog_kill_needed(&h->s->w, k))
+		return;
+	CR_ASSERT(h->nr_kills < ARRAY_SIZE(h->kills));
+	h->kills[h->nr_kills++] = *k;
+}
+
+static bool ns_still_needed(struct cr_store *s, u32 seg, const struct kvt_nsdef *d)
+{
+	u32 i;
+
+	if (d->flags & KVT_NSF_GONE)
+		return kvt_wlog_ns_needed(&s->w, seg, d);
+	for (i = 0; i < CR_SLOTS; i++) {
+		if (s->ns[i].id == d->id)
+			return !s->ns[i].going;
+	}
+	return false;
+}
+
+static void held_ns(void *ctx, u32 seg, const struct kvt_nsdef *d)
+{
+	struct held *h = ctx;
+	u32 i;
+
+	if (!ns_still_needed(h->s, seg, d))
+		return;
+	CR_ASSERT(h->nr_ns < ARRAY_SIZE(h->ns));
+	for (i = 0; i < h->nr_ns; i++) {
+		/* One definition of each is enough. */
+		if (h->ns[i].id == d->id)
+			return;
+	}
+	h->ns[h->nr_ns++] = *d;
+}
+
+static void held_block(void *ctx, u32 seg, u64 life, const struct kvt_rec *r)
+{
+	(void)ctx;
+	(void)seg;
+	(void)life;
+	(void)r;
+}
+
+static int held_read(void *ctx, u64 byte, void *buf, u32 len)
+{
+	return cr_dev_read(((struct held *)ctx)->s->dev, byte, buf, len);
+}
+
+static const struct kvt_recover_sink held_sink = {
+	.block = held_block,
+	.ns = held_ns,
+	.kill = held_kill,
+};
+
+static void collect_held(struct cr_store *s, u32 seg, struct held *h)
+{
+	static u64 buf[KVT_RECOVER_BUF_MIN / 8];
+	struct kvt_recover r = {
+		.geo = &s->geo,
+		.read = held_read,
+		.sink = &held_sink,
+		.ctx = h,
+		.buf = (u8 *)buf,
+		.buf_bytes = sizeof(buf),
+		.entries_only = true,
+	};
+	struct kvt_seg_found f;
+
+	h->s = s;
+	h->nr_kills = 0;
+	h->nr_ns = 0;
+	if (s->w.segs[seg].nr_entries)
+		kvt_recover_segment(&r, seg, &f);
+}
+
+static void end_ns(struct cr_store *s, const struct kvt_nsdef *d)
+{
+	struct kvt_nsdef def = *d;
+	u32 i;
+
+	for (i = 0; i < CR_SLOTS; i++) {
+		if (s->ns[i].id == d->id && !(d->flags & KVT_NSF_GONE))
+			cr_nsdef(s, i, &def);
+	}
+	CR_ASSERT(!kvt_wlog_ns(&s->w, KVT_HEAD_CARRY, &def, 0));
+}
+
+/* End one dead segment. False: there is none, or it cannot be done now. */
+bool cr_end_one(struct cr_store *s)
+{
+	u32 seg = kvt_wlog_next_end(&s->w), tries, i;
+	static struct held h;
+	enum kvt_wlog_status st = KVT_W_BUSY;
+
+	if (seg == KVT_NO_SEG)
+		return false;
+	collect_held(s, seg, &h);
+	for (tries = 0; tries < 4; tries++) {
+		st = kvt_wlog_end_start(&s->w, h.nr_kills, h.nr_ns);
+		if (st == KVT_W_CLOSE)
+			cr_close(s, KVT_HEAD_CARRY);
+		else if (st != KVT_W_SEGMENT || !cr_open(s, KVT_HEAD_CARRY, true))
+			break;
+	}
+	CR_ASSERT(st != KVT_W_NEVER);
+	if (st)
+		return false;
+	for (i = 0; i < h.nr_ns; i++)
+		end_ns(s, &h.ns[i]);
+	for (i = 0; i < h.nr_kills; i++)
+		kvt_wlog_end_kill(&s->w, &h.kills[i]);
+	CR_ASSERT(!kvt_wlog_end(&s->w, seg));
+	cr_close(s, KVT_HEAD_CARRY);
+	s->count[CR_N_ENDS]++;
+	return true;
+}
+
+/* Kills of what recovery did not use, as far as the ring takes them. */
+static void todo_kills(struct cr_store *s)
+{
+	while (s->nr_todo) {
+		const struct cr_todo *t = &s->todo[s->nr_todo - 1];
+
+		if (kvt_wlog_kill(&s->w, t->seg, t->unit, t->life))
+			return;
+		s->nr_todo--;
+	}
+}
+
+static bool write_kills(struct cr_store *s)
+{
+	enum kvt_log_head head = cr_random(s->rng, 2) ? KVT_HEAD_CARRY : KVT_HEAD_DEMOTE;
+	enum kvt_wlog_status st;
+	u32 tries;
+
+	for (tries = 0; tries < 6; tries++) {
+		st = kvt_wlog_start_kills(&s->w, head);
+		if (!st) {
+			cr_close(s, head);
+			return true;
+		}
+		if (st != KVT_W_SEGMENT)
+			return false;
+		/* Where there is a segment, before a new one is opened. */
+		head = head == KVT_HEAD_CARRY ? KVT_HEAD_DEMOTE : KVT_HEAD_CARRY;
+		if (tries >= 1 && !cr_open(s, head, false) && tries >= 3)
+			return false;
+	}
+	return false;
+}
+
+static bool in_seg(const struct cr_store *s, const struct cr_block *b, u32 seg)
+{
+	return b->state != CR_FREE && b->unit != KVT_NO_UNIT &&
+	       b->unit / s->geo.seg_units == seg;
+}
+
+/* Evict all that is still in a segment; its end kills it. */
+static void doom(struct cr_store *s, u32 seg)
+{
+	u32 id;
+
+	kvt_wlog_doom(&s->w, seg);
+	s->count[CR_N_DOOMED]++;
+	for (id = 1; id < CR_BLOCKS; id++) {
+		struct cr_block *b = &s->block[id];
+
+		if (!in_seg(s, b, seg))
+			continue;
+		if (b->state == CR_READY) {
+			s->ora->name[b->name].must = 0;
+			cr_gone(s, id);
+		} else {
+			cr_reap(s, id);
+		}
+	}
+}
+
+static void clean_ends(struct cr_store *s)
+{
+	u32 seg;
+
+	for (seg = 0; seg < s->geo.nr_segs; seg++) {
+		if (s->segs[seg].state != KVT_SEG_CLEANING)
+			continue;
+		if (s->w.segs[seg].doom && s->segs[seg].live)
+			doom(s, seg);
+		else
+			kvt_log_clean_end(&s->log, seg);
+	}
+}
+
+static u32 fullest_or_not(struct cr_store *s)
+{
+	u32 seg, best = KVT_NO_SEG;
+
+	for (seg = 0; seg < s->geo.nr_segs; seg++) {
+		const struct kvt_seg *g = &s->segs[seg];
+
+		if (g->state == KVT_SEG_SEALED && !g->writes &&
+		    (best == KVT_NO_SEG || g->live < s->segs[best].live))
+			best = seg;
+	}
+	if (best != KVT_NO_SEG)
+		CR_ASSERT(kvt_log_claim(&s->log, best));
+	return best;
+}
+
+/* Empty a segment: carry what is in it; what cannot be carried is given up if @hard. */
+static bool clean(struct cr_store *s, bool hard)
+{
+	u32 seg = kvt_log_victim(&s->log), id, left = 0;
+
+	if (seg == KVT_NO_SEG && hard)
+		seg = fullest_or_not(s);
+	if (seg == KVT_NO_SEG)
+		return false;
+	for (id = 1; id < CR_BLOCKS; id++) {
+		struct cr_block *b = &s->block[id];
+
+		if (!in_seg(s, b, seg))
+			continue;
+		if (b->state != CR_READY || b->moving || left ||
+		    !cr_put(s, KVT_HEAD_CARRY, id, true))
+			left++;
+		else
+			s->count[CR_N_CARRIED]++;
+	}
+	cr_close(s, KVT_HEAD_CARRY);
+	if (left && hard)
+		doom(s, seg);
+	clean_ends(s);
+	return true;
+}
+
+/*
+ * All that can be done without further reason; with @kills also what a waiter for
+ * kills needs. False: nothing could, so waiting is in vain.
+ */
+bool cr_progress(struct cr_store *s, bool kills)
+{
+	bool any = false;
+
+	cr_strays(s);
+	todo_kills(s);
+	if (!s->w.life_limit)
+		any |= cr_write_super(s, false);
+	while (io_any_done(s))
+		any = true;
+	advance(s);
+	if (kvt_wlog_work(&s->w) & KVT_WORK_FLUSH || s->flush_dev)
+		any |= cr_flush(s);
+	while (write_footer(s))
+		any = true;
+	if (kvt_wlog_work(&s->w) & KVT_WORK_END || s->w.nr_doomed || !any)
+		any |= cr_end_one(s);
+	if (kills && s->w.nr_pending)
+		any |= write_kills(s);
+	clean_ends(s);
+	if (s->log.nr_free < 2 || !any)
+		any |= clean(s, true);
+	while (io_any_done(s))
+		any = true;
+	advance(s);
+	return any;
+}
+
+/* Until a fence has passed. False: it does not, which only a full log excuses. */
+bool cr_wait(struct cr_store *s, struct kvt_wlog_fence *f)
+{
+	u32 tries;
+
+	for (tries = 0; !kvt_wlog_fence_passed(&s->w, f); tries++) {
+		cr_close(s, KVT_HEAD_DEMOTE);
+		cr_close(s, KVT_HEAD_CARRY);
+		if (tries == 200)
+			cr_fail("a fence does not pass");
+		if (!cr_progress(s, true) && tries > 20)
+			cr_fail("nothing goes on, and a fence has not passed");
+	}
+	return true;
+}
+
+/* The newest write is complete and flushed before all that were sent before it. */
+static void overtake(struct cr_store *s)
+{
+	struct cr_io *newest = NULL;
+	u32 i;
+
+	for (i = 0; i < CR_GROUPS_IO; i++) {
+		if (s->io[i].kind != CR_IO_NONE && (!newest || s->io[i].group > newest->group))
+			newest = &s->io[i];
+	}
+	if (newest)
+		io_done(s, newest);
+	cr_flush(s);
+	if (newest && cr_random(s->rng, 2))
+		s->dev->left = min(s->dev->left, 1u);
+}
+
+/* One small step, at random. */
+void cr_background(struct cr_store *s)
+{
+	u32 id;
+
+	switch (cr_random(s->rng, 10)) {
+	case 0:
+	case 1:
+		io_any_done(s);
+		break;
+	case 2:
+		if (s->flush_dev)
+			flush_end(s);
+		else if (kvt_wlog_work(&s->w) & KVT_WORK_FLUSH)
+			flush_start(s);
+		break;
+	case 3:
+		write_footer(s);
+		break;
+	case 4:
+		if (kvt_wlog_work(&s->w) & KVT_WORK_END || cr_random(s->rng, 8) == 0)
+			cr_end_one(s);
+		break;
+	case 5:
+		if (s->log.nr_free < 4)
+			clean(s, s->log.nr_free < 2);
+		break;
+	case 6:
+		cr_strays(s);
+		todo_kills(s);
+		if (kvt_wlog_work(&s->w) & KVT_WORK_KILLS)
+			write_kills(s);
+		break;
+	case 7:
+		cr_close(s, cr_random(s->rng, 2) ? KVT_HEAD_CARRY : KVT_HEAD_DEMOTE);
+		break;
+	case 8:
+		if (cr_random(s->rng, 8) == 0)
+			overtake(s);
+		break;
+	default:
+		break;
+	}
+	advance(s);
+	clean_ends(s);
+	for (id = 1; id < CR_BLOCKS; id++)
+		cr_reap(s, id);
+}

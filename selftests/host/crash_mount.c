@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Recovery of the crash test's store, the way the driver merges segments, and the
+ * comparison of what it finds with what was promised. See crash.h.
+ */
+#include "crash.h"
+
+#define FOUND_MAX	(CR_SEGS_MAX * CR_SEG_UNITS_MAX)
+
+struct found {
+	struct kvt_rec rec;
+	u32 seg;
+	u64 life;
+	bool dead;
+};
+
+/**
+ * struct mount - what the segments have, before it is merged
+ * @nr: blocks, in order of segments and units; @first[seg] is the first of one
+ */
+struct mount {
+	struct cr_store *s;
+	u32 nr;
+	u32 nr_kills;
+	u32 nr_ns;
+	u32 first[CR_SEGS_MAX + 1];
+	struct kvt_seg_found seg[CR_SEGS_MAX];
+	bool ended[CR_SEGS_MAX];
+	struct found found[FOUND_MAX];
+	struct kvt_kill kills[FOUND_MAX * 8];
+	struct kvt_nsdef ns[FOUND_MAX];
+	u32 ns_seg[FOUND_MAX];
+};
+
+static void todo_kill(struct cr_store *s, u32 seg, u32 unit, u64 life)
+{
+	CR_ASSERT(s->nr_todo < ARRAY_SIZE(s->todo));
+	s->todo[s->nr_todo++] = (struct cr_todo) { .seg = seg, .unit = unit, .life = life };
+}
+
+static void on_block(void *ctx, u32 seg, u64 life, const struct kvt_rec *r)
+{
+	struct mount *m = ctx;
+
+	CR_ASSERT(m->nr < FOUND_MAX);
+	m->found[m->nr++] = (struct found) { .rec = *r, .seg = seg, .life = life };
+}
+
+static void on_ns(void *ctx, u32 seg, const struct kvt_nsdef *d)
+{
+	struct mount *m = ctx;
+
+	CR_ASSERT(m->nr_ns < ARRAY_SIZE(m->ns));
+	m->ns_seg[m->nr_ns] = seg;
+	m->ns[m->nr_ns++] = *d;
+}
+
+static void on_kill(void *ctx, u32 seg, const struct kvt_kill *k)
+{
+	struct mount *m = ctx;
+
+	(void)seg;
+	CR_ASSERT(m->nr_kills < ARRAY_SIZE(m->kills));
+	m->kills[m->nr_kills++] = *k;
+}
+
+static void on_bad(void *ctx, u32 seg, u64 life, u32 unit, enum kvt_bad why)
+{
+	struct mount *m = ctx;
+
+	/* Tearing never makes anything but a payload look wrong behind a good header. */
+	CR_ASSERT(why == KVT_BAD_PAYLOAD);
+	m->s->count[CR_N_BAD]++;
+	todo_kill(m->s, seg, unit, life);
+}
+
+static int mount_read(void *ctx, u64 byte, void *buf, u32 len)
+{
+	return cr_dev_read(((struct mount *)ctx)->s->dev, byte, buf, len);
+}
+
+static const struct kvt_recover_sink mount_sink = {
+	.block = on_block,
+	.ns = on_ns,
+	.kill = on_kill,
+	.bad = on_bad,
+};
+
+static void read_super(struct cr_store *s)
+{
+	struct kvt_super_pick p;
+	u8 block[KVT_SUPER_BYTES];
+	u32 i;
+
+	kvt_super_pick_start(&p);
+	for (i = 0; i < KVT_SUPER_SLOTS; i++) {
+		cr_dev_read(s->dev, (u64)i * KVT_SUPER_TWIN_BYTE, block, sizeof(block));
+		kvt_super_pick_add(&p, i, block);
+	}
+	if (p.err)
+		cr_fail("no superblock: %d, %u torn", p.err, p.nr_torn);
+	CR_ASSERT(p.slot == p.super.generation % KVT_SUPER_SLOTS);
+	CR_ASSERT(!kvt_super_check(&p.super, s->dev->bytes, true));
+	s->super = p.super;
+	s->geo = p.super.geo;
+}
+
+static void init_writer(struct cr_store *s)
+{
+	struct kvt_wlog_cfg cfg = {
+		.geo = &s->geo,
+		.log = &s->log,
+		.seq = &s->seq,
+		.batch_blocks = CR_BATCH_BLOCKS,
+		.batch_bytes = 8 * CR_UNIT,
+		.max_blocks = 32,
+		.max_ns = 8,
+		.max_kills = 60,
+		.ring = CR_RING,
+		.free_aim = 3 + cr_random(s->rng, 3),
+	};
+
+	kvt_log_init(&s->log, s->segs, s->geo.nr_segs, s->geo.seg_units);
+	s->wmem = calloc(1, kvt_wlog_mem_bytes(&cfg));
+	CR_ASSERT(s->wmem && !kvt_wlog_init(&s->w, &cfg, s->wmem));
+}
+
+static void read_segments(struct mount *m)
+{
+	static u64 buf[KVT_RECOVER_BUF_MIN / 8];
+	struct kvt_recover r = {
+		.geo = &m->s->geo,
+		.read = mount_read,
+		.sink = &mount_sink,
+		.ctx = m,
+		.buf = (u8 *)buf,
+		.buf_bytes = sizeof(buf),
+	};
+	u32 seg;
+
+	for (seg = 0; seg < m->s->geo.nr_segs; seg++) {
+		m->first[seg] = m->nr;
+		kvt_recover_segment(&r, seg, &m->seg[seg]);
+		m->s->count[CR_N_UNSEALED] += m->seg[seg].state == KVT_RC_UNSEALED;
+	}
+	m->first[seg] = m->nr;
+}
+
+static void apply_kills(struct mount *m)
+{
+	u32 i, n;
+
+	for (n = 0; n < m->nr_kills; n++) {
+		const struct kvt_kill *k = &m->kills[n];
+
+		if (m->seg[k->seg].life != k->life)
+			continue;
+		m->ended[k->seg] |= k->unit == KVT_KILL_ALL;
+		for (i = m->first[k->seg]; i < m->first[k->seg + 1]; i++) {
+			if (k->unit == KVT_KILL_ALL || m->found[i].rec.unit == k->unit)
+				m->found[i].dead = true;
+		}
+	}
+}
+
+/* After a clean shutdown all that is not dead is in sealed segments. */
+static void check_clean(const struct mount *m)
+{
+	u32 seg;
+
+	for (seg = 0; seg < m->s->geo.nr_segs; seg++) {
+		if (m->seg[seg].state == KVT_RC_UNSEALED && !m->ended[seg] &&
+		    m->s->super.state == KVT_STATE_CLEAN)
+			cr_fail("segment %u has no footer after a clean shutdown", seg);
+	}
+}
+
+/* Newest definitions; what the oracle has to say about them. */
+static void merge_ns(struct mount *m)
+{
+	struct cr_store *s = m->s;
+	u32 i, k, slot;
+
+	for (i = 0, k = 0; i < m->nr_ns; i++) {
+		if (!m->ended[m->ns_seg[i]])
+			m->ns[k++] = m->ns[i];
+	}
+	m->nr_ns = k;
+	for (i = 0; i < m->nr_ns; i++) {
+		const struct kvt_nsdef *d = &m->ns[i];
+
+		for (k = 0; k < m->nr_ns; k++) {
+			if (m->ns[k].id == d->id && m->ns[k].seq > d->seq)
+				break;
+		}
+		if (k < m->nr_ns || d->flags & KVT_NSF_GONE)
+			continue;
+		if (s->ora->gone[d->id])
+			cr_fail("namespace %llu is gone and comes back",
+				(unsigned long long)d->id);
+		slot = d->identity[0];
+		CR_ASSERT(slot < CR_SLOTS && d->id == s->ora->ns[slot].id);
+		s->ns[slot].id = d->id;
+		s->ns[slot].quota = d->quota_bytes;
+	}
+	for (slot = 0; slot < CR_SLOTS; slot++) {
+		struct cr_ref_ns *ref = &s->ora->ns[slot];
+
+		if (ref->must && s->ns[slot].id != ref->id)
+			cr_fail("namespace %llu is lost", (unsigned long long)ref->id);
+		if (ref->must && s->ns[slot].quota < ref->quota_must)
+			cr_fail("namespace %llu has an old quota",
+				(unsigned long long)ref->id);
+	}
+}
+
+static u64 seq_of(const struct mount *m, const struct cr_store *s, u32 id)
+{
+	u32 i, seg = s->block[id].unit / s->geo.seg_units;
+
+	for (i = m->first[seg]; i < m->first[seg + 1]; i++) {
+		if (m->found[i].rec.unit == s->block[id].unit % s->geo.seg_units)
+			return m->found[i].rec.seq;
+	}
+	cr_fail("an entry without record");
+}
+
+static void todo_found(struct cr_store *s, const struct found *f)
+{
+	todo_kill(s, f->seg, f->rec.unit, f->life);
+}
+
+/* A block that is alive: newest wins, and the bytes must be those of some version. */
+static void merge_block(struct mount *m, const struct found *f)
+{
+	struct cr_store *s = m->s;
+	u8 buf[CR_STORED_MAX];
+	struct cr_block *b;
+	u32 name, version, id, unit = f->seg * s->geo.seg_units + f->rec.unit;
+
+	if (!cr_name_of(s, &f->rec, &name)) {
+		todo_found(s, f);
+		return;
+	}
+	id = s->by_name[name];
+	if (id && seq_of(m, s, id) > f->rec.seq) {
+		todo_found(s, f);
+		return;
+	}
+	if (id) {
+		todo_kill(s, s->block[id].unit / s->geo.seg_units,
+			  s->block[id].unit % s->geo.seg_units,
+			  m->seg[s->block[id].unit / s->geo.seg_units].life);
+	} else {
+		id = cr_block_new(s);
+	}
+	cr_dev_read(s->dev, kvt_geo_byte(&s->geo, 0, unit), buf, f->rec.stored);
+	if (cr_sum(buf, f->rec.stored) != f->rec.sum)
+		cr_fail("name %u: bytes of a recovered block do not verify (segment %s)", name,
+			m->seg[f->seg].state == KVT_RC_SEALED ? "sealed" : "unsealed");
+	version = cr_version_of(buf, f->rec.stored, name, f->rec.ns);
+	if (!version)
+		cr_fail("name %u: wrong bytes", name);
+	b = &s->block[id];
+	b->name = name;
+	b->ns = f->rec.ns;
+	b->version = version;
+	b->stored = f->rec.stored;
+	b->sum = f->rec.sum;
+	b->unit = unit;
+	s->by_name[name] = id;
+}
+
+static void compare(struct cr_store *s)
+{
+	const struct cr_ref *ref;
+	u32 name, got;
+
+	for (name = 0; name < CR_NAMES; name++) {
+		ref = &s->ora->name[name];
+		got = s->by_name[name] ? s->block[s->by_name[name]].version : 0;
+		s->count[CR_N_MUST] += !!ref->must;
+		s->count[CR_N_FOUND] += !!got;
+		if (ref->must && got != ref->must)
+			cr_fail("name %u: version %u was durable, found is %u", name, ref->must,
+				got);
+		if (got && got <= ref->floor)
+			cr_fail("name %u: version %u was dropped and comes back", name, got);
+		CR_ASSERT(got <= ref->newest);
+	}
+}
+
+static void restore_segment(struct mount *m, u32 seg)
+{
+	struct cr_store *s = m->s;
+	struct kvt_seg g = { .state = KVT_SEG_SEALED, .max_ids = CR_IDS };
+	u32 id, nr = 0;
+
+	if (m->seg[seg].state != KVT_RC_FREE && !m->ended[seg]) {
+		while (s->ids_used[nr])
+			nr++;
+		s->ids_used[nr] = true;
+		g.ids = s->ids[nr];
+		g.fill = m->seg[seg].fill;
+		for (id = 1; id < CR_BLOCKS; id++) {
+			const struct cr_block *b = &s->block[id];
+
+			if (b->state == CR_FREE || b->unit / s->geo.seg_units != seg)
+				continue;
+			g.ids[g.nr_ids++] = id;
+			g.live += b->stored / CR_UNIT;
+		}
+		g.placed = m->seg[seg].fill - m->seg[seg].nr_batches;
+		if (!g.live)
+			g.state = KVT_SEG_EMPTY;
+		kvt_log_restore(&s->log, seg, &g);
+	}
+	kvt_wlog_restore(&s->w, seg, &m->seg[seg], m->ended[seg]);
+}
+
+/* Into a store that is all zeroes but for device, oracle and random numbers. */
+void cr_mount(struct cr_store *s)
+{
+	static struct mount m;
+	u64 max_seq = 0;
+	u32 i;
+
+	m.s = s;
+	m.nr = 0;
+	m.nr_kills = 0;
+	m.nr_ns = 0;
+	memset(m.ended, 0, sizeof(m.ended));
+	read_super(s);
+	init_writer(s);
+	read_segments(&m);
+	apply_kills(&m);
+	check_clean(&m);
+	merge_ns(&m);
+	for (i = 0; i < m.nr; i++) {
+		if (!m.found[i].dead)
+			merge_block(&m, &m.found[i]);
+	}
+	compare(s);
+	for (i = 0; i < s->geo.nr_segs; i++) {
+		restore_segment(&m, i);
+		max_seq = max(max_seq, m.seg[i].max_seq);
+	}
+	kvt_wlog_restored(&s->w, &s->super, max_seq);
+	CR_ASSERT(s->ora->next_ns < s->super.ns_limit + CR_NS_MAX);
+	cr_check(s);
+}
+
+struct refill {
+	struct mount m;		/* first: reads as one */
+	u32 handle;
+	bool ok;
+};
+
+static void refill_block(void *ctx, u32 seg, u64 life, const struct kvt_rec *r)
+{
+	struct refill *f = ctx;
+
+	(void)seg;
+	(void)life;
+	f->ok &= kvt_wlog_refill_block(&f->m.s->w, f->handle, r);
+}
+
+static void refill_ns(void *ctx, u32 seg, const struct kvt_nsdef *d)
+{
+	struct refill *f = ctx;
+
+	(void)seg;
+	f->ok &= kvt_wlog_refill_ns(&f->m.s->w, f->handle, d);
+}
+
+static void refill_kill(void *ctx, u32 seg, const struct kvt_kill *k)
+{
+	struct refill *f = ctx;
+
+	(void)seg;
+	f->ok &= kvt_wlog_refill_kill(&f->m.s->w, f->handle, k);
+}
+
+static const struct kvt_recover_sink refill_sink = {
+	.block = refill_block,
+	.ns = refill_ns,
+	.kill = refill_kill,
+};
+
+/* Give the segments that a crash has left unsealed their footers. */
+void cr_refill(struct cr_store *s)
+{
+	static u64 buf[KVT_RECOVER_BUF_MIN / 8];
+	static struct refill f;
+	struct kvt_recover r = {
+		.geo = &s->geo,
+		.read = mount_read,
+		.sink = &refill_sink,
+		.ctx = &f,
+		.buf = (u8 *)buf,
+		.buf_bytes = sizeof(buf),
+	};
+	struct kvt_seg_found found;
+	u32 seg;
+
+	f.m.s = s;
+	for (seg = 0; seg < s->geo.nr_segs; seg++) {
+		if (!s->w.segs[seg].unsealed || kvt_wlog_refill(&s->w, seg, &f.handle))
+			continue;
+		f.ok = true;
+		kvt_recover_segment(&r, seg, &found);
+		kvt_wlog_refilled(&s->w, f.handle, found.nr_batches, f.ok);
+		CR_ASSERT(f.ok);
+	}
+}
+
+/* A new member, as the tool makes it. */
+void cr_format(struct cr_store *s, u32 nr_segs, u32 seg_units)
+{
+	u8 block[KVT_SUPER_BYTES];
+	struct kvt_super super = {
+		.geo.first_byte = KVT_HEAD_BYTES_MIN,
+		.geo.unit_bytes = CR_UNIT,
+		.geo.seg_bytes = (u64)seg_units * CR_UNIT,
+		.geo.nr_segs = nr_segs,
+		.device_bytes = s->dev->bytes,
+		.state = KVT_STATE_CLEAN,
+		.life_limit = 1,
+		.seq_limit = 1,
+		.ns_limit = 1,
+		.nr_members = 1,
+	};
+	u32 i, group = cr_dev_group(s->dev);
+
+	for (i = 0; i < KVT_UUID_BYTES; i++)
+		super.geo.member[i] = (u8)cr_random(s->rng, 256);
+	for (super.generation = 0; super.generation < KVT_SUPER_SLOTS; super.generation++) {
+		kvt_super_encode(block, &super);
+		cr_dev_write(s->dev, group, super.generation * KVT_SUPER_TWIN_BYTE, block,
+			     sizeof(block), false);
+	}
+	cr_dev_complete(s->dev, group);
+	cr_dev_flush_end(s->dev, cr_dev_flush_start(s->dev));
+}

@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Operations on the store of the crash test, and what they promise. See crash.h.
+ *
+ * A block is put into memory, demoted to the log and promoted from it, its copy there
+ * kept or not; it is evicted, or dropped, which is a promise. The log is full most of
+ * the time.
+ */
+#include "crash.h"
+
+#define MEM_MAX		40u
+
+u32 cr_name(u32 slot, u32 group, u32 key)
+{
+	return (slot * CR_GROUPS + group) * CR_KEYS + key;
+}
+
+static u32 slot_of(u32 name)
+{
+	return name / (CR_GROUPS * CR_KEYS);
+}
+
+static u32 group_of(u32 name)
+{
+	return name / CR_KEYS % CR_GROUPS;
+}
+
+/* Groups have blocks of one and of several units, with and without a remainder. */
+static u32 stored_of(u32 name)
+{
+	return group_of(name) ? CR_UNIT * (2 + name % 3) : CR_UNIT;
+}
+
+static void key_of(u32 name, u8 *key)
+{
+	memset(key, 0x5a, KVT_KEY_BYTES);
+	key[0] = (u8)(name % CR_KEYS + 1);
+}
+
+void cr_rec(const struct cr_store *s, const struct cr_block *b, struct kvt_rec *r)
+{
+	(void)s;
+	memset(r, 0, sizeof(*r));
+	key_of(b->name, r->key);
+	r->ns = b->ns;
+	r->group = (u16)group_of(b->name);
+	r->stored = b->stored;
+	r->bytes = b->stored - b->name % 7;
+}
+
+/* False: no block of ours can have this record. */
+bool cr_name_of(const struct cr_store *s, const struct kvt_rec *r, u32 *name)
+{
+	u8 key[KVT_KEY_BYTES];
+	u32 slot;
+
+	for (slot = 0; slot < CR_SLOTS; slot++) {
+		if (s->ns[slot].id != r->ns)
+			continue;
+		*name = cr_name(slot, r->group, (r->key[0] - 1u) % CR_KEYS);
+		key_of(*name, key);
+		CR_ASSERT(r->group < CR_GROUPS && !memcmp(key, r->key, sizeof(key)) &&
+			  r->stored == stored_of(*name));
+		return true;
+	}
+	return false;
+}
+
+/* Bytes that tell whose they are; every 8 bytes are different. */
+void cr_fill(u8 *buf, u32 stored, u32 name, u64 ns, u32 version)
+{
+	u64 word = ns << 40 ^ (u64)name << 32 ^ version;
+	u32 i;
+
+	for (i = 0; i < stored; i += 8) {
+		memcpy(buf + i, &word, 8);
+		word = word * 6364136223846793005ull + 1442695040888963407ull;
+	}
+}
+
+/* 0: these are not the bytes of any version of the name. */
+u32 cr_version_of(const u8 *buf, u32 stored, u32 name, u64 ns)
+{
+	static u8 want[CR_STORED_MAX];
+	u64 word;
+	u32 version;
+
+	memcpy(&word, buf, 8);
+	version = (u32)(word ^ (ns << 40 ^ (u64)name << 32));
+	cr_fill(want, stored, name, ns, version);
+	return memcmp(want, buf, stored) ? 0 : version;
+}
+
+u32 cr_sum(const u8 *buf, u32 stored)
+{
+	struct kvt_payload_sum sum;
+
+	kvt_payload_sum_start(&sum);
+	kvt_payload_sum_add(&sum, buf, stored);
+	return kvt_payload_sum_end(&sum);
+}
+
+u32 cr_block_new(struct cr_store *s)
+{
+	u32 id;
+
+	for (id = 1; id < CR_BLOCKS; id++) {
+		if (s->block[id].state == CR_FREE) {
+			s->block[id] = (struct cr_block) {
+				.state = CR_READY,
+				.unit = KVT_NO_UNIT,
+				.new_unit = KVT_NO_UNIT,
+			};
+			return id;
+		}
+	}
+	cr_fail("no entry left");
+}
+
+static u32 units_of(const struct cr_block *b)
+{
+	return b->stored / CR_UNIT;
+}
+
+/* A dead entry goes as soon as its move is over and its units are given back. */
+void cr_reap(struct cr_store *s, u32 id)
+{
+	struct cr_block *b = &s->block[id];
+
+	if (b->state != CR_DEAD || b->moving)
+		return;
+	if (b->unit != KVT_NO_UNIT && kvt_wlog_free(&s->w, b->unit, units_of(b)))
+		return;
+	b->unit = KVT_NO_UNIT;
+	b->state = CR_FREE;
+}
+
+/* The name is free from now on. */
+void cr_gone(struct cr_store *s, u32 id)
+{
+	struct cr_block *b = &s->block[id];
+
+	s->by_name[b->name] = 0;
+	s->nr_mem -= b->mem;
+	b->mem = false;
+	b->state = CR_DEAD;
+	cr_reap(s, id);
+}
+
+void cr_nsdef(const struct cr_store *s, u32 slot, struct kvt_nsdef *d)
+{
+	memset(d, 0, sizeof(*d));
+	d->id = s->ns[slot].id;
+	d->quota_bytes = s->ns[slot].quota;
+	d->nr_groups = CR_GROUPS;
+	d->group_bytes[0] = CR_UNIT;
+	d->group_bytes[1] = CR_STORED_MAX;
+	d->identity_len = 1;
+	d->identity[0] = (u8)slot;
+}
+
+/* The cache gives a block up, wherever it is. */
+static void evict(struct cr_store *s, u32 id)
+{
+	s->ora->name[s->block[id].name].must = 0;
+	cr_gone(s, id);
+}
+
+static u32 any_block(struct cr_store *s)
+{
+	u32 at = cr_random(s->rng, CR_BLOCKS), i, id;
+
+	for (i = 0; i < CR_BLOCKS; i++) {
+		id = (at + i) % CR_BLOCKS;
+		if (id && s->block[id].state == CR_READY)
+			return id;
+	}
+	return 0;
+}
+
+static void op_put(struct cr_store *s)
+{
+	u32 name = cr_random(s->rng, CR_NAMES), slot = slot_of(name), id;
+	struct cr_ref *ref = &s->ora->name[name];
+
+	if (s->by_name[name] || !s->ns[slot].id || s->ns[slot].going || s->nr_mem >= MEM_MAX)
+		return;
+	id = cr_block_new(s);
+	s->block[id].name = name;
+	s->block[id].ns = s->ns[slot].id;
+	s->block[id].version = ++s->ora->next_version;
+	s->block[id].stored = stored_of(name);
+	s->block[id].mem = true;
+	s->nr_mem++;
+	s->by_name[name] = id;
+	ref->newest = s->block[id].version;
+}
+
+static void op_demote(struct cr_store *s)
+{
+	u32 id = any_block(s);
+	struct cr_block *b = &s->block[id];
+
+	if (!id || !b->mem || b->moving)
+		return;
+	if (b->unit != KVT_NO_UNIT) {
+		/* A clean copy is there: nothing to write. */
+		b->mem = false;
+		s->nr_mem--;
+		return;
+	}
+	b->keep_mem = cr_random(s->rng, 3) == 0;
+	cr_put(s, KVT_HEAD_DEMOTE, id, false);
+}
+
+static void op_promote(struct cr_store *s)
+{
+	u32 id = any_block(s);
+	struct cr_block *b = &s->block[id];
+	u8 buf[CR_STORED_MAX];
+
+	if (!id || b->mem || b->moving || s->nr_mem >= MEM_MAX)
+		return;
+	cr_dev_read(s->dev, kvt_geo_byte(&s->geo, 0, b->unit), buf, b->stored);
+	CR_ASSERT(cr_version_of(buf, b->stored, b->name, b->ns) == b->version);
+	CR_ASSERT(cr_sum(buf, b->stored) == b->sum);
+	b->mem = true;
+	s->nr_mem++;
+	if (cr_random(s->rng, 2) && !kvt_wlog_free(&s->w, b->unit, units_of(b))) {
+		b->unit = KVT_NO_UNIT;
+		s->ora->name[b->name].must = 0;
+	}
+}
+
+static void op_evict(struct cr_store *s)
+{
+	u32 id = any_block(s);
+
+	if (id)
+		evict(s, id);
+}
+
+/* Is the caller itself still to free something of that name. */
+static bool has_dead(const struct cr_store *s, u32 slot, u32 name)
+{
+	u32 id;
+
+	for (id = 1; id < CR_BLOCKS; id++) {
+		if (s->block[id].state != CR_DEAD)
+			continue;
+		if (name == CR_NAMES ? slot_of(s->block[id].name) == slot :
+				       s->block[id].name == name)
+			return true;
+	}
+	return false;
+}
+
+/* Until all that is dead of a name (CR_NAMES: of a slot) is so for good. */
+static bool dead_for_good(struct cr_store *s, u32 slot, u32 name)
+{
+	struct kvt_wlog_fence f;
+	u32 tries, id;
+
+	for (tries = 0; has_dead(s, slot, name) || s->nr_todo || s->nr_stray; tries++) {
+		if (tries == 60 || !cr_progress(s, true))
+			return false;
+		for (id = 1; id < CR_BLOCKS; id++)
+			cr_reap(s, id);
+	}
+	kvt_wlog_fence(&s->w, &f);
+	return cr_wait(s, &f);
+}
+
+/* Also of names that are not there: an older version may still be on the log. */
+static void op_drop(struct cr_store *s)
+{
+	u32 name = cr_random(s->rng, CR_NAMES), newest;
+	struct cr_ref *ref = &s->ora->name[name];
+
+	newest = ref->newest;
+	ref->must = 0;
+	if (s->by_name[name])
+		cr_gone(s, s->by_name[name]);
+	if (dead_for_good(s, slot_of(name), name))
+		ref->floor = newest;
+}
+
+static void op_ns_create(struct cr_store *s)
+{
+	u32 slot = cr_random(s->rng, CR_SLOTS);
+	struct cr_ref_ns *ref = &s->ora->ns[slot];
+
+	if (s->ns[slot].id || !s->restored_durable || s->ora->next_ns == CR_NS_MAX - 1)
+		return;
+	s->ns[slot] = (struct cr_ns) {
+		.id = ++s->ora->next_ns,
+		.quota = 1,
+		.dirty = true,
+	};
+	*ref = (struct cr_ref_ns) { .id = s->ns[slot].id, .quota = 1 };
+	cr_emit_ns(s, slot);
+}
+
+static void op_quota(struct cr_store *s)
+{
+	u32 slot = cr_random(s->rng, CR_SLOTS);
+
+	if (!s->ns[slot].id || s->ns[slot].going)
+		return;
+	s->ns[slot].quota = ++s->ora->ns[slot].quota;
+	s->ns[slot].dirty = true;
+	cr_emit_ns(s, slot);
+}
+
+static bool emit_gone(struct cr_store *s, u64 ns_id)
+{
+	struct kvt_nsdef d = { .id = ns_id, .flags = KVT_NSF_GONE };
+	enum kvt_wlog_status st;
+	u32 tries;
+
+	for (tries = 0; tries < 20; tries++) {
+		d.life_mark = kvt_wlog_life_mark(&s->w);
+		st = kvt_wlog_ns(&s->w, KVT_HEAD_DEMOTE, &d, 0);
+		if (!st)
+			return true;
+		if (st == KVT_W_CLOSE)
+			cr_close(s, KVT_HEAD_DEMOTE);
+		else if (st == KVT_W_SEGMENT)
+			cr_open(s, KVT_HEAD_DEMOTE, false);
+		cr_progress(s, false);
+	}
+	return false;
+}
+
+/* Its blocks go, and all that there ever was of it. */
+static void op_ns_destroy(struct cr_store *s)
+{
+	u32 slot = cr_random(s->rng, CR_SLOTS), name, i;
+	struct kvt_wlog_fence f;
+	u64 id = s->ns[slot].id, lost = s->w.nr_lost;
+	bool told;
+
+	if (!id || (!s->ns[slot].going && cr_random(s->rng, 4)))
+		return;
+	s->ns[slot].going = true;
+	s->ora->ns[slot].must = false;
+	for (i = 0; i < CR_GROUPS * CR_KEYS; i++) {
+		name = cr_name(slot, 0, 0) + i;
+		s->ora->name[name].must = 0;
+		if (s->by_name[name])
+			cr_gone(s, s->by_name[name]);
+	}
+	told = emit_gone(s, id);
+	if (told) {
+		kvt_wlog_sync(&s->w, &f);
+		told = cr_wait(s, &f) && s->w.nr_lost == lost;
+	}
+	if (!dead_for_good(s, slot, CR_NAMES) || !told)
+		return;
+	s->ora->gone[id] = 1;
+	s->ora->ns[slot].id = 0;
+	s->ns[slot].id = 0;
+	for (i = 0; i < CR_GROUPS * CR_KEYS; i++)
+		s->ora->name[cr_name(slot, 0, 0) + i].floor =
+			s->ora->name[cr_name(slot, 0, 0) + i].newest;
+}
+
+static void op_fsync(struct cr_store *s)
+{
+	bool dirty[CR_SLOTS];
+	struct kvt_wlog_fence f;
+	u64 lost = s->w.nr_lost, quota[CR_SLOTS], id[CR_SLOTS];
+	u32 i;
+
+	for (i = 0; i < CR_SLOTS; i++) {
+		if (s->ns[i].dirty && !s->ns[i].going)
+			cr_emit_ns(s, i);
+		dirty[i] = s->ns[i].dirty;
+		quota[i] = s->ns[i].quota;
+		id[i] = s->ns[i].id;
+	}
+	kvt_wlog_sync(&s->w, &f);
+	if (!cr_wait(s, &f) || s->w.nr_lost != lost)
+		return;
+	for (i = 0; i < CR_SLOTS; i++) {
+		if (!id[i] || dirty[i] || s->ns[i].going || id[i] != s->ora->ns[i].id)
+			continue;
+		s->ora->ns[i].must = true;
+		s->ora->ns[i].quota_must = max(s->ora->ns[i].quota_must, quota[i]);
+	}
+}
+
+static void op_seal(struct cr_store *s)
+{
+	enum kvt_log_head head = cr_random(s->rng, 2) ? KVT_HEAD_CARRY : KVT_HEAD_DEMOTE;
+
+	cr_close(s, head);
+	kvt_wlog_seal(&s->w, head);
+}
+
+static void op_super(struct cr_store *s)
+{
+	cr_write_super(s, false);
+	/* The next one on its heels must not tear the other of the pair as well. */
+	if (cr_random(s->rng, 2))
+		cr_write_super(s, false);
+}
+
+/* One operation, and something going on behind it. */
+void cr_op(struct cr_store *s)
+{
+	u32 what = cr_random(s->rng, 100);
+
+	s->count[CR_N_OPS]++;
+	if (what < 44)
+		op_put(s);
+	else if (what < 74)
+		op_demote(s);
+	else if (what < 82)
+		op_promote(s);
+	else if (what < 86)
+		op_evict(s);
+	else if (what < 89)
+		op_drop(s);
+	else if (what < 90)
+		op_quota(s);
+	else if (what < 93)
+		op_ns_create(s);
+	else if (what < 94)
+		op_ns_destroy(s);
+	else if (what < 96)
+		op_fsync(s);
+	else if (what < 97)
+		op_seal(s);
+	else if (what < 98)
+		op_super(s);
+	cr_background(s);
+}
+
+/* Seal, end and write everything, then say so. False: the log was too full. */
+bool cr_shutdown(struct cr_store *s)
+{
+	u32 tries, id;
+
+	for (tries = 0; tries < 80; tries++) {
+		for (id = 1; id < CR_BLOCKS; id++)
+			cr_reap(s, id);
+		cr_refill(s);
+		if (!kvt_wlog_quiet(&s->w) || s->nr_todo || s->nr_stray) {
+			cr_progress(s, true);
+			if (!s->w.nr_pending || tries > 40) {
+				cr_close(s, KVT_HEAD_DEMOTE);
+				kvt_wlog_seal(&s->w, KVT_HEAD_DEMOTE);
+				cr_close(s, KVT_HEAD_CARRY);
+				kvt_wlog_seal(&s->w, KVT_HEAD_CARRY);
+			}
+			continue;
+		}
+		if (cr_write_super(s, true)) {
+			s->count[CR_N_CLEAN]++;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void own(u8 *owner, u32 unit, u32 units)
+{
+	for (; units; units--, unit++) {
+		CR_ASSERT(!owner[unit]);
+		owner[unit] = 1;
+	}
+}
+
+/* Sources belong to the writer once the block has moved away. */
+static void own_sources(const struct cr_store *s, u8 *owner)
+{
+	const struct kvt_wbatch *b;
+	u32 i, k, id;
+
+	for (i = 0; i < KVT_WLOG_BATCHES; i++) {
+		b = &s->w.batches[i];
+		for (k = 0; b->state != KVT_WBATCH_FREE && k < b->nr_src; k++) {
+			if (!b->src[k].log)
+				continue;
+			for (id = 1; id < CR_BLOCKS; id++) {
+				if (s->block[id].state != CR_FREE &&
+				    s->block[id].unit == b->src[k].unit)
+					break;
+			}
+			if (id == CR_BLOCKS)
+				own(owner, b->src[k].unit, b->src[k].units);
+		}
+	}
+}
+
+/* Every unit has one owner, the log counts the same, and bytes are right. */
+void cr_check(struct cr_store *s)
+{
+	static u8 owner[CR_SEGS_MAX * CR_SEG_UNITS_MAX];
+	u8 buf[CR_STORED_MAX];
+	u64 total = 0;
+	u32 id, seg, unit, live;
+
+	memset(owner, 0, sizeof(owner));
+	for (id = 1; id < CR_BLOCKS; id++) {
+		const struct cr_block *b = &s->block[id];
+
+		if (b->state == CR_FREE)
+			continue;
+		if (b->unit != KVT_NO_UNIT) {
+			own(owner, b->unit, units_of(b));
+			cr_dev_read(s->dev, kvt_geo_byte(&s->geo, 0, b->unit), buf, b->stored);
+			CR_ASSERT(cr_version_of(buf, b->stored, b->name, b->ns) == b->version);
+		}
+		if (b->moving)
+			own(owner, b->new_unit, units_of(b));
+	}
+	own_sources(s, owner);
+	for (id = 0; id < s->nr_stray; id++)
+		own(owner, s->stray[id].unit, s->stray[id].units);
+	for (seg = 0; seg < s->geo.nr_segs; seg++) {
+		for (unit = 0, live = 0; unit < s->geo.seg_units; unit++)
+			live += owner[seg * s->geo.seg_units + unit];
+		CR_ASSERT(live == s->segs[seg].live);
+		total += live;
+	}
+	CR_ASSERT(total == s->log.live_units);
+}
