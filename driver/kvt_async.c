@@ -209,6 +209,7 @@ static void kvt_async_mark_all(struct kvt_pool *p)
 {
 	u32 i;
 
+	smp_mb();	/* what the calls are to see, before the marks */
 	for (i = 0; i < KVT_WAITQS; i++)
 		set_bit(i, p->async_marked);
 	queue_work(p->async_wq, &p->async_work);
@@ -347,6 +348,8 @@ ssize_t kvt_async_read(struct file *file, char __user *buf, size_t len, loff_t *
 			/* Not delivered: it stays the first in line. */
 			spin_lock(&f->async_lock);
 			list_add(&a->link, &f->done);
+			/* Another reader may have found nothing meanwhile. */
+			wake_up_all(&f->async_wait);
 			spin_unlock(&f->async_lock);
 			return done ?: -EFAULT;
 		}

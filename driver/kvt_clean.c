@@ -6,6 +6,7 @@
  * in it is emptied: its blocks are carried forward into a segment of their own,
  * so that what has survived long stays together.
  */
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "kvt_internal.h"
@@ -134,7 +135,7 @@ void kvt_log_evacuate(struct kvt_pool *p, struct kvt_tier *t, bool discard)
 {
 	u32 ids[KVT_MOVE_BATCH], nr, i, rounds = t->nr_blocks / KVT_MOVE_BATCH + 2;
 
-	while (rounds--) {
+	while (rounds-- && !fatal_signal_pending(current)) {
 		nr = kvt_collect(p, t, false, 0, NULL, ids, KVT_MOVE_BATCH);
 		if (!nr)
 			return;

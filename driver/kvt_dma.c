@@ -7,9 +7,9 @@
  * flight share one counted struct kvt_dma.
  *
  * A descriptor that does not end in time may still write later. So it owns its
- * mapping and a reference to the first page of either side, and gives them back
- * when it does end: the pages look foreign until then, and are not used again. Nor
- * can the module go before that. The engine is not asked any more after such a thing.
+ * mapping and a reference to each page of either side, and gives them back when it
+ * does end: the pages look foreign until then and are not used again, and they
+ * outlive their tier. Nor can the module go before that. The engine is not asked any more after such a thing.
  */
 #define pr_fmt(fmt) "kvtier: " fmt
 
@@ -55,8 +55,8 @@ struct kvt_dma {
  * struct kvt_dma_run - one descriptor
  * @all:   its batch
  * @dev:   the engine
- * @from:  first source page, with a reference
- * @to:    first destination page, with a reference
+ * @from:  first source page; of all there is a reference
+ * @to:    first destination page; the same
  * @src:   bus address
  * @dst:   bus address
  * @bytes: length
@@ -95,10 +95,14 @@ static void kvt_dma_pending_put(struct kvt_dma *all)
 
 static void kvt_dma_run_free(struct kvt_dma_run *run)
 {
+	size_t i;
+
 	dma_unmap_page(run->dev, run->src, run->bytes, DMA_TO_DEVICE);
 	dma_unmap_page(run->dev, run->dst, run->bytes, DMA_FROM_DEVICE);
-	put_page(run->from);
-	put_page(run->to);
+	for (i = 0; i < run->bytes >> PAGE_SHIFT; i++) {
+		put_page(run->from + i);
+		put_page(run->to + i);
+	}
 	kfree(run);
 }
 
@@ -119,6 +123,7 @@ static struct kvt_dma_run *kvt_dma_map(struct device *dev, struct page *from,
 				       struct page *to, size_t bytes)
 {
 	struct kvt_dma_run *run = kmalloc(sizeof(*run), GFP_NOIO);
+	size_t i;
 
 	if (!run)
 		return NULL;
@@ -132,8 +137,10 @@ static struct kvt_dma_run *kvt_dma_map(struct device *dev, struct page *from,
 	run->dst = dma_map_page(dev, to, 0, bytes, DMA_FROM_DEVICE);
 	if (dma_mapping_error(dev, run->dst))
 		goto unmap;
-	get_page(from);
-	get_page(to);
+	for (i = 0; i < bytes >> PAGE_SHIFT; i++) {
+		get_page(from + i);
+		get_page(to + i);
+	}
 	return run;
 unmap:
 	dma_unmap_page(dev, run->src, bytes, DMA_TO_DEVICE);

@@ -162,7 +162,7 @@ void kvt_limbo_add(struct kvt_pool *p, struct kvt_tier *t, u32 page, u32 ns_grou
 	}
 	kvt_mem_slot_assign(&t->mem, page, id);
 	h->ns_group = ns_group;
-	h->spare = 0;
+	h->flags = 0;
 	kvt_block_mem_set(p, id, t, page);
 	ns->nr_blocks++;
 	ns->used_bytes += kvt_slot_bytes(g);

@@ -7,8 +7,8 @@
  *  1  kvt_registry_lock   mutex   pools by id; pool->nr_files, pool->dying
  *  2  pool->tier_lock     mutex   set of tiers; held while a tier is drained
  *     pool->conf_lock     mutex   set of namespaces, watermarks
- *  3  file->lock          mutex   lease table of one open file
- *  4  pool->srcu          srcu    tier pointers stay valid
+ *  3  pool->srcu          srcu    tier pointers stay valid
+ *  4  file->lock          mutex   lease table of one open file
  *  -- mmap_lock (faults come in here)
  *  5  pool->map_sem       rwsem   read: a fault installs entries; write: what a fault
  *                                 may install has just changed, wait for those under way
@@ -20,7 +20,7 @@
  *     pool->up_lock       spin    blocks to be promoted
  *
  * User memory is copied under none of them. unmap_mapping_range() is called
- * under 2 and 4 at most. Nothing that allocates with GFP_KERNEL runs under 6-9.
+ * under 2 to 4 at most. Nothing that allocates with GFP_KERNEL runs under 6-9.
  *
  * LIFETIMES
  *  pool     device refcount; destroyed only with no file open
@@ -73,6 +73,8 @@
 #define KVT_LEASES_PER_FILE	(1u << 20)
 #define KVT_ASYNC_PER_FILE	64
 #define KVT_NS_MAX		65536
+#define KVT_OWN_STEPS_WORKER	4	/* of 4096 blocks looked at, see kvt_collect_own() */
+#define KVT_OWN_STEPS_CALL	64
 
 /* Counters of a namespace and of the pool, as in struct kvtier_stat. */
 enum kvt_count {
@@ -98,17 +100,29 @@ struct kvt_counts {
 };
 
 /**
+ * struct kvt_own - what a (namespace, group) has on one tier
+ * @nr_blocks: READY blocks whose fastest copy is there
+ * @cursor:    block where the last look for them ended, KVT_NIL: at the old end
+ * @cursor_ms: its @touch_ms then: it has not been used since
+ */
+struct kvt_own {
+	u32 nr_blocks;
+	u32 cursor;
+	u32 cursor_ms;
+};
+
+/**
  * struct kvt_group - a block class of a namespace
  * @block_bytes: exact size
  * @slot_pages:  slot size
  * @owner:       its space on each memory tier. Meta lock
- * @cursor:      a block of each tier's list, where kvt_collect_own() goes on. Meta lock
+ * @own:         its blocks on each tier. Meta lock
  */
 struct kvt_group {
 	u64 block_bytes;
 	u32 slot_pages;
 	struct kvt_owner owner[KVT_TIERS];
-	u32 cursor[KVT_TIERS];
+	struct kvt_own own[KVT_TIERS];
 };
 
 /**
@@ -441,6 +455,14 @@ static inline struct kvt_group *kvt_group_of(struct kvt_pool *p, u32 ns_group)
 {
 	return &kvt_ns_of(p, ns_group)->group[ns_group & 15];
 }
+/* A READY block came to a tier, or left it. Meta lock held. */
+static inline void kvt_tier_count_block(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group,
+					int n)
+{
+	lockdep_assert_held(&p->meta_lock);
+	t->nr_blocks += n;
+	kvt_group_of(p, ns_group)->own[t->id].nr_blocks += n;
+}
 static inline wait_queue_head_t *kvt_block_wq(struct kvt_pool *p, u32 id)
 {
 	return &p->moved[id % KVT_WAITQS];
@@ -525,7 +547,7 @@ u32 kvt_evict_some(struct kvt_pool *p, struct kvt_tier *t, u32 max);
 u32 kvt_collect(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,
 		const struct kvt_ns *asker, u32 *ids, u32 max);
 u32 kvt_collect_own(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,
-		    u32 spare, u32 *ids, u32 max);
+		    u32 spare, u32 steps, u32 *ids, u32 max);
 bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool keep,
 			 const struct kvt_ns *asker);
 void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t);

@@ -174,10 +174,13 @@ static void kvt_mv_unplace(struct kvt_pool *p, struct kvt_mv *mv)
 	if (!mv->placed)
 		return;
 	mv->placed = false;
-	/* An engine that was given up may still write there. */
-	if (mv->x.err == -ETIMEDOUT)
+	/* An engine that was given up may still write there, and read the source. */
+	if (mv->x.err == -ETIMEDOUT) {
+		kvt_hot(&p->table, mv->id)->flags |= KVT_HOT_HELD;
 		kvt_limbo_add(p, t, mv->x.dst_addr, kvt_hot(&p->table, mv->id)->ns_group);
-	else if (t->ops->is_mem)
+		return;
+	}
+	if (t->ops->is_mem)
 		kvt_block_mem_free(p, t->id, mv->x.dst_addr,
 				   kvt_hot(&p->table, mv->id)->ns_group);
 	else
@@ -263,6 +266,7 @@ static bool kvt_mv_leave(struct kvt_pool *p, struct kvt_mv *mv)
 			kvt_limbo_add(p, mv->x.src, mv->x.src_addr, h->ns_group);
 		else
 			kvt_block_mem_free(p, mv->x.src->id, mv->x.src_addr, h->ns_group);
+		h->flags &= ~KVT_HOT_HELD;
 		return true;
 	}
 	if (!kvt_ctl_update(h, KVT_CTL_STATE | KVT_CTL_LOG, KVT_READY | KVT_CTL_LOG,
@@ -325,6 +329,7 @@ static void kvt_mv_account(struct kvt_pool *p, struct kvt_mv *mv)
 bool kvt_mv_finish(struct kvt_pool *p, struct kvt_mv *mv, bool lease)
 {
 	struct kvt_tier *from = mv->x.src, *to = mv->x.dst;
+	struct kvt_hot *h = kvt_hot(&p->table, mv->id);
 
 	lockdep_assert_held(&p->meta_lock);
 	if (!to->ops->is_mem)
@@ -341,10 +346,10 @@ bool kvt_mv_finish(struct kvt_pool *p, struct kvt_mv *mv, bool lease)
 		return false;
 	}
 	p->policy.ops->remove(&p->policy, from->id, mv->id);
-	from->nr_blocks--;
+	kvt_tier_count_block(p, from, h->ns_group, -1);
 	kvt_mv_arrive(p, mv, lease);
 	p->policy.ops->insert(&p->policy, to->id, mv->id);
-	to->nr_blocks++;
+	kvt_tier_count_block(p, to, h->ns_group, 1);
 	kvt_mv_account(p, mv);
 	return true;
 }

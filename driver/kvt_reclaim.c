@@ -112,8 +112,8 @@ static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struc
 			return true;
 	}
 	/* Others' blocks are in use: then the owner's own have to make room. */
-	nr = kvt_collect_own(p, t, !kvt_tier_has_lower(p, t), ns_group, KVT_NIL, ids,
-			     ARRAY_SIZE(ids));
+	nr = kvt_collect_own(p, t, !kvt_tier_has_lower(p, t), ns_group, KVT_NIL,
+			     KVT_OWN_STEPS_WORKER, ids, ARRAY_SIZE(ids));
 	return kvt_demote(p, t, ids, nr, false) != 0;
 }
 

@@ -150,10 +150,12 @@ static int kvt_region_enter(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u3
 	int err = -ENOSPC;
 
 	spin_lock(&p->meta_lock);
-	if (kvt_mem_dir_full(&t->mem)) {
+	/* First: with a free piece there is a number to be had, without it maybe never. */
+	if (t->state != KVTIER_TIER_ONLINE || nr_pieces > t->mem.nr_free) {
+		err = -ENOSPC;
+	} else if (kvt_mem_dir_full(&t->mem)) {
 		err = -EAGAIN;
-	} else if (t->state == KVTIER_TIER_ONLINE &&
-		   kvt_mem_region_alloc(&t->mem, o, reg, ns->id, kvt_ns_group(ns->idx, group),
+	} else if (kvt_mem_region_alloc(&t->mem, o, reg, ns->id, kvt_ns_group(ns->idx, group),
 					g->slot_pages, nr_pieces)) {
 		ns->nr_regions++;
 		p->meta_bytes += kvt_region_bytes(kvt_region_slots(reg));
@@ -167,6 +169,17 @@ static int kvt_region_enter(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u3
 }
 
 /* Its first piece, or a negative errno. */
+/* See to bad pages of a region, a piece under one hold of the meta lock. */
+static void kvt_region_look(struct kvt_tier *t, u32 r, u32 nr_pieces)
+{
+	u32 i;
+
+	for (i = r; i < r + nr_pieces; i++) {
+		kvt_poison_found(t, i * KVT_PIECE_PAGES, KVT_PIECE_PAGES);
+		cond_resched();
+	}
+}
+
 static int kvt_region_take(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 nr_pieces,
 			   u32 file_id)
 {
@@ -187,7 +200,7 @@ static int kvt_region_take(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32
 	} else if (dirty) {
 		/* Nobody maps, takes or frees a DIRTY region but who made it. */
 		if (kvt_pages_scrub(t, r * KVT_PIECE_PAGES, nr_pieces * KVT_PIECE_PAGES))
-			kvt_poison_found(t, r * KVT_PIECE_PAGES, nr_pieces * KVT_PIECE_PAGES);
+			kvt_region_look(t, r, nr_pieces);
 		spin_lock(&p->meta_lock);
 		kvt_mem_region_open(&t->mem, &ns->group[group].owner[t->id], reg);
 		spin_unlock(&p->meta_lock);
@@ -307,7 +320,11 @@ void kvt_region_clean(struct kvt_tier *t, struct kvt_region *reg)
 	kvt_map_barrier(p);
 	unmap_mapping_range(p->inode->i_mapping, (loff_t)kvt_window_offset(t, page),
 			    (loff_t)nr << KVT_PAGE_SHIFT, 1);
-	foreign = kvt_slot_foreign(t, page, nr);
+	/* Who pins many regions is waited for once, not once for each. */
+	foreign = time_before(jiffies, READ_ONCE(t->foreign_until)) ?
+		  kvt_pages_foreign(t, page, nr) : kvt_slot_foreign(t, page, nr);
+	if (foreign)
+		WRITE_ONCE(t->foreign_until, jiffies + HZ);
 	spin_lock(&p->meta_lock);
 	if (foreign) {
 		reg->state = KVT_REGION_QUARANTINED;

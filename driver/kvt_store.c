@@ -25,7 +25,7 @@ bool kvt_block_expired(struct kvt_pool *p, u32 id)
 {
 	u32 at;
 
-	if (!READ_ONCE(kvt_hot(&p->table, id)->spare))
+	if (!(READ_ONCE(kvt_hot(&p->table, id)->flags) & KVT_HOT_EXPIRES))
 		return false;
 	at = READ_ONCE(kvt_cold(&p->table, id)->expire_s);
 	return at && (s32)(kvt_now_s() - at) >= 0;
@@ -56,7 +56,7 @@ enum kvt_found kvt_block_find(struct kvt_pool *p, u32 ns_group, const u8 *key, b
 		goto out;
 	h = kvt_hot(&p->table, *id);
 	*gen = h->gen;
-	if (h->spare && kvt_block_expired(p, *id))
+	if (kvt_block_expired(p, *id))
 		goto out;
 	if (lease && kvt_lease_try(h)) {
 		found = KVT_FOUND_MEM;
@@ -233,7 +233,9 @@ static void kvt_block_free(struct kvt_pool *p, u32 id)
 	u32 ctl = kvt_ctl(h);
 
 	lockdep_assert_held(&p->meta_lock);
-	if (ctl & KVT_CTL_MEM)
+	if ((ctl & KVT_CTL_MEM) && (h->flags & KVT_HOT_HELD))
+		kvt_limbo_add(p, p->tiers[h->mem_tier], h->mem_page, h->ns_group);
+	else if (ctl & KVT_CTL_MEM)
 		kvt_block_mem_free(p, h->mem_tier, h->mem_page, h->ns_group);
 	if (ctl & KVT_CTL_LOG)
 		kvt_block_log_free(p, id);
@@ -295,7 +297,7 @@ void kvt_block_kill(struct kvt_pool *p, u32 id)
 
 	lockdep_assert_held(&p->meta_lock);
 	p->policy.ops->remove(&p->policy, tier, id);
-	p->tiers[tier]->nr_blocks--;
+	kvt_tier_count_block(p, p->tiers[tier], h->ns_group, -1);
 	kvt_block_die(p, id);
 }
 

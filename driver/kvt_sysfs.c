@@ -95,8 +95,7 @@ static DEVICE_ATTR_RO(lease_bytes);
 
 static u64 kvt_tier_page_structs(struct kvt_tier *t)
 {
-	return t->ops->own_page_structs ?
-	       (u64)t->nr_pieces * KVT_PIECE_PAGES * sizeof(struct page) : 0;
+	return t->page_struct_bytes;
 }
 
 static ssize_t page_struct_bytes_show(struct device *dev, struct device_attribute *attr,

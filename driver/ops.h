@@ -71,6 +71,7 @@ void kvt_get_account(struct kvt_batch *b, u32 first, u32 nr);
  * @region:  arena's region in @tier, or KVT_NO_REGION
  * @deadline_ns: for WAIT
  * @nr_reserved: so far
+ * @over_quota: nothing of the namespace's own could go
  * @idx:     srcu
  */
 struct kvt_putter {
@@ -82,6 +83,7 @@ struct kvt_putter {
 	u32 tier;
 	u64 deadline_ns;
 	u32 nr_reserved;
+	bool over_quota;
 	int idx;
 };
 

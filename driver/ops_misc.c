@@ -129,6 +129,7 @@ static s32 kvt_advise_locked(struct kvt_batch *b, u32 i, u32 advice, u32 expire_
 	switch (advice) {
 	case KVTIER_ADV_COLD:
 		p->policy.ops->cool(&p->policy, tier, id);
+		b->group->own[tier].cursor = KVT_NIL;
 		break;
 	case KVTIER_ADV_HOT:
 		p->policy.ops->touch(&p->policy, tier, id);
@@ -141,7 +142,8 @@ static s32 kvt_advise_locked(struct kvt_batch *b, u32 i, u32 advice, u32 expire_
 		break;
 	case KVTIER_ADV_TTL:
 		kvt_cold(&p->table, id)->expire_s = expire_s;
-		WRITE_ONCE(h->spare, expire_s != 0);
+		WRITE_ONCE(h->flags, (h->flags & ~KVT_HOT_EXPIRES) |
+			   (expire_s ? KVT_HOT_EXPIRES : 0));
 		break;
 	}
 	return KVTIER_ST_DONE;

@@ -88,7 +88,7 @@ static void kvt_reserve_enter(struct kvt_putter *w, u32 i, u32 id, u32 parent, u
 	memcpy(h->key, b->keys[i], KVT_KEY_BYTES);
 	h->ns_group = b->ns_group;
 	h->hash = kvt_ix_hash(&p->index, b->ns_group, h->key);
-	h->spare = 0;
+	h->flags = 0;
 	c->owner = w->owner;
 	c->touch_ms = kvt_now_ms();
 	kvt_block_mem_set(p, id, p->tiers[tier], page);
@@ -125,7 +125,7 @@ static int kvt_reserve_found(struct kvt_putter *w, u32 i, u32 id)
 	/* Stored anew: its time to live is over, so it lives without. */
 	if (kvt_block_expired(p, id)) {
 		kvt_cold(&p->table, id)->expire_s = 0;
-		WRITE_ONCE(h->spare, 0);
+		WRITE_ONCE(h->flags, h->flags & ~KVT_HOT_EXPIRES);
 	}
 	b->res[i].status = KVTIER_ST_EXISTS;
 	b->res[i].tier = kvt_block_tier(h, kvt_ctl(h));
@@ -260,8 +260,9 @@ static bool kvt_reserve_quota(struct kvt_putter *w, u32 i)
 	kvt_reserve_parent(w, i, &parent);
 	spin_unlock(&p->meta_lock);
 	while (nr-- && !gone)
-		gone = kvt_collect_own(p, t[nr], true, b->ns_group, parent, &id, 1) &&
-		       kvt_reserve_evict(p, id);
+		gone = kvt_collect_own(p, t[nr], true, b->ns_group, parent, KVT_OWN_STEPS_CALL,
+				       &id, 1) && kvt_reserve_evict(p, id);
+	w->over_quota = !gone;
 	return gone;
 }
 
@@ -299,7 +300,8 @@ static int kvt_reserve_obstacle(struct kvt_putter *w, u32 i, int what, u32 *skip
 		return err;
 	case KVT_RSV_QUOTA:
 		b->res[i].status = KVTIER_ST_QUOTA;
-		return kvt_reserve_quota(w, i) ? 0 : -ENOSPC;
+		/* One look is enough for a call: the next key would find no more. */
+		return !w->over_quota && kvt_reserve_quota(w, i) ? 0 : -ENOSPC;
 	}
 	return 0;
 }
@@ -536,7 +538,7 @@ s32 kvt_commit_locked(struct kvt_pool *p, struct kvt_ns *ns, u32 id, bool lease)
 	c->owner = 0;
 	c->touch_ms = kvt_now_ms();
 	p->policy.ops->insert(&p->policy, t->id, id);
-	t->nr_blocks++;
+	kvt_tier_count_block(p, t, h->ns_group, 1);
 	kvt_count(p, ns, KVT_CNT_PUTS, 1);
 	trace_kvtier_put(p->id, ns->id, h->ns_group & 15, h->key, t->id);
 	kvt_ctl_update(h, 0, 0, KVT_CTL_STATE | KVT_CTL_MOVING, KVT_READY);

@@ -35,7 +35,6 @@ struct kvt_bio_xfer;
  * struct kvt_tier_ops - a kind of tier
  * @name:    as in sysfs: "dram", "node", "dax", "bdev"
  * @is_mem:  memory tier
- * @own_page_structs: memory: its struct pages are there for its sake
  * @attach:  claim the device. Reads tier->args; sets tier->priv and
  *           tier->capacity_bytes; memory tiers set nr_pieces and content,
  *           block tiers unit_bytes, nr_segs, seg_units. May sleep. On error
@@ -54,7 +53,6 @@ struct kvt_bio_xfer;
 struct kvt_tier_ops {
 	const char *name;
 	bool is_mem;
-	bool own_page_structs;
 	int (*attach)(struct kvt_tier *t);
 	void (*detach)(struct kvt_tier *t);
 	struct page *(*page)(struct kvt_tier *t, u32 page);
@@ -113,6 +111,7 @@ struct kvt_tier_count {
  * @state:    enum kvtier_tier_state; written under the meta lock
  * @capacity_bytes: see above
  * @nr_pieces: memory: 2 MiB pieces
+ * @page_struct_bytes: memory: DRAM for struct pages that are there for its sake
  * @content:  memory: KVT_PIECE_CLEAN: zeroed, KVT_PIECE_UNKNOWN: to be scrubbed before use
  * @window_offset: memory: where its page 0 lies in the read view
  * @mem:      memory: space. Meta lock
@@ -127,6 +126,8 @@ struct kvt_tier_count {
  * @write_errors: block: failed writes since the last good one. Meta lock
  * @lowering: it was above the high watermark and is not yet below the low one. The
  *            worker's
+ * @foreign_until: memory: pages of a region that was to be taken were referenced
+ *            lately; until then, others are looked at but once. In jiffies
  * @nr_blocks: blocks whose fastest copy is here. Meta lock
  * @count:    counters
  * @kobj:     sysfs directory tiers/<name>
@@ -142,6 +143,7 @@ struct kvt_tier {
 	u64 capacity_bytes;
 
 	u32 nr_pieces;
+	u64 page_struct_bytes;
 	u32 content;
 	u32 nr_lost;
 	bool poisoned;
@@ -156,6 +158,7 @@ struct kvt_tier {
 	u32 write_errors;
 
 	bool lowering;
+	unsigned long foreign_until;
 	u32 nr_blocks;
 	struct kvt_tier_count count;
 	struct kobject kobj;

@@ -408,6 +408,9 @@ static int kvt_dax_attach(struct kvt_tier *t)
 		t->priv = found;
 		t->nr_pieces = limit ? min(limit, found->nr_pieces) : found->nr_pieces;
 		t->capacity_bytes = (u64)t->nr_pieces << KVT_PIECE_SHIFT;
+		/* The page map is of the whole device, used or not. */
+		t->page_struct_bytes = (u64)found->nr_pieces * KVT_PIECE_PAGES *
+				       sizeof(struct page);
 		t->content = KVT_PIECE_UNKNOWN;
 		t->poisoned = found->poisoned;
 	}
@@ -469,7 +472,6 @@ static vm_fault_t kvt_dax_insert_pmd(struct kvt_tier *t, struct vm_fault *vmf, u
 const struct kvt_tier_ops kvt_tier_dax_ops = {
 	.name = "dax",
 	.is_mem = true,
-	.own_page_structs = true,
 	.attach = kvt_dax_attach,
 	.detach = kvt_dax_detach,
 	.page = kvt_dax_page,

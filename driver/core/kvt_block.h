@@ -44,6 +44,9 @@
 #define KVT_CHUNK_BLOCKS	(1u << KVT_CHUNK_SHIFT)
 #define KVT_NO_TIER		0xff
 
+#define KVT_HOT_EXPIRES		(1u << 0)	/* has a time to live */
+#define KVT_HOT_HELD		(1u << 1)	/* its slot in memory may be referred to by a device */
+
 enum kvt_state {
 	KVT_FREE = 0,
 	KVT_FILLING = 1,
@@ -72,6 +75,7 @@ enum kvt_state {
  * @ns_group:  kvt_ns_group()
  * @mem_page:  first page in tier @mem_tier, in KVTIER_SLOT_ALIGN units
  * @log_unit:  first unit in tier @log_tier
+ * @flags:     KVT_HOT_*; changed under the meta lock
  */
 struct kvt_hot {
 	u8 key[KVT_KEY_BYTES];
@@ -84,7 +88,7 @@ struct kvt_hot {
 	u32 log_unit;
 	u8 mem_tier;
 	u8 log_tier;
-	u16 spare;
+	u16 flags;
 } __aligned(64);
 
 /**

@@ -230,7 +230,7 @@ enum cr_count {
 	CR_NR_COUNTS,
 };
 
-_Noreturn void cr_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void cr_fail(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
 #define CR_ASSERT(cond)							\
 do {									\

@@ -382,6 +382,97 @@ TEST_F(quota, own_blocks_make_room)
 	EXPECT_EQ(OTHERS, st.nr_blocks);
 }
 
+/* The oldest goes, and using a block saves it, whichever was looked at last. */
+TEST_F(quota, used_blocks_stay)
+{
+	struct kvt_key key, keep = kvt_key(SET + 1, 0), cold;
+	int i;
+
+	for (i = 0; i < QUOTA_BLOCKS; i++) {
+		key = kvt_key(SET + 1, i);
+		ASSERT_EQ(1, kvt_put(&self->c, 0, 0, &key, NULL, 1));
+		kvt_sleep_ms(10);	/* the clock's step */
+	}
+	for (; i < 6 * QUOTA_BLOCKS; i++) {
+		/* The one that would be the next to go, and the first one for ever. */
+		key = kvt_key(SET + 1, i - QUOTA_BLOCKS + 1);
+		ASSERT_EQ(1, kvt_check(&self->c, 0, &keep, 1, 0)) TH_LOG("block %d", i);
+		key = kvt_key(SET + 1, i);
+		ASSERT_EQ(1, kvt_put(&self->c, 0, 0, &key, NULL, 1)) TH_LOG("block %d", i);
+		kvt_sleep_ms(10);
+	}
+	/* What is to go first does. */
+	cold = kvt_key(SET + 1, i - 1);
+	ASSERT_EQ(1, kvt_advise(self->c.fd, 0, &cold, 1, KVTIER_ADV_COLD, 0, NULL));
+	key = kvt_key(SET + 1, i);
+	ASSERT_EQ(1, kvt_put(&self->c, 0, 0, &key, NULL, 1));
+	EXPECT_EQ(0, kvt_check(&self->c, 0, &cold, 1, 0));
+	EXPECT_EQ(1, kvt_check(&self->c, 0, &keep, 1, 0));
+}
+
+/* --- a tier of which every piece is a region of its own ------------------------------------ */
+
+#define PIECES		64	/* a chunk of the directory of regions */
+
+FIXTURE(pieces)
+{
+	struct kvt_pool pool;
+	struct kvt_client c;
+};
+
+FIXTURE_SETUP(pieces)
+{
+	int i, k, nr = PIECES * KVT_PIECE / BLOCK_BYTES;
+	struct kvtier_block_result res[64], done[64];
+	struct kvt_key keys[64];
+	__u64 handle[64];
+
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, PIECES * KVT_PIECE));
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_high_percent", "100"));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "pieces", BLOCK_BYTES));
+	for (i = 0; i < nr; i += 64) {
+		for (k = 0; k < 64; k++)
+			keys[k] = kvt_key(SET, i + k);
+		ASSERT_EQ(64, kvt_reserve(self->c.fd, 0, 0, keys, NULL, 64, res, 0));
+		for (k = 0; k < 64; k++)
+			handle[k] = res[k].handle;
+		ASSERT_EQ(64, kvt_commit(self->c.fd, 0, handle, 64, done));
+	}
+}
+
+FIXTURE_TEARDOWN(pieces)
+{
+	kvt_client_close(&self->c);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+}
+
+/* There is no room and no number for another region, and somebody wants one. */
+TEST_F(pieces, another_comes)
+{
+	struct kvt_key key = kvt_key(SET + 1, 0);
+	struct kvt_client other;
+
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &other, "other", BLOCK_BYTES));
+	EXPECT_EQ(1, kvt_put(&other, KVTIER_RESERVE_WAIT, 0, &key, NULL, 1));
+	EXPECT_EQ(1, kvt_check(&other, 0, &key, 1, 0));
+	kvt_client_close(&other);
+}
+
+TEST_F(pieces, an_arena_comes)
+{
+	struct kvtier_arena a = { .size = sizeof(a), .nr_slots = 4 };
+	struct kvtier_group g = { .block_bytes = BLOCK_BYTES };
+	struct kvtier_ns_open o;
+	struct kvt_client other;
+
+	kvt_ns_args(&o, "arena", &g, 1);
+	o.min_bytes = 4 * KVT_PIECE;
+	ASSERT_EQ(0, kvt_client_bind(&other, kvt_open(&self->pool), &o));
+	EXPECT_EQ(-ENOSPC, kvt_ioctl(other.fd, KVTIER_OP_ARENA, &a));
+	kvt_client_close(&other);
+}
+
 /* --- a writer that never waits ------------------------------------------------------------ */
 
 FIXTURE(busy)
