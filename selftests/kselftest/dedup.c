@@ -374,9 +374,9 @@ static int kicker(struct kvt_child *me, void *arg)
 }
 
 /* Nothing is taken back before its time. */
-TEST_F(dedup, reservations_last)
+TEST_F_TIMEOUT(dedup, reservations_last, 900)
 {
-	int i, nr = kvt_env_long() ? 100000 : 4000;
+	int i, nr = kvt_env_many(4000, 100000);
 	struct kvtier_block_result res, done;
 	struct kvt_child child;
 	struct kvtier_stat st;
