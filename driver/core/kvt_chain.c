@@ -64,3 +64,32 @@ u32 kvt_ch_depth(const struct kvt_table *t, u32 id, u32 limit)
 		id = kvt_cold(t, id)->parent;
 	return depth;
 }
+
+/**
+ * kvt_ch_cut_cycles() - make a forest of links that come from media
+ * @t: table of which no block is on a list yet; meta lock held
+ *
+ * RESERVE cannot make a cycle, but records can say anything. One link of each cycle
+ * is cut. Takes time in proportion to the table: each block is walked over once, and
+ * marked with the block that the walk began at.
+ * Return: how many there were.
+ */
+u32 kvt_ch_cut_cycles(struct kvt_table *t)
+{
+	u32 end = t->nr_chunks * KVT_CHUNK_BLOCKS, id, at, last, nr = 0;
+
+	for (id = 1; id < end; id++) {
+		for (at = id, last = KVT_NIL; at && !kvt_cold(t, at)->lru_prev;) {
+			kvt_cold(t, at)->lru_prev = id;
+			last = at;
+			at = kvt_cold(t, at)->parent;
+		}
+		if (at && last && kvt_cold(t, at)->lru_prev == id) {
+			kvt_ch_unlink(t, last);
+			nr++;
+		}
+	}
+	for (id = 1; id < end; id++)
+		kvt_cold(t, id)->lru_prev = KVT_NIL;
+	return nr;
+}

@@ -18,6 +18,7 @@
 void kvt_ch_link(struct kvt_table *t, u32 child, u32 parent);
 u32 kvt_ch_unlink(struct kvt_table *t, u32 child);
 u32 kvt_ch_depth(const struct kvt_table *t, u32 id, u32 limit);
+u32 kvt_ch_cut_cycles(struct kvt_table *t);
 
 static inline bool kvt_ch_leaf(const struct kvt_table *t, u32 id)
 {

@@ -70,10 +70,10 @@ void kvt_payload_sum_add(struct kvt_payload_sum *s, const void *data, u32 len)
 	u32 n;
 
 	for (; len; len -= n, p += n) {
-		n = min(len, KVT_PIECE_BYTES - s->fill);
+		n = min(len, KVT_SUM_BYTES - s->fill);
 		s->piece = crc32c(s->piece, p, n);
 		s->fill += n;
-		if (s->fill == KVT_PIECE_BYTES)
+		if (s->fill == KVT_SUM_BYTES)
 			kvt_payload_sum_piece(s);
 	}
 }

@@ -38,7 +38,7 @@
 #define KVT_UNIT_BYTES_MIN	4096u
 #define KVT_UNIT_BYTES_MAX	(128u << 10)
 #define KVT_HEADER_BYTES_MAX	(256u << 10)	/* of a batch */
-#define KVT_PIECE_BYTES		(64u << 10)	/* of a payload, for its checksum */
+#define KVT_SUM_BYTES		(64u << 10)	/* of a payload, for its checksum */
 #define KVT_STORED_BYTES_MAX	(256u << 20)
 #define KVT_MEMBERS_MAX		16u
 #define KVT_UUID_BYTES		16u

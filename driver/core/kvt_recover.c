@@ -45,7 +45,7 @@ static enum kvt_bad kvt_rc_payload(const struct kvt_recover *r, u32 seg,
 
 	kvt_payload_sum_start(&sum);
 	for (; left; left -= n, at += n) {
-		n = min(left, KVT_PIECE_BYTES);
+		n = min(left, KVT_SUM_BYTES);
 		if (r->read(r->ctx, at, piece, n))
 			return KVT_BAD_IO;
 		kvt_payload_sum_add(&sum, piece, n);

@@ -28,6 +28,7 @@
  *   - Of blocks with the same name the one with the highest sequence counts.
  *   - The other ones must be killed, as must be what bad() reports, and blocks of a
  *     namespace that is gone or nowhere defined.
+ *   - Parents may be missing, or form cycles: kvt_ch_cut_cycles().
  *
  * Work is bounded by the segment's length, memory is the scratch buffer. No locks.
  */
@@ -36,7 +37,7 @@
 
 #include "kvt_format.h"
 
-#define KVT_RECOVER_BUF_MIN	(KVT_HEADER_BYTES_MAX + KVT_PIECE_BYTES)
+#define KVT_RECOVER_BUF_MIN	(KVT_HEADER_BYTES_MAX + KVT_SUM_BYTES)
 
 /**
  * struct kvt_recover_sink - where entries go; all but @block may be NULL

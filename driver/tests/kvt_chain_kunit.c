@@ -95,10 +95,43 @@ static void chain_depth_counts_to_limit(struct kunit *test)
 	}
 }
 
+/* Links at random, each block to any other: afterwards every walk up ends. */
+static void chain_cycles_are_cut(struct kunit *test)
+{
+	struct kvt_table *t = kvt_test_table(test, 1);
+	u32 id[NR], i, k, up, links, left, cut, total = 0;
+	u64 rnd = 11;
+
+	for (i = 0; i < NR; i++)
+		id[i] = kvt_test_block(test, t, KVT_READY);
+	for (k = 0; k < 200; k++) {
+		for (i = 0, links = 0; i < NR; i++) {
+			kvt_ch_unlink(t, id[i]);
+			up = id[kvt_test_random(&rnd) % NR];
+			if (up != id[i] && kvt_test_random(&rnd) % 4) {
+				kvt_ch_link(t, id[i], up);
+				links++;
+			}
+		}
+		cut = kvt_ch_cut_cycles(t);
+		total += cut;
+		for (i = 0, left = 0; i < NR; i++) {
+			left += kvt_cold(t, id[i])->parent != KVT_NIL;
+			KUNIT_ASSERT_LT(test, kvt_ch_depth(t, id[i], NR + 1), (u32)NR);
+			KUNIT_ASSERT_EQ(test, kvt_cold(t, id[i])->lru_prev, KVT_NIL);
+		}
+		/* Not one link too many. */
+		KUNIT_ASSERT_EQ(test, left + cut, links);
+		KUNIT_ASSERT_EQ(test, kvt_ch_cut_cycles(t), 0u);
+	}
+	KUNIT_EXPECT_GT(test, total, 50u);
+}
+
 static struct kunit_case chain_cases[] = {
 	KUNIT_CASE(chain_is_a_forest),
 	KUNIT_CASE(chain_root_has_no_parent),
 	KUNIT_CASE(chain_depth_counts_to_limit),
+	KUNIT_CASE(chain_cycles_are_cut),
 	{ }
 };
 

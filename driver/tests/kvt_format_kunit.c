@@ -24,7 +24,7 @@ static void format_crc_vectors(struct kunit *test)
 /* However the bytes come, and equal to its definition. */
 static void format_payload_sum(struct kunit *test)
 {
-	u32 len = 2 * KVT_PIECE_BYTES + 4096, at, n, i;
+	u32 len = 2 * KVT_SUM_BYTES + 4096, at, n, i;
 	u8 *buf = kunit_kzalloc(test, len, GFP_KERNEL);
 	struct kvt_payload_sum s;
 	__le32 list[3];
@@ -33,11 +33,11 @@ static void format_payload_sum(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, buf);
 	for (i = 0; i < len; i++)
 		buf[i] = (u8)kvt_test_random(&rnd);
-	list[0] = cpu_to_le32(kvt_crc(buf, KVT_PIECE_BYTES));
-	list[1] = cpu_to_le32(kvt_crc(buf + KVT_PIECE_BYTES, KVT_PIECE_BYTES));
-	list[2] = cpu_to_le32(kvt_crc(buf + 2 * KVT_PIECE_BYTES, 4096));
+	list[0] = cpu_to_le32(kvt_crc(buf, KVT_SUM_BYTES));
+	list[1] = cpu_to_le32(kvt_crc(buf + KVT_SUM_BYTES, KVT_SUM_BYTES));
+	list[2] = cpu_to_le32(kvt_crc(buf + 2 * KVT_SUM_BYTES, 4096));
 	KUNIT_EXPECT_EQ(test, tm_sum(buf, len), kvt_crc(list, sizeof(list)));
-	KUNIT_EXPECT_EQ(test, tm_sum(buf, 2 * KVT_PIECE_BYTES), kvt_crc(list, 8));
+	KUNIT_EXPECT_EQ(test, tm_sum(buf, 2 * KVT_SUM_BYTES), kvt_crc(list, 8));
 	for (i = 0; i < 20; i++) {
 		kvt_payload_sum_start(&s);
 		for (at = 0; at < len; at += n) {
@@ -46,7 +46,7 @@ static void format_payload_sum(struct kunit *test)
 		}
 		KUNIT_ASSERT_EQ(test, kvt_payload_sum_end(&s), kvt_crc(list, sizeof(list)));
 	}
-	buf[KVT_PIECE_BYTES + 77] ^= 0x10;
+	buf[KVT_SUM_BYTES + 77] ^= 0x10;
 	KUNIT_EXPECT_NE(test, tm_sum(buf, len), kvt_crc(list, sizeof(list)));
 }
 
@@ -113,40 +113,48 @@ do {										\
 
 static void format_ns(struct kunit *test)
 {
-	struct kvt_nsdef d = { .id = 9, .seq = 4, .life_mark = 77, .quota_bytes = 1ull << 40 }, back;
-	struct kvt_m_ns m, again;
+	struct kvt_nsdef *def = kunit_kzalloc(test, 2 * sizeof(*def), GFP_KERNEL);
+	struct kvt_m_ns *m = kunit_kzalloc(test, 2 * sizeof(*m), GFP_KERNEL);
+	struct kvt_nsdef *back = def + 1;
+	struct kvt_m_ns *again = m + 1;
 	u32 i;
 
-	d.min_bytes = 3;
-	d.uid = 1000;
-	d.gid = 100;
-	d.mode = 0640;
-	d.flags = KVT_NSF_SECRET;
-	d.nr_groups = 2;
-	d.group_bytes[0] = 655360;
-	d.group_bytes[1] = KVT_STORED_BYTES_MAX;
-	d.identity_len = KVT_NS_IDENTITY;
-	memset(d.identity, 0x33, sizeof(d.identity));
-	memset(d.secret, 0x44, sizeof(d.secret));
-	memset(d.salt, 0x55, sizeof(d.salt));
-	kvt_nsdef_encode(&m, &d);
-	KUNIT_ASSERT_EQ(test, (u32)kvt_nsdef_decode(&m, &back), (u32)KVT_BAD_NONE);
-	kvt_nsdef_encode(&again, &back);
-	KUNIT_EXPECT_EQ(test, memcmp(&m, &again, sizeof(m)), 0);
-	KUNIT_EXPECT_EQ(test, back.life_mark, 77ull);
-	KUNIT_EXPECT_EQ(test, back.secret[31], 0x44);
-	for (i = 0; i < sizeof(m); i++) {
-		((u8 *)&m)[i] ^= 0x80;
-		KUNIT_ASSERT_EQ(test, (u32)kvt_nsdef_decode(&m, &back), (u32)KVT_BAD_CRC);
-		((u8 *)&m)[i] ^= 0x80;
+	KUNIT_ASSERT_NOT_NULL(test, def);
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	def->id = 9;
+	def->seq = 4;
+	def->life_mark = 77;
+	def->quota_bytes = 1ull << 40;
+	def->min_bytes = 3;
+	def->uid = 1000;
+	def->gid = 100;
+	def->mode = 0640;
+	def->flags = KVT_NSF_SECRET;
+	def->nr_groups = 2;
+	def->group_bytes[0] = 655360;
+	def->group_bytes[1] = KVT_STORED_BYTES_MAX;
+	def->identity_len = KVT_NS_IDENTITY;
+	memset(def->identity, 0x33, sizeof(def->identity));
+	memset(def->secret, 0x44, sizeof(def->secret));
+	memset(def->salt, 0x55, sizeof(def->salt));
+	kvt_nsdef_encode(m, def);
+	KUNIT_ASSERT_EQ(test, (u32)kvt_nsdef_decode(m, back), (u32)KVT_BAD_NONE);
+	kvt_nsdef_encode(again, back);
+	KUNIT_EXPECT_EQ(test, memcmp(m, again, sizeof(*m)), 0);
+	KUNIT_EXPECT_EQ(test, back->life_mark, 77ull);
+	KUNIT_EXPECT_EQ(test, back->secret[31], 0x44);
+	for (i = 0; i < sizeof(*m); i++) {
+		((u8 *)m)[i] ^= 0x80;
+		KUNIT_ASSERT_EQ(test, (u32)kvt_nsdef_decode(m, back), (u32)KVT_BAD_CRC);
+		((u8 *)m)[i] ^= 0x80;
 	}
 #define EXPECT(field, value, result)						\
 do {										\
-	kvt_nsdef_encode(&m, &d);						\
-	m.field = value;							\
-	m.crc = 0;								\
-	m.crc = cpu_to_le32(kvt_crc(&m, sizeof(m)));				\
-	KUNIT_EXPECT_EQ(test, (u32)kvt_nsdef_decode(&m, &back), (u32)(result));	\
+	kvt_nsdef_encode(m, def);						\
+	m->field = value;							\
+	m->crc = 0;								\
+	m->crc = cpu_to_le32(kvt_crc(m, sizeof(*m)));				\
+	KUNIT_EXPECT_EQ(test, (u32)kvt_nsdef_decode(m, back), (u32)(result));	\
 } while (0)
 	EXPECT(flags, cpu_to_le32(4), KVT_BAD_UNKNOWN);
 	EXPECT(nr_groups, cpu_to_le16(17), KVT_BAD_RANGE);
@@ -158,7 +166,7 @@ do {										\
 }
 
 /* A header of two blocks and a namespace, finished. */
-static void make_batch(struct tm *m, u8 *header, struct kvt_batch_info *b, u32 first)
+static void make_batch(struct media *m, u8 *header, struct kvt_batch_info *b, u32 first)
 {
 	struct kvt_nsdef d = { .id = 5, .seq = first };
 	struct kvt_rec r = tm_rec(first, 1);
@@ -180,7 +188,7 @@ static void make_batch(struct tm *m, u8 *header, struct kvt_batch_info *b, u32 f
 static void format_batch(struct kunit *test)
 {
 	u8 *header = kunit_kzalloc(test, TM_UNIT, GFP_KERNEL);
-	struct tm *m = tm_new(test);
+	struct media *m = tm_new(test);
 	struct kvt_batch_info b, back;
 	u32 i;
 
@@ -211,7 +219,7 @@ static void format_torn_between_records(struct kunit *test)
 {
 	u8 *header = kunit_kzalloc(test, TM_UNIT, GFP_KERNEL);
 	u8 *stale = kunit_kzalloc(test, TM_UNIT, GFP_KERNEL);
-	struct tm *m = tm_new(test);
+	struct media *m = tm_new(test);
 	struct kvt_batch_info b, back;
 	u32 at[] = { 128, 640, 768 }, len[] = { 512, 128, 128 }, i;
 
@@ -234,7 +242,7 @@ static void format_torn_between_records(struct kunit *test)
 
 static void format_footer(struct kunit *test)
 {
-	struct tm *m = tm_new(test);
+	struct media *m = tm_new(test);
 	struct kvt_footer_info f = {
 		.life = 6, .min_seq = 1, .max_seq = 9, .seg = 4, .sum_unit = 21,
 		.sum_bytes = 512 + 3 * 128 + 5 * 16, .sum_crc = 0x1234, .nr_ns = 1,
@@ -269,7 +277,7 @@ static void format_footer(struct kunit *test)
 	}
 }
 
-static struct kvt_super *make_super(struct kunit *test, struct tm *m, u64 generation)
+static struct kvt_super *make_super(struct kunit *test, struct media *m, u64 generation)
 {
 	struct kvt_super *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
 	u32 i;
@@ -302,7 +310,7 @@ static void format_super(struct kunit *test)
 	u8 *one = kunit_kzalloc(test, KVT_SUPER_BYTES, GFP_KERNEL);
 	u8 *two = kunit_kzalloc(test, KVT_SUPER_BYTES, GFP_KERNEL);
 	struct kvt_super_pick *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
-	struct tm *m = tm_new(test);
+	struct media *m = tm_new(test);
 	struct kvt_super *s = make_super(test, m, 10);
 
 	KUNIT_ASSERT_NOT_NULL(test, one);
@@ -357,7 +365,7 @@ static void format_super_features(struct kunit *test)
 {
 	u8 *block = kunit_kzalloc(test, KVT_SUPER_BYTES, GFP_KERNEL);
 	struct kvt_super_pick *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
-	struct tm *m = tm_new(test);
+	struct media *m = tm_new(test);
 	struct kvt_super *s = make_super(test, m, 10);
 
 	KUNIT_ASSERT_NOT_NULL(test, block);
@@ -382,7 +390,7 @@ static void format_super_features(struct kunit *test)
 
 static void format_super_geometry(struct kunit *test)
 {
-	struct tm *m = tm_new(test);
+	struct media *m = tm_new(test);
 	struct kvt_super *good = make_super(test, m, 1), *s = make_super(test, m, 1);
 	u64 bytes = good->device_bytes;
 

@@ -16,12 +16,12 @@
 #define TM_IDS		32u
 
 /**
- * struct tm - member and what recovery says of it
+ * struct media - member and what recovery says of it
  * @seg:     bytes of all segments
  * @bad_byte: reading this one fails, 0: none
  * @nr_read: bytes read
  */
-struct tm {
+struct media {
 	struct kvt_geometry geo;
 	u8 *seg;
 	u8 *buf;
@@ -40,7 +40,7 @@ struct tm {
 
 static inline int tm_read(void *ctx, u64 byte, void *buf, u32 len)
 {
-	struct tm *m = ctx;
+	struct media *m = ctx;
 
 	if (byte < TM_FIRST || byte + len > TM_FIRST + TM_SEGS * TM_SEG_BYTES)
 		return -ERANGE;
@@ -53,7 +53,7 @@ static inline int tm_read(void *ctx, u64 byte, void *buf, u32 len)
 
 static inline void tm_block(void *ctx, u32 seg, u64 life, const struct kvt_rec *r)
 {
-	struct tm *m = ctx;
+	struct media *m = ctx;
 
 	(void)seg;
 	(void)life;
@@ -64,7 +64,7 @@ static inline void tm_block(void *ctx, u32 seg, u64 life, const struct kvt_rec *
 
 static inline void tm_ns(void *ctx, u32 seg, const struct kvt_nsdef *d)
 {
-	struct tm *m = ctx;
+	struct media *m = ctx;
 
 	(void)seg;
 	if (m->nr_ns < ARRAY_SIZE(m->ns))
@@ -74,7 +74,7 @@ static inline void tm_ns(void *ctx, u32 seg, const struct kvt_nsdef *d)
 
 static inline void tm_kill(void *ctx, u32 seg, const struct kvt_kill *k)
 {
-	struct tm *m = ctx;
+	struct media *m = ctx;
 
 	(void)seg;
 	if (m->nr_kills < ARRAY_SIZE(m->kill))
@@ -84,7 +84,7 @@ static inline void tm_kill(void *ctx, u32 seg, const struct kvt_kill *k)
 
 static inline void tm_bad(void *ctx, u32 seg, u64 life, u32 unit, enum kvt_bad why)
 {
-	struct tm *m = ctx;
+	struct media *m = ctx;
 
 	(void)seg;
 	(void)life;
@@ -101,9 +101,9 @@ static const struct kvt_recover_sink tm_sink = {
 	.bad = tm_bad,
 };
 
-static inline struct tm *tm_new(struct kunit *test)
+static inline struct media *tm_new(struct kunit *test)
 {
-	struct tm *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct media *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	m->seg = kunit_kzalloc(test, TM_SEGS * TM_SEG_BYTES, GFP_KERNEL);
@@ -121,13 +121,13 @@ static inline struct tm *tm_new(struct kunit *test)
 	return m;
 }
 
-static inline u8 *tm_at(struct tm *m, u32 seg, u32 unit)
+static inline u8 *tm_at(struct media *m, u32 seg, u32 unit)
 {
 	return m->seg + (u64)seg * TM_SEG_BYTES + (u64)unit * TM_UNIT;
 }
 
 /* Fills @found and what the sink collects. */
-static inline enum kvt_rc_state tm_recover(struct tm *m, u32 seg)
+static inline enum kvt_rc_state tm_recover(struct media *m, u32 seg)
 {
 	struct kvt_recover r = {
 		.geo = &m->geo,

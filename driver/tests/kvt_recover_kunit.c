@@ -24,13 +24,13 @@ static u32 block_unit(const struct tb *b, u32 i)
 	return b->unit + 1 + i * b->units;
 }
 
-static void payload_fill(struct tm *m, const struct tb *b, u32 i)
+static void payload_fill(struct media *m, const struct tb *b, u32 i)
 {
 	memset(tm_at(m, b->seg, block_unit(b, i)), (int)(b->life * 16 + b->number + i),
 	       b->units * TM_UNIT);
 }
 
-static void make_rec(struct tm *m, const struct tb *b, u32 i, struct kvt_rec *r)
+static void make_rec(struct media *m, const struct tb *b, u32 i, struct kvt_rec *r)
 {
 	*r = tm_rec(b->number * 16 + i, b->units);
 	r->unit = block_unit(b, i);
@@ -46,7 +46,7 @@ static void make_kill(const struct tb *b, u32 i, struct kvt_kill *k)
 }
 
 /* Writes it. Returns the unit behind it. */
-static u32 make(struct tm *m, const struct tb *b)
+static u32 make(struct media *m, const struct tb *b)
 {
 	u8 *header = tm_at(m, b->seg, b->unit), *at = header + 128;
 	struct kvt_batch_info info = {
@@ -73,7 +73,7 @@ static u32 make(struct tm *m, const struct tb *b)
 }
 
 /* A footer that says what batch @b says. */
-static void seal(struct tm *m, const struct tb *b, u32 fill)
+static void seal(struct media *m, const struct tb *b, u32 fill)
 {
 	u8 *sum = tm_at(m, b->seg, TM_SEG_UNITS - 2), *at = sum;
 	struct kvt_footer_info f = {
@@ -100,7 +100,7 @@ static void seal(struct tm *m, const struct tb *b, u32 fill)
 
 static void recover_nothing(struct kunit *test)
 {
-	struct tm *m = tm_new(test);
+	struct media *m = tm_new(test);
 	u64 rnd = 1;
 	u32 i;
 
@@ -115,7 +115,7 @@ static void recover_nothing(struct kunit *test)
 /* Batches count as long as life and number go on, and each payload is checked. */
 static void recover_walk(struct kunit *test)
 {
-	struct tm *m = tm_new(test);
+	struct media *m = tm_new(test);
 	struct tb a = { .seg = 3, .life = 9, .nr_blocks = 2, .units = 2, .nr_kills = 1 };
 	struct tb b = { .seg = 3, .life = 9, .number = 1, .nr_blocks = 3, .units = 1 };
 	struct tb c = { .seg = 3, .life = 9, .number = 2, .nr_blocks = 1, .units = 4 };
@@ -164,7 +164,7 @@ static void recover_walk(struct kunit *test)
 /* A footer counts only for the life that the first batch has. */
 static void recover_footer(struct kunit *test)
 {
-	struct tm *m = tm_new(test);
+	struct media *m = tm_new(test);
 	struct tb a = { .seg = 1, .life = 9, .nr_blocks = 4, .units = 2, .nr_kills = 3 };
 	struct tb n = { .seg = 1, .life = 10, .nr_blocks = 1, .units = 1 };
 	u32 fill = make(m, &a);
@@ -199,7 +199,7 @@ static void recover_footer(struct kunit *test)
 /* What cannot be read is not there, and that is counted. */
 static void recover_io_errors(struct kunit *test)
 {
-	struct tm *m = tm_new(test);
+	struct media *m = tm_new(test);
 	struct tb a = { .seg = 0, .life = 2, .nr_blocks = 2, .units = 2 };
 	u32 fill = make(m, &a);
 
@@ -219,7 +219,7 @@ static void recover_io_errors(struct kunit *test)
 }
 
 /* Changes a record of the batch and makes it verify again. */
-static void forge(struct tm *m, struct tb *b, u32 i, u32 unit)
+static void forge(struct media *m, struct tb *b, u32 i, u32 unit)
 {
 	u8 *header = tm_at(m, b->seg, b->unit);
 	struct kvt_batch_info info;
@@ -239,7 +239,7 @@ static void recover_hostile_places(struct kunit *test)
 {
 	struct tb a = { .seg = 0, .life = 2, .nr_blocks = 3, .units = 2, .nr_kills = 2 };
 	u32 units[] = { 0, 1, 2, 4, 5, 6, 7, TM_SEG_UNITS, U32_MAX, U32_MAX - 1 }, i;
-	struct tm *m = tm_new(test);
+	struct media *m = tm_new(test);
 	struct kvt_kill k = { .seg = TM_SEGS, .unit = 1, .life = 2 };
 	struct kvt_batch_info info;
 
@@ -267,7 +267,7 @@ static void recover_hostile_sizes(struct kunit *test)
 	struct tb a = { .seg = TM_SEGS - 1, .life = 2, .nr_blocks = 1, .units = 1 };
 	static const u32 big[] = { 0, 2, TM_SEG_UNITS - 1, TM_SEG_UNITS, 0x100000, U32_MAX };
 	u8 *header = kunit_kzalloc(test, KVT_HEADER_BYTES_MAX, GFP_KERNEL);
-	struct tm *m = tm_new(test);
+	struct media *m = tm_new(test);
 	struct kvt_batch_info info, b;
 	u32 i, k;
 

@@ -10,7 +10,7 @@
 #define CARRY	KVT_HEAD_CARRY
 
 struct wf {
-	struct tm *m;
+	struct media *m;
 	struct kvt_log log;
 	struct kvt_seg segs[TM_SEGS];
 	struct kvt_wlog w;

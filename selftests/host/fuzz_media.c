@@ -5,9 +5,9 @@
  * behind them:
  *
  *   0  two superblocks
- *   1  footer and summary of a segment whose first batch is good
- *   2  header of a segment's first batch
- *   3  changes, of three bytes each, to a segment of three batches and a footer
+ *   1  bits changed in footer and summary of a segment whose batches are good
+ *   2  bits changed in the header of its first batch
+ *   3  changes, of three bytes each, anywhere in it
  *
  * What recovery hands out must be in order, in its segment and no more than fits, and
  * the work must be bounded.
@@ -221,6 +221,13 @@ static void fuzz_super(const u8 *data, size_t size, bool right)
 	      1ull << 40, "geometry outside of the device");
 }
 
+/* Zeroes leave what is there, so that the fuzzer starts at something good. */
+static void change(u8 *at, const u8 *data, size_t len)
+{
+	while (len--)
+		*at++ ^= *data++;
+}
+
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
@@ -241,11 +248,12 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	}
 	good_segment(&r);
 	if (mode == 1) {
-		memcpy(r.seg + (UNITS - 1) * UNIT, data, min(size, sizeof(struct kvt_m_footer)));
+		change(r.seg + (UNITS - 1) * UNIT, data, min_t(size_t, size, 128));
 		if (size > 128)
-			memcpy(r.seg + (UNITS - 3) * UNIT, data + 128, min(size - 128, 2ul * UNIT));
+			change(r.seg + (UNITS - 2) * UNIT, data + 128,
+			       min_t(size_t, size - 128, UNIT));
 	} else if (mode == 2) {
-		memcpy(r.seg, data, min_t(size_t, size, UNIT));
+		change(r.seg, data, min_t(size_t, size, UNIT));
 	} else {
 		for (i = 0; i + 3 <= size; i += 3)
 			r.seg[((data[i] | (u32)data[i + 1] << 8) * 4u + i % 4) % sizeof(r.seg)] =
