@@ -328,7 +328,7 @@ TEST_F(module, not_while_in_use)
 	EXPECT_EQ(-1, access("/dev/kvtier", F_OK));
 }
 
-TEST_F(module, load_and_unload)
+TEST_F_TIMEOUT(module, load_and_unload, 600)
 {
 	int rounds = kvt_env_long() ? 50 : 5, i;
 	struct kvt_client c;
