@@ -10,10 +10,10 @@
  * Block transfers are all started before any is waited for; what is done by the
  * caller's own processor is done while they run.
  *
- * Checksums are CRC-32C with the usual initial value and final inversion.
+ * The checksum is the one of the on-media format, struct kvt_payload_sum: damage within
+ * any one 64 KiB of a block is always found.
  */
 #include <linux/blkdev.h>
-#include <linux/crc32c.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/mm.h>
@@ -21,6 +21,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "core/kvt_format.h"
 #include "tier.h"
 
 #define KVT_STAGE_PAGES		2048u	/* at most, for one round block to block */
@@ -51,16 +52,18 @@ static bool kvt_pages_poisoned(struct kvt_tier *t, u32 page, u32 nr)
 	return false;
 }
 
-static u32 kvt_pages_crc(struct kvt_tier *t, u32 page, u32 nr)
+static u32 kvt_pages_sum(struct kvt_tier *t, u32 page, u32 nr)
 {
-	u32 crc = ~0u, run;
+	struct kvt_payload_sum sum;
+	u32 run;
 
+	kvt_payload_sum_start(&sum);
 	for (; nr; nr -= run, page += run) {
 		run = min(kvt_page_run(page, nr), KVT_CPU_PAGES);
-		crc = crc32c(crc, kvt_page_addr(t, page), run << PAGE_SHIFT);
+		kvt_payload_sum_add(&sum, kvt_page_addr(t, page), run << PAGE_SHIFT);
 		cond_resched();
 	}
-	return ~crc;
+	return kvt_payload_sum_end(&sum);
 }
 
 /* See tier.h. */
@@ -135,7 +138,7 @@ static void kvt_xfer_start(struct kvt_xfer *x)
 		return;
 	}
 	if (write)
-		x->csum = kvt_pages_crc(mem, page, kvt_xfer_pages(x));
+		x->csum = kvt_pages_sum(mem, page, kvt_xfer_pages(x));
 	x->dma = true;
 	x->bio = (struct kvt_bio_xfer) {
 		.mem = mem,
@@ -205,7 +208,7 @@ static void kvt_xfer_finish(struct kvt_xfer *x, struct kvt_read_span *span)
 	if (!read)
 		return;
 	kvt_span_add(span, x);
-	if (kvt_pages_crc(x->dst, x->dst_addr, kvt_xfer_pages(x)) != x->csum)
+	if (kvt_pages_sum(x->dst, x->dst_addr, kvt_xfer_pages(x)) != x->csum)
 		kvt_xfer_failed(x, x->src, -EBADMSG);
 }
 
@@ -287,18 +290,20 @@ static int kvt_stage_io(struct kvt_xfer *x, struct page **pages, u32 nr, u32 at,
  */
 static void kvt_stage_copy(struct kvt_xfer *x, struct page **pages, u32 most)
 {
-	u32 nr = kvt_xfer_pages(x), at, n, i, crc = ~0u;
+	u32 nr = kvt_xfer_pages(x), at, n, i;
+	struct kvt_payload_sum sum;
 
+	kvt_payload_sum_start(&sum);
 	for (at = 0; at < nr; at += n) {
 		n = min(most, nr - at);
 		if (kvt_stage_io(x, pages, n, at, false))
 			return;
 		for (i = 0; i < n; i++)
-			crc = crc32c(crc, page_address(pages[i]), PAGE_SIZE);
+			kvt_payload_sum_add(&sum, page_address(pages[i]), PAGE_SIZE);
 		if (kvt_stage_io(x, pages, n, at, true))
 			return;
 	}
-	if (~crc != x->csum)
+	if (kvt_payload_sum_end(&sum) != x->csum)
 		kvt_xfer_failed(x, x->src, -EBADMSG);
 }
 

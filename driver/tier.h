@@ -232,7 +232,8 @@ static inline int kvt_page_extra_refs(struct page *page)
  * @src_addr: page number (memory) or unit (block)
  * @dst_addr: likewise
  * @bytes:    slot length, a multiple of 4096
- * @csum:     block to any: crc32c the bytes must have; memory to block: out
+ * @csum:     block to any: checksum the bytes must have; memory to block: out. See
+ *            struct kvt_payload_sum
  * @err:      out: 0, -EIO (device), -EBADMSG (bytes do not verify), -EHWPOISON
  *            (source memory), -ENOMEM (nothing to stage in), -ETIMEDOUT (a DMA
  *            engine does not finish: the pages of both sides carry a foreign

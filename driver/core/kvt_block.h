@@ -100,7 +100,7 @@ struct kvt_hot {
  * @lru_prev:   links of the one list the block is on (policy, filling, limbo)
  * @lru_next:   links; the free list uses this one
  * @touch_ms:   last use (or reservation), low 32 bits of the pool's clock
- * @csum:       crc32c of the payload on a block tier
+ * @csum:       struct kvt_payload_sum of the payload on a block tier
  * @owner:      FILLING, ARENA: id of the open file that may write
  * @expire_s:   time to live: second of the pool's clock, 0: none
  */
