@@ -34,10 +34,11 @@ build()
 		die "mkfs.ext4 is missing (package e2fsprogs)"
 }
 
-# vm OPTION... -- COMMAND : a machine with what measure.sh needs.
+# vm OPTION... -- COMMAND : a machine with what measure.sh needs. The disks (sparse files)
+# are so large that watermarks which empty the memory tier do not concern the block tier.
 vm()
 {
-	"$KVT_ROOT/selftests/vm/run.sh" --cxl 0 --timeout "$TIMEOUT_S" --redis \
+	"$KVT_ROOT/selftests/vm/run.sh" --cxl 0 --nvme-size 32768 --timeout "$TIMEOUT_S" --redis \
 		--bin "$BENCH/kvtier-bench" --bin "$MKFS" --payload "$HERE/guest" \
 		--share "$BENCH" "$@" >"$BENCH/vm.log" 2>&1 && return 0
 	cat "$BENCH/vm.log" >&2
