@@ -33,6 +33,46 @@ static u32 kvt_crc_hole(const void *data, u32 len, u32 at)
 	return ~crc32c(crc, p + at + 4, len - at - 4);
 }
 
+static u64 kvt_mix(u64 z)
+{
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	return z ^ (z >> 31);
+}
+
+/**
+ * kvt_scramble() - combine bytes with a stream that no other write has
+ * @data:   bytes, aligned to 8; the same function brings them back
+ * @len:    how many, a multiple of 8
+ * @life:   of the segment
+ * @salt:   number of the batch, or the footer's salt
+ * @offset: of @data in what is scrambled, a multiple of 8
+ *
+ * A torn write leaves some sectors new and some old. If the next write to the same
+ * place has a sector in common with it, zeroes or kills that are told again, and is
+ * torn as well, it may complete the first: what recovery has found not to be there
+ * would be there the next time. Scrambled, no two writes have a sector in common.
+ */
+void kvt_scramble(void *data, u32 len, u64 life, u64 salt, u64 offset)
+{
+	u64 state = kvt_mix(kvt_mix(life + 0x9e3779b97f4a7c15ULL) ^ salt) +
+		    offset / 8 * 0x9e3779b97f4a7c15ULL;
+	__le64 *word = data;
+
+	for (; len >= 8; len -= 8, word++) {
+		state += 0x9e3779b97f4a7c15ULL;
+		*word ^= cpu_to_le64(kvt_mix(state));
+	}
+}
+
+static void kvt_batch_scramble(const struct kvt_geometry *g, void *header,
+			       const struct kvt_batch_info *b)
+{
+	kvt_scramble((u8 *)header + sizeof(struct kvt_m_batch),
+		     b->header_units * g->unit_bytes - sizeof(struct kvt_m_batch), b->life,
+		     b->number, 0);
+}
+
 /**
  * kvt_payload_sum_start() - begin the checksum of a payload
  * @s: state
@@ -251,6 +291,7 @@ void kvt_batch_encode(const struct kvt_geometry *g, void *header,
 	m->nr_ns = cpu_to_le32(b->nr_ns);
 	m->nr_blocks = cpu_to_le32(b->nr_blocks);
 	m->nr_kills = cpu_to_le32(b->nr_kills);
+	kvt_batch_scramble(g, header, b);
 	m->crc = cpu_to_le32(kvt_crc(header, b->header_units * g->unit_bytes));
 }
 
@@ -294,18 +335,21 @@ bool kvt_batch_decode(const struct kvt_geometry *g, u32 seg, u32 unit, const voi
 }
 
 /**
- * kvt_batch_verify() - check all of a header
+ * kvt_batch_verify() - check all of a header, and make it readable
  * @g:      member
- * @header: all its units
+ * @header: all its units; if they verify, its entries are in the clear afterwards
  * @b:      from kvt_batch_decode()
  */
-bool kvt_batch_verify(const struct kvt_geometry *g, const void *header,
+bool kvt_batch_verify(const struct kvt_geometry *g, void *header,
 		      const struct kvt_batch_info *b)
 {
 	const struct kvt_m_batch *m = header;
 
-	return le32_to_cpu(m->crc) == kvt_crc_hole(header, b->header_units * g->unit_bytes,
-						   offsetof(struct kvt_m_batch, crc));
+	if (le32_to_cpu(m->crc) != kvt_crc_hole(header, b->header_units * g->unit_bytes,
+						offsetof(struct kvt_m_batch, crc)))
+		return false;
+	kvt_batch_scramble(g, header, b);
+	return true;
 }
 
 /**
@@ -333,6 +377,7 @@ void kvt_footer_encode(const struct kvt_geometry *g, struct kvt_m_footer *m,
 	m->nr_kills = cpu_to_le32(f->nr_kills);
 	m->nr_batches = cpu_to_le32(f->nr_batches);
 	m->fill = cpu_to_le32(f->fill);
+	m->salt = cpu_to_le64(f->salt);
 	m->crc = cpu_to_le32(kvt_crc(m, sizeof(*m)));
 }
 
@@ -364,6 +409,7 @@ bool kvt_footer_decode(const struct kvt_geometry *g, u32 seg, const struct kvt_m
 	f->nr_kills = le32_to_cpu(m->nr_kills);
 	f->nr_batches = le32_to_cpu(m->nr_batches);
 	f->fill = le32_to_cpu(m->fill);
+	f->salt = le64_to_cpu(m->salt);
 	if (f->seg != seg || !f->life || f->life >= KVT_LIFE_MAX || f->max_seq >= KVT_LIFE_MAX)
 		return false;
 	if (f->sum_bytes != kvt_entries_bytes(f->nr_ns, f->nr_blocks, f->nr_kills))

@@ -144,6 +144,7 @@ struct kvt_batch_info {
 	u32 nr_kills;
 };
 
+/* Footer; @salt: of the scrambled summary, unique on the member. */
 struct kvt_footer_info {
 	u64 life;
 	u64 min_seq;
@@ -157,6 +158,7 @@ struct kvt_footer_info {
 	u32 nr_kills;
 	u32 nr_batches;
 	u32 fill;
+	u64 salt;
 };
 
 struct kvt_member {
@@ -230,6 +232,7 @@ enum kvt_bad {
 };
 
 u32 kvt_crc(const void *data, u32 len);
+void kvt_scramble(void *data, u32 len, u64 life, u64 salt, u64 offset);
 
 void kvt_rec_encode(struct kvt_m_block *m, const struct kvt_rec *r);
 enum kvt_bad kvt_rec_decode(const struct kvt_m_block *m, struct kvt_rec *r);
@@ -242,7 +245,7 @@ void kvt_batch_encode(const struct kvt_geometry *g, void *header,
 		      const struct kvt_batch_info *b);
 bool kvt_batch_decode(const struct kvt_geometry *g, u32 seg, u32 unit, const void *header,
 		      struct kvt_batch_info *b);
-bool kvt_batch_verify(const struct kvt_geometry *g, const void *header,
+bool kvt_batch_verify(const struct kvt_geometry *g, void *header,
 		      const struct kvt_batch_info *b);
 
 void kvt_footer_encode(const struct kvt_geometry *g, struct kvt_m_footer *m,

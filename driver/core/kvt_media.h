@@ -16,6 +16,9 @@
  * in flags, must not interpret the structure. Sizes and offsets never change: they
  * are asserted at the end of this file.
  *
+ * Headers behind their first 128 bytes, and summaries, are scrambled: see
+ * kvt_scramble().
+ *
  * No record ends with its own checksum: a CRC over records that do is the same
  * whatever they are, so a header or summary torn where records meet would verify.
  *
@@ -167,13 +170,15 @@ struct kvt_m_footer {
 	__le32 seg;
 	__le32 sum_unit;
 	__le32 sum_bytes;
-	__le32 sum_crc;
+	__le32 sum_crc;		/* as scrambled */
 	__le32 nr_ns;
 	__le32 nr_blocks;
 	__le32 nr_kills;
 	__le32 nr_batches;
 	__le32 fill;
-	u8 reserved[36];
+	u8 reserved0[4];
+	__le64 salt;
+	u8 reserved1[24];
 };
 
 #define KVT_MEDIA_SIZE(type, bytes)	static_assert(sizeof(struct type) == (bytes))
@@ -278,5 +283,6 @@ KVT_MEDIA_AT(kvt_m_footer, nr_blocks, 76);
 KVT_MEDIA_AT(kvt_m_footer, nr_kills, 80);
 KVT_MEDIA_AT(kvt_m_footer, nr_batches, 84);
 KVT_MEDIA_AT(kvt_m_footer, fill, 88);
+KVT_MEDIA_AT(kvt_m_footer, salt, 96);
 
 #endif /* KVT_MEDIA_H */

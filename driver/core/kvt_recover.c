@@ -176,6 +176,12 @@ static void kvt_rc_walk(const struct kvt_recover *r, u32 seg, struct kvt_seg_fou
 	f->fill = unit;
 }
 
+/* Whole entries of any kind are multiples of that. */
+static u32 kvt_rc_room(const struct kvt_recover *r)
+{
+	return r->buf_bytes & ~(u32)(sizeof(struct kvt_m_kill) - 1);
+}
+
 static bool kvt_rc_summary_verify(const struct kvt_recover *r, struct kvt_seg_found *f,
 				  u32 seg, const struct kvt_footer_info *foot)
 {
@@ -183,12 +189,17 @@ static bool kvt_rc_summary_verify(const struct kvt_recover *r, struct kvt_seg_fo
 	u32 crc = ~0u, at, n;
 
 	for (at = 0; at < foot->sum_bytes; at += n) {
-		n = min(foot->sum_bytes - at, r->buf_bytes);
+		n = min(foot->sum_bytes - at, kvt_rc_room(r));
 		if (!kvt_rc_read(r, f, seg, offset + at, r->buf, n))
 			return false;
 		crc = crc32c(crc, r->buf, n);
 	}
-	return ~crc == foot->sum_crc;
+	if (~crc != foot->sum_crc)
+		return false;
+	/* What fits the buffer is there, and need not be read again. */
+	if (foot->sum_bytes <= kvt_rc_room(r))
+		kvt_scramble(r->buf, foot->sum_bytes, foot->life, foot->salt, 0);
+	return true;
 }
 
 /**
@@ -212,11 +223,12 @@ static const void *kvt_rc_next(const struct kvt_recover *r, struct kvt_seg_found
 
 	if (bytes > sr->len - sr->pos) {
 		sr->at += sr->pos;
-		sr->len = min(foot->sum_bytes - sr->at, r->buf_bytes);
+		sr->len = min(foot->sum_bytes - sr->at, kvt_rc_room(r));
 		sr->pos = 0;
 		if (!kvt_rc_read(r, f, seg, (u64)foot->sum_unit * r->geo->unit_bytes + sr->at,
 				 r->buf, sr->len))
 			return NULL;
+		kvt_scramble(r->buf, sr->len, foot->life, foot->salt, sr->at);
 	}
 	entry = r->buf + sr->pos;
 	sr->pos += bytes;
@@ -227,9 +239,8 @@ static void kvt_rc_summary(const struct kvt_recover *r, u32 seg, struct kvt_seg_
 			   const struct kvt_footer_info *foot)
 {
 	struct kvt_span s = { .seg = seg, .life = f->life, .next = 1, .end = foot->fill };
-	/* What fits the buffer is there from verifying it. */
 	struct kvt_sum_reader sr = {
-		.len = foot->sum_bytes <= r->buf_bytes ? foot->sum_bytes : 0,
+		.len = foot->sum_bytes <= kvt_rc_room(r) ? foot->sum_bytes : 0,
 	};
 	const void *m;
 	u32 i;

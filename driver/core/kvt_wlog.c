@@ -764,6 +764,8 @@ enum kvt_wlog_status kvt_wlog_footer(struct kvt_wlog *w, void *buf,
 	f.nr_batches = o->nr_batches;
 	f.fill = w->cfg.log->segs[o->seg].fill;
 	f.sum_bytes = (u32)(at - (u8 *)buf);
+	f.salt = ++*w->cfg.seq;
+	kvt_scramble(buf, f.sum_bytes, f.life, f.salt, 0);
 	f.sum_crc = kvt_crc(buf, f.sum_bytes);
 	units = kvt_geo_units(g, f.sum_bytes);
 	f.sum_unit = g->seg_units - 1 - units;

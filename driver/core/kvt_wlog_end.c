@@ -271,12 +271,17 @@ void kvt_wlog_flush_done(struct kvt_wlog *w, u64 flush)
 	}
 }
 
-/* R5: an earlier batch of the segment that is not durable hides this one. */
+/*
+ * R5: an earlier batch of the segment that is not durable hides this one; and so does
+ * one that was lost for good, when there will be no footer.
+ */
 static bool kvt_wbatch_hidden(const struct kvt_wlog *w, const struct kvt_wbatch *b)
 {
 	const struct kvt_wbatch *e;
 	u32 i;
 
+	if (w->opens[b->open].state == KVT_WOPEN_FAILED)
+		return true;
 	if (kvt_env_broken(PREFIX))
 		return false;
 	for (i = 0; i < KVT_WLOG_BATCHES; i++) {

@@ -12,7 +12,8 @@
  * The caller collects what the segment holds for others, with kvt_recover_segment()
  * and entries_only: all kills, and one definition of each namespace that exists or
  * for which kvt_wlog_ns_needed() holds. A namespace that exists is defined as it is
- * now, whatever was found. Then, under one hold of the
+ * now, whatever was found; of one that is being destroyed the end is told, because a
+ * definition must never follow that. Then, under one hold of the
  * lock: kvt_wlog_end_start(), kvt_wlog_end_kill() and kvt_wlog_ns() for each,
  * kvt_wlog_end(), and for the carry head kvt_wlog_close(). Nothing has to be read when
  * @nr_entries of the segment is 0.
@@ -195,7 +196,8 @@ enum kvt_wlog_status kvt_wlog_refill(struct kvt_wlog *w, u32 seg, u32 *handle)
 		return KVT_W_NONE;
 	for (i = 0; i < KVT_WLOG_OPENS && w->opens[i].state != KVT_WOPEN_FREE; i++)
 		;
-	if (i == KVT_WLOG_OPENS)
+	/* Also when its footer is on its way: a second one could tear the first. */
+	if (i == KVT_WLOG_OPENS || kvt_wopen_of(w, seg))
 		return KVT_W_BUSY;
 	o = &w->opens[i];
 	o->state = KVT_WOPEN_FILL;

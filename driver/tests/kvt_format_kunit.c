@@ -197,6 +197,7 @@ static void format_batch(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, kvt_batch_decode(&m->geo, 2, 0, header, &back));
 	KUNIT_EXPECT_EQ(test, memcmp(&b, &back, sizeof(b)), 0);
 	KUNIT_EXPECT_TRUE(test, kvt_batch_verify(&m->geo, header, &back));
+	kvt_batch_encode(&m->geo, header, &b);
 	/* Elsewhere, or of another member, it is nothing. */
 	KUNIT_EXPECT_FALSE(test, kvt_batch_decode(&m->geo, 1, 0, header, &back));
 	KUNIT_EXPECT_FALSE(test, kvt_batch_decode(&m->geo, 2, TM_SEG_UNITS - 4, header, &back));
@@ -209,6 +210,39 @@ static void format_batch(struct kunit *test)
 				   kvt_batch_verify(&m->geo, header, &back));
 		header[i] ^= 1;
 	}
+}
+
+/*
+ * Regression: a torn write completed by what it had in common with the next one, torn
+ * as well: here the zeroes behind the entries, over something older.
+ */
+static void format_torn_twice(struct kunit *test)
+{
+	u8 *media = kunit_kzalloc(test, TM_UNIT, GFP_KERNEL);
+	u8 *one = kunit_kzalloc(test, TM_UNIT, GFP_KERNEL);
+	u8 *two = kunit_kzalloc(test, TM_UNIT, GFP_KERNEL);
+	struct media *m = tm_new(test);
+	struct kvt_batch_info b, back;
+	u32 at;
+
+	KUNIT_ASSERT_NOT_NULL(test, media);
+	KUNIT_ASSERT_NOT_NULL(test, one);
+	KUNIT_ASSERT_NOT_NULL(test, two);
+	make_batch(m, one, &b, 1);
+	kvt_batch_verify(&m->geo, one, &b);
+	memcpy(two, one, TM_UNIT);
+	kvt_batch_encode(&m->geo, one, &b);
+	b.life++;
+	kvt_batch_encode(&m->geo, two, &b);
+	for (at = 512; at < TM_UNIT; at += 512)
+		KUNIT_EXPECT_NE(test, memcmp(one + at, two + at, 512), 0);
+	memset(media, 0xaa, TM_UNIT);
+	memcpy(media, one, 3072);
+	memcpy(media + 3072, two + 3072, 1024);
+	KUNIT_ASSERT_TRUE(test, kvt_batch_decode(&m->geo, 2, 0, media, &back));
+	KUNIT_EXPECT_FALSE(test, kvt_batch_verify(&m->geo, media, &back));
+	memcpy(media + 3072, one + 3072, 1024);
+	KUNIT_EXPECT_TRUE(test, kvt_batch_verify(&m->geo, media, &back));
 }
 
 /*
@@ -429,6 +463,7 @@ static struct kunit_case format_cases[] = {
 	KUNIT_CASE(format_block_hostile),
 	KUNIT_CASE(format_ns),
 	KUNIT_CASE(format_batch),
+	KUNIT_CASE(format_torn_twice),
 	KUNIT_CASE(format_torn_between_records),
 	KUNIT_CASE(format_footer),
 	KUNIT_CASE(format_super),

@@ -94,6 +94,8 @@ static void seal(struct media *m, const struct tb *b, u32 fill)
 		kvt_kill_encode((struct kvt_m_kill *)at, &k);
 	}
 	f.sum_bytes = (u32)(at - sum);
+	f.salt = 12345;
+	kvt_scramble(sum, f.sum_bytes, f.life, f.salt, 0);
 	f.sum_crc = kvt_crc(sum, f.sum_bytes);
 	kvt_footer_encode(&m->geo, (struct kvt_m_footer *)tm_at(m, b->seg, TM_SEG_UNITS - 1), &f);
 }
@@ -227,6 +229,7 @@ static void forge(struct media *m, struct tb *b, u32 i, u32 unit)
 
 	make(m, b);
 	kvt_batch_decode(&m->geo, b->seg, b->unit, header, &info);
+	kvt_batch_verify(&m->geo, header, &info);
 	make_rec(m, b, i, &r);
 	r.unit = unit;
 	kvt_rec_encode((struct kvt_m_block *)(header + 128 + i * 128), &r);
@@ -250,11 +253,12 @@ static void recover_hostile_places(struct kunit *test)
 	}
 	/* Kills of segments or units that are not there. */
 	make(m, &a);
+	kvt_batch_decode(&m->geo, 0, 0, tm_at(m, 0, 0), &info);
+	kvt_batch_verify(&m->geo, tm_at(m, 0, 0), &info);
 	kvt_kill_encode((struct kvt_m_kill *)(tm_at(m, 0, 0) + 128 + 3 * 128), &k);
 	k.seg = 1;
 	k.unit = TM_SEG_UNITS;
 	kvt_kill_encode((struct kvt_m_kill *)(tm_at(m, 0, 0) + 144 + 3 * 128), &k);
-	kvt_batch_decode(&m->geo, 0, 0, tm_at(m, 0, 0), &info);
 	kvt_batch_encode(&m->geo, tm_at(m, 0, 0), &info);
 	tm_recover(m, 0);
 	KUNIT_EXPECT_EQ(test, m->nr_kills, 0u);

@@ -228,6 +228,35 @@ static void wlog_durable_in_order(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kvt_wlog_fence_passed(&f->w, &s));
 }
 
+/*
+ * Regression: what follows a first batch that failed is lost, also when its own write
+ * ends well after that has been settled.
+ */
+static void wlog_first_batch_fails(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	u32 a = put(test, f, DEMOTE, 1, 1, 0), first, second, seg = a / TM_SEG_UNITS;
+	struct kvt_wlog_done d;
+
+	first = close_batch(test, f, DEMOTE);
+	put(test, f, DEMOTE, 2, 1, 0);
+	second = close_batch(test, f, DEMOTE);
+	kvt_wlog_unput(&f->w, a, 1);
+	kvt_wlog_written(&f->w, first, -EIO);
+	while (kvt_wlog_advance(&f->w, &d))
+		KUNIT_EXPECT_EQ(test, d.err, -EIO);
+	kvt_wlog_written(&f->w, second, 0);
+	kvt_wlog_flush_done(&f->w, kvt_wlog_flush_start(&f->w));
+	KUNIT_ASSERT_TRUE(test, kvt_wlog_advance(&f->w, &d));
+	KUNIT_EXPECT_EQ(test, d.err, -EIO);
+	KUNIT_EXPECT_EQ(test, f->segs[seg].ids[d.first_id], 2u);
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_advance(&f->w, &d));
+	KUNIT_EXPECT_EQ(test, f->w.nr_lost, 2ull);
+	KUNIT_EXPECT_TRUE(test, f->w.segs[seg].bad);
+	KUNIT_EXPECT_EQ(test, kvt_wlog_footer_bytes(&f->w), 0u);
+	KUNIT_EXPECT_EQ(test, (u32)f->segs[seg].state, (u32)KVT_SEG_SEALED);
+}
+
 static u32 end_one(struct kunit *test, struct wf *f, const struct kvt_kill *k, u32 nr)
 {
 	u32 seg = kvt_wlog_next_end(&f->w), i;
@@ -495,10 +524,46 @@ static void wlog_doom(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kvt_wlog_fence_passed(&f->w, &fence));
 }
 
+/* A segment that a crash left unsealed gets its footer later, and only one. */
+static void wlog_refill(struct kunit *test)
+{
+	struct wf *f = wf_new(test), *g;
+	u32 a = put_durable(test, f, DEMOTE, 1), seg = a / TM_SEG_UNITS, handle, other, slot, i;
+	struct kvt_seg s = { .state = KVT_SEG_SEALED, .live = 1, .placed = 1, .max_ids = TM_IDS };
+
+	g = wf_new(test);
+	memcpy(g->m->seg, f->m->seg, TM_SEGS * TM_SEG_BYTES);
+	KUNIT_ASSERT_EQ(test, (u32)tm_recover(g->m, seg), (u32)KVT_RC_UNSEALED);
+	s.fill = g->m->found.fill;
+	s.ids = g->ids[g->nr_ids++];
+	kvt_log_restore(&g->log, seg, &s);
+	kvt_wlog_restore(&g->w, seg, &g->m->found, false);
+	kvt_wlog_restored(&g->w, &f->super, g->m->found.max_seq);
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_quiet(&g->w));
+	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_refill(&g->w, seg, &handle), (u32)KVT_W_OK);
+	for (i = 0; i < g->m->nr_ns; i++)
+		KUNIT_ASSERT_TRUE(test, kvt_wlog_refill_ns(&g->w, handle, &g->m->ns[i]));
+	for (i = 0; i < g->m->nr_blocks; i++)
+		KUNIT_ASSERT_TRUE(test, kvt_wlog_refill_block(&g->w, handle, &g->m->block[i]));
+	kvt_wlog_refilled(&g->w, handle, g->m->found.nr_batches, true);
+	/* Not before what was read is durable; regression: not twice either. */
+	KUNIT_EXPECT_FALSE(test, write_footer(test, g));
+	KUNIT_EXPECT_EQ(test, (u32)kvt_wlog_refill(&g->w, seg, &other), (u32)KVT_W_BUSY);
+	flush(g);
+	KUNIT_ASSERT_TRUE(test, write_footer(test, g));
+	KUNIT_EXPECT_EQ(test, (u32)kvt_wlog_refill(&g->w, seg, &other), (u32)KVT_W_BUSY);
+	flush(g);
+	KUNIT_EXPECT_EQ(test, (u32)kvt_wlog_refill(&g->w, seg, &other), (u32)KVT_W_NONE);
+	KUNIT_ASSERT_EQ(test, (u32)tm_recover(g->m, seg), (u32)KVT_RC_SEALED);
+	KUNIT_EXPECT_EQ(test, g->m->nr_blocks, 1u);
+	KUNIT_EXPECT_EQ(test, (u32)kvt_wlog_super(&g->w, &g->super, true, &slot), 0u);
+}
+
 static struct kunit_case wlog_cases[] = {
 	KUNIT_CASE(wlog_round_trip),
 	KUNIT_CASE(wlog_footer_after_flush),
 	KUNIT_CASE(wlog_durable_in_order),
+	KUNIT_CASE(wlog_first_batch_fails),
 	KUNIT_CASE(wlog_end),
 	KUNIT_CASE(wlog_carry),
 	KUNIT_CASE(wlog_kills_and_fences),
@@ -508,6 +573,7 @@ static struct kunit_case wlog_cases[] = {
 	KUNIT_CASE(wlog_limits),
 	KUNIT_CASE(wlog_keeps_segments),
 	KUNIT_CASE(wlog_doom),
+	KUNIT_CASE(wlog_refill),
 	{ }
 };
 

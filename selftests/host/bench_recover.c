@@ -113,6 +113,7 @@ static void make_segment(struct image *im, u32 seg)
 
 		kvt_kill_encode((struct kvt_m_kill *)at, &k);
 	}
+	kvt_scramble(im->tail, SUM_BYTES, f.life, f.salt, 0);
 	f.sum_crc = kvt_crc(im->tail, SUM_BYTES);
 	kvt_batch_encode(&geo, im->first, &b);
 	kvt_footer_encode(&geo, (struct kvt_m_footer *)(im->tail + SUM_UNITS * UNIT), &f);

@@ -208,7 +208,7 @@ struct cr_store {
 	u32 nr_stray;
 	u32 nr_mem;
 	bool restored_durable;
-	bool write_errors;
+	u32 write_errors;	/* one in so many, 0: none */
 	u64 *count;
 };
 

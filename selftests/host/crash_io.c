@@ -49,7 +49,7 @@ static struct cr_io *io_new(struct cr_store *s)
 			s->io[i].group = cr_dev_group(s->dev);
 			/* With no segment left to go on in, an error ends the member. */
 			if (s->write_errors && s->log.nr_free > 1 &&
-			    cr_random(s->rng, 150) == 0) {
+			    cr_random(s->rng, s->write_errors) == 0) {
 				s->io[i].err = -EIO;
 				s->count[CR_N_ERRORS]++;
 			}
@@ -438,7 +438,7 @@ static bool ns_still_needed(struct cr_store *s, u32 seg, const struct kvt_nsdef 
 		return kvt_wlog_ns_needed(&s->w, seg, d);
 	for (i = 0; i < CR_SLOTS; i++) {
 		if (s->ns[i].id == d->id)
-			return !s->ns[i].going;
+			return true;
 	}
 	return false;
 }
@@ -507,6 +507,11 @@ static void end_ns(struct cr_store *s, const struct kvt_nsdef *d)
 	for (i = 0; i < CR_SLOTS; i++) {
 		if (s->ns[i].id == d->id && !(d->flags & KVT_NSF_GONE))
 			cr_nsdef(s, i, &def);
+		/* Never a definition after its end, which may still be on its way. */
+		if (s->ns[i].id == d->id && s->ns[i].going) {
+			def.flags = KVT_NSF_GONE;
+			def.life_mark = kvt_wlog_life_mark(&s->w);
+		}
 	}
 	CR_ASSERT(!kvt_wlog_ns(&s->w, KVT_HEAD_CARRY, &def, 0));
 }

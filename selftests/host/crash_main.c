@@ -85,7 +85,8 @@ static void live(struct cr_store *s, u32 ops)
 	u32 i;
 
 	cr_mount(s);
-	s->write_errors = cr_random(s->rng, 4) == 0;
+	if (cr_random(s->rng, 4) == 0)
+		s->write_errors = cr_random(s->rng, 2) ? 150 : 25;
 	if (cr_random(s->rng, 2)) {
 		cr_progress(s, false);
 		cr_refill(s);

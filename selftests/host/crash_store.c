@@ -344,6 +344,7 @@ static void op_ns_destroy(struct cr_store *s)
 		return;
 	s->ns[slot].going = true;
 	s->ora->ns[slot].must = false;
+	s->ora->ns[slot].quota_must = 0;
 	for (i = 0; i < CR_GROUPS * CR_KEYS; i++) {
 		name = cr_name(slot, 0, 0) + i;
 		s->ora->name[name].must = 0;

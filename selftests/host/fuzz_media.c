@@ -113,7 +113,7 @@ static void recover(struct run *r)
 static void right_batch(struct run *r, u32 unit)
 {
 	struct kvt_m_batch *m = (struct kvt_m_batch *)(r->seg + unit * UNIT);
-	u32 units = min(le32_to_cpu(m->header_units), UNITS - unit), i;
+	u32 units = max(min(le32_to_cpu(m->header_units), UNITS - unit), 1u), i;
 	struct kvt_m_block *b;
 
 	m->magic = cpu_to_le64(KVT_MAGIC_BATCH);
@@ -121,12 +121,16 @@ static void right_batch(struct run *r, u32 unit)
 	m->flags = 0;
 	m->seg = cpu_to_le32(SEG);
 	memcpy(m->member, geo.member, sizeof(m->member));
+	kvt_scramble(m + 1, units * UNIT - sizeof(*m), le64_to_cpu(m->life),
+		     le32_to_cpu(m->number), 0);
 	b = (struct kvt_m_block *)(r->seg + unit * UNIT + sizeof(*m) +
 				   min(le32_to_cpu(m->nr_ns), 4u) * sizeof(struct kvt_m_ns));
 	for (i = 0; i < min(le32_to_cpu(m->nr_blocks), 8u); i++) {
 		b[i].crc = 0;
 		b[i].crc = cpu_to_le32(kvt_crc(&b[i], sizeof(b[i])));
 	}
+	kvt_scramble(m + 1, units * UNIT - sizeof(*m), le64_to_cpu(m->life),
+		     le32_to_cpu(m->number), 0);
 	m->crc = 0;
 	m->crc = cpu_to_le32(kvt_crc(m, units * UNIT));
 }
@@ -189,7 +193,10 @@ static void good_segment(struct run *r)
 	for (i = 0; i < 3; i++)
 		unit = good_batch(r, unit, i);
 	memcpy(r->seg + (UNITS - 2) * UNIT, r->seg + 128, 272);
-	f.sum_crc = kvt_crc(r->seg + 128, 272);
+	/* From the batch's clear text to the summary's. */
+	kvt_scramble(r->seg + (UNITS - 2) * UNIT, 272, 5, 0, 0);
+	kvt_scramble(r->seg + (UNITS - 2) * UNIT, 272, f.life, f.salt, 0);
+	f.sum_crc = kvt_crc(r->seg + (UNITS - 2) * UNIT, 272);
 	kvt_footer_encode(&geo, (struct kvt_m_footer *)(r->seg + (UNITS - 1) * UNIT), &f);
 }
 
