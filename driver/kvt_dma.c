@@ -9,7 +9,8 @@
  * A descriptor that does not end in time may still write later. So it owns its
  * mapping and a reference to each page of either side, and gives them back when it
  * does end: the pages look foreign until then and are not used again, and they
- * outlive their tier. Nor can the module go before that. The engine is not asked any more after such a thing.
+ * outlive their tier. Nor can the module go before that. The engine is not asked any
+ * more after such a thing.
  */
 #define pr_fmt(fmt) "kvtier: " fmt
 
