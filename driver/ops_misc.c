@@ -149,6 +149,15 @@ static s32 kvt_advise_locked(struct kvt_batch *b, u32 i, u32 advice, u32 expire_
 	return KVTIER_ST_DONE;
 }
 
+/* The second in which a life of @ttl_ns from now has passed; never 0, which means none. */
+static u32 kvt_expiry_s(u64 ttl_ns)
+{
+	u64 ttl_s = min_t(u64, DIV_ROUND_UP_ULL(ttl_ns, NSEC_PER_SEC), S32_MAX - 1);
+
+	/* The running second has passed in part. */
+	return (kvt_now_s() + (u32)ttl_s + 1) ?: 1;
+}
+
 /**
  * kvt_op_advise() - ADVISE
  * @f:   caller
@@ -172,11 +181,7 @@ int kvt_op_advise(struct kvt_file *f, void *arg)
 	if (err)
 		return err;
 	if (a->value)
-		expire_s = kvt_now_s() + min_t(u64, DIV_ROUND_UP_ULL(a->value, NSEC_PER_SEC),
-					       S32_MAX);
-	/* 0 means none */
-	if (a->value && !expire_s)
-		expire_s = 1;
+		expire_s = kvt_expiry_s(a->value);
 	st = (s32 *)b.res;
 	a->nr_done = 0;
 	/* Heating goes tail first and cooling head first: the tail ends up colder. */

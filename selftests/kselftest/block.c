@@ -400,18 +400,20 @@ TEST_F(block, advise)
 TEST_F(block, time_to_live)
 {
 	struct kvt_key keys[2];
-	__u64 start = kvt_now_ns();
+	__u64 start;
 	__s32 res;
 
 	kvt_keys(keys, SET, 0, 2);
 	ASSERT_EQ(1, kvt_put(&self->c, 0, 0, &keys[0], NULL, 1));
 	ASSERT_EQ(1, kvt_put(&self->c, 0, 0, &keys[1], NULL, 1));
+	start = kvt_now_ns();
 	EXPECT_EQ(1, kvt_advise(self->c.fd, 0, keys, 1, KVTIER_ADV_TTL, 1, &res));
 	/* A life that was taken back. */
 	EXPECT_EQ(1, kvt_advise(self->c.fd, 0, keys + 1, 1, KVTIER_ADV_TTL, KVT_SEC, &res));
 	EXPECT_EQ(1, kvt_advise(self->c.fd, 0, keys + 1, 1, KVTIER_ADV_TTL, 0, &res));
 	EXPECT_TRUE(KVT_UNTIL(6000, kvt_check(&self->c, 0, keys, 1, 0) == 0));
-	EXPECT_LE(KVT_SEC / 10, kvt_now_ns() - start);
+	/* A second is the least there is, whenever in a second it began. */
+	EXPECT_LE(KVT_SEC, kvt_now_ns() - start);
 	EXPECT_EQ(0, kvt_lookup(self->c.fd, 0, keys, 1, NULL));
 	EXPECT_EQ(1, kvt_check(&self->c, 0, keys + 1, 1, 0));
 	/* What has expired can be stored anew. */

@@ -560,7 +560,8 @@ enum kvtier_advice {
  * @keys:    @nr keys
  * @results: @nr __s32: DONE, MISS, LIMIT; 0 if not wanted
  * @advice:  enum kvtier_advice
- * @value:   TTL: nanoseconds (rounded up to seconds); else 0
+ * @value:   TTL: nanoseconds (rounded up to seconds; the block is a miss at
+ *           most a second after that, never before); else 0
  */
 struct kvtier_advise {
 	__u32 size;
