@@ -9,7 +9,7 @@ set -euo pipefail
 
 status=0
 target=check
-[ "${KVT_LENGTH:-full}" != long ] || target=long
+[ "${KVT_LENGTH:-full}" = full ] || target=$KVT_LENGTH
 make -s --no-print-directory -C "$KVT_ROOT/selftests/host" "$target" || status=1
 for part in lib userspace; do
 	make -s --no-print-directory -C "$KVT_ROOT/$part" check || status=1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Runs the programs that the Makefile here has built: run.sh check|long|crash|fuzz|bench
+# Runs the programs that the Makefile here has built: run.sh check|quick|long|crash|fuzz|bench
 #
 #   unit    driver/tests, the tests that KUnit runs in a kernel; ASan and UBSan
 #   model   random operations on a small store against a reference; ASan, UBSan
@@ -14,7 +14,7 @@
 # One line for each test: "ok NAME", "not ok NAME", "skip NAME # reason".
 set -euo pipefail
 
-MODE=${1:?check, long, crash, fuzz or bench}
+MODE=${1:?check, quick, long, crash, fuzz or bench}
 OUT=${OUT:-$(cd "$(dirname "$0")/../.." && pwd)/out}
 HOST=$OUT/host
 FAILED=0
@@ -131,6 +131,14 @@ check)
 	suite host "$HOST/crash" --teeth 10000
 	fuzz fuzz 15
 	fuzz fuzz_media 20
+	bench
+	;;
+quick)
+	tests 400000 30000
+	suite host "$HOST/crash.asan" 2000
+	suite host "$HOST/crash" --teeth 10000
+	fuzz fuzz 3
+	fuzz fuzz_media 3
 	bench
 	;;
 long)

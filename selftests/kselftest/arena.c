@@ -359,7 +359,7 @@ TEST_F(carry, close_while_registered)
 	for (i = 0; i < TIER_BYTES / BLOCK_BYTES; i++) {
 		other = kvt_key(SET + 1, i);
 		if (kvt_reserve(c.fd, KVTIER_RESERVE_WAIT, 0, &other, NULL, 1, &res,
-				3 * KVT_SEC) != 1)
+				KVT_SEC) != 1)
 			break;
 		at = res.offset - c.wr.start;
 		ASSERT_EQ(0, *(__u64 *)kvt_wr(&c, res.offset));

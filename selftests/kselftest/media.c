@@ -295,12 +295,18 @@ static __u64 blocks_in_pool(const struct kvt_client *c)
 static int reserve_all(const struct kvt_client *c, __u32 flags, struct kvtier_block_result *res)
 {
 	static struct kvt_key keys[SLOTS], none[SLOTS];
+	/* Waited for the longer: what is there even without the piece of a bad page. */
+	int sure = flags & KVTIER_RESERVE_WAIT ? SLOTS - SLOTS_A_PIECE : SLOTS;
 	int i, k, n;
 
 	kvt_keys(keys, SET, 50000, SLOTS);
 	/* Emulated CXL memory takes its time to be wiped. */
-	n = kvt_reserve(c->fd, KVTIER_RESERVE_PARENTS | flags, 0, keys, none, SLOTS, res,
+	n = kvt_reserve(c->fd, KVTIER_RESERVE_PARENTS | flags, 0, keys, none, sure, res,
 			8 * KVT_SEC);
+	k = n < 0 || sure == SLOTS ? 0 :
+	    kvt_reserve(c->fd, KVTIER_RESERVE_PARENTS | flags, 0, keys + sure, none + sure,
+			SLOTS - sure, res + sure, KVT_SEC);
+	n = k < 0 ? k : n + k;
 	for (i = 0, k = 0; i < SLOTS && n >= 0; i++)
 		if (res[i].status == KVTIER_ST_RESERVED)
 			res[k++] = res[i];

@@ -509,7 +509,7 @@ static int write_busily(struct kvt_child *me, void *arg)
 	const struct kvt_pool *pool = arg;
 	struct kvtier_block_result res[CHAIN], done[CHAIN];
 	struct kvt_key keys[CHAIN];
-	__u64 handle[CHAIN], at;
+	__u64 handle[CHAIN], at, busy_after = kvt_env_quick() ? 400 : 2000;
 	struct kvt_client c;
 	int i, n;
 
@@ -522,7 +522,7 @@ static int write_busily(struct kvt_child *me, void *arg)
 			handle[i] = res[i].handle;
 		if (n)
 			KVT_CHILD_CHECK(kvt_commit(c.fd, 0, handle, n, done) == n);
-		if (at == 2000)
+		if (at == busy_after)
 			KVT_CHILD_CHECK(!kvt_say(me, 0));
 	}
 	return 0;
