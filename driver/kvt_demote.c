@@ -91,12 +91,12 @@ static u32 kvt_own_start(struct kvt_pool *p, struct kvt_tier *t, const struct kv
 
 	lockdep_assert_held(&p->meta_lock);
 	if (!kvt_table_valid(&p->table, id))
-		return p->policy.list[t->id].tail;
+		return kvt_policy_first(&p->policy, t->id);
 	ctl = kvt_ctl(kvt_hot(&p->table, id));
 	return kvt_ctl_state(ctl) == KVT_READY &&
 	       kvt_block_tier(kvt_hot(&p->table, id), ctl) == t->id &&
 	       kvt_cold(&p->table, id)->touch_ms == own->cursor_ms ?
-	       id : p->policy.list[t->id].tail;
+	       id : kvt_policy_first(&p->policy, t->id);
 }
 
 /**
@@ -144,7 +144,7 @@ static bool kvt_own_step(struct kvt_pool *p, struct kvt_tier *t, struct kvt_own_
 
 	spin_lock(&p->meta_lock);
 	for (id = kvt_own_start(p, t, own); id != KVT_NIL && l->nr < l->max && step--;
-	     id = kvt_cold(&p->table, id)->lru_prev)
+	     id = kvt_policy_after(&p->policy, t->id, id))
 		kvt_own_claim(p, id, l);
 	own->cursor = id;
 	own->cursor_ms = id ? kvt_cold(&p->table, id)->touch_ms : 0;
@@ -250,7 +250,7 @@ u32 kvt_evict_some(struct kvt_pool *p, struct kvt_tier *t, u32 max)
 	while (nr < max && budget) {
 		id = kvt_evict_next(p, t, &budget);
 		nr += id != KVT_NIL;
-		if (p->policy.list[t->id].tail == KVT_NIL)
+		if (!p->policy.some[t->id])
 			break;
 	}
 	spin_unlock(&p->meta_lock);

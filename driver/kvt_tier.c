@@ -512,12 +512,10 @@ void kvt_tier_free_all(struct kvt_pool *p)
 /* Every READY block whose fastest copy is on the tier becomes a miss. */
 static void kvt_tier_lose_blocks(struct kvt_pool *p, struct kvt_tier *t)
 {
-	struct kvt_list *l = &p->policy.list[t->id];
 	u32 n = 0, id;
 
 	spin_lock(&p->meta_lock);
-	while (l->tail != KVT_NIL) {
-		id = l->tail;
+	while ((id = kvt_policy_first(&p->policy, t->id)) != KVT_NIL) {
 		kvt_block_lose(p, id, KVT_WHY_LOST);
 		kvt_block_wake(p, id);
 		if (!(++n % 1024)) {

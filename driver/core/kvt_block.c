@@ -55,7 +55,7 @@ void kvt_table_init(struct kvt_table *t, struct kvt_hot **hot, struct kvt_cold *
 		    u32 max_chunks)
 {
 	BUILD_BUG_ON(sizeof(struct kvt_hot) != 64);
-	BUILD_BUG_ON(sizeof(struct kvt_cold) != 40);
+	BUILD_BUG_ON(sizeof(struct kvt_cold) != 44);
 	memset(t, 0, sizeof(*t));
 	t->hot = hot;
 	t->cold = cold;

@@ -103,6 +103,10 @@ struct kvt_hot {
  * @csum:       struct kvt_payload_sum of the payload on a block tier
  * @owner:      FILLING, ARENA: id of the open file that may write
  * @expire_s:   time to live: second of the pool's clock, 0: none
+ * @cls:        policy: its class; 0 in a new entry
+ * @on:         policy: which list of its tier it is on
+ * @shared:     policy: how often others than its own session came back to it
+ * @spare:      policy's, unused
  */
 struct kvt_cold {
 	u32 parent;
@@ -115,6 +119,10 @@ struct kvt_cold {
 	u32 csum;
 	u32 owner;
 	u32 expire_s;
+	u8 cls;
+	u8 on;
+	u8 shared;
+	u8 spare;
 };
 
 /**

@@ -1,30 +1,97 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Table of policies, and LRU.
+ * Table of policies, their lists, and LRU.
  *
- * LRU keeps each tier's blocks by last use. Clients' batches are touched from
- * the last key to the first, so a chain's tail is always older than its head and
- * the old end of the list consists of leaves. Only chunked use of a chain breaks
- * that; a block with children found at the old end is as warm as they are, and is
- * put where it should have been: just before its youngest child.
+ * LRU keeps each tier's blocks by last use, on the tier's list 0. Clients' batches
+ * are touched from the last key to the first, so a chain's tail is always older than
+ * its head and the old end of the list consists of leaves. Only chunked use of a chain
+ * breaks that; a block with children found at the old end is as warm as they are, and
+ * is put where it should have been: just before its youngest child.
+ *
+ * What another policy left on other lists is used up in the order of their ends.
  */
 #include "kvt_policy.h"
 #include "kvt_chain.h"
 
-static void lru_insert(struct kvt_policy *p, u32 tier, u32 id)
+#define LRU_LIST	0
+
+/**
+ * kvt_policy_add() - put a block that is on no list at an end of one
+ * @p:      policy
+ * @tier:   tier of its fastest copy
+ * @list:   below KVT_LISTS
+ * @id:     block
+ * @oldest: at the old end, not at the recent one
+ */
+void kvt_policy_add(struct kvt_policy *p, u32 tier, u32 list, u32 id, bool oldest)
 {
-	kvt_list_add_head(p->table, &p->list[tier], id);
+	kvt_cold(p->table, id)->on = (u8)list;
+	p->some[tier] |= 1u << list;
+	if (oldest)
+		kvt_list_add_tail(p->table, &p->list[tier][list], id);
+	else
+		kvt_list_add_head(p->table, &p->list[tier][list], id);
 }
 
-static void lru_remove(struct kvt_policy *p, u32 tier, u32 id)
+/**
+ * kvt_policy_del() - take a block off its list
+ * @p:    policy
+ * @tier: tier whose list it is
+ * @id:   block
+ */
+void kvt_policy_del(struct kvt_policy *p, u32 tier, u32 id)
 {
-	kvt_list_del(p->table, &p->list[tier], id);
+	const struct kvt_cold *c = kvt_cold(p->table, id);
+	u32 on = c->on;
+
+	/* The next of the youngest request's blocks is its last then. */
+	if (p->young[tier][on] == id)
+		p->young[tier][on] = c->lru_prev;
+	kvt_list_del(p->table, &p->list[tier][on], id);
+	if (!p->list[tier][on].count)
+		p->some[tier] &= ~(1u << on);
+}
+
+/**
+ * kvt_policy_first() - some block of a tier, an old one
+ * @p:    policy
+ * @tier: tier
+ * Return: block where a walk with kvt_policy_after() over all of them begins, or
+ * KVT_NIL.
+ */
+u32 kvt_policy_first(const struct kvt_policy *p, u32 tier)
+{
+	return p->some[tier] ? p->list[tier][fls(p->some[tier]) - 1].tail : KVT_NIL;
+}
+
+/**
+ * kvt_policy_after() - next block on a walk over a tier's blocks
+ * @p:    policy
+ * @tier: tier
+ * @id:   block on one of its lists
+ * Return: the next younger one of its list, else the oldest of another; KVT_NIL at
+ * the end.
+ */
+u32 kvt_policy_after(const struct kvt_policy *p, u32 tier, u32 id)
+{
+	const struct kvt_cold *c = kvt_cold(p->table, id);
+	u32 left;
+
+	if (c->lru_prev)
+		return c->lru_prev;
+	left = p->some[tier] & ((1u << c->on) - 1);
+	return left ? p->list[tier][fls(left) - 1].tail : KVT_NIL;
+}
+
+static void lru_insert(struct kvt_policy *p, u32 tier, u32 id)
+{
+	kvt_policy_add(p, tier, LRU_LIST, id, false);
 }
 
 static void lru_rotate(struct kvt_policy *p, u32 tier, u32 id)
 {
-	kvt_list_del(p->table, &p->list[tier], id);
-	kvt_list_add_head(p->table, &p->list[tier], id);
+	kvt_policy_del(p, tier, id);
+	kvt_policy_add(p, tier, LRU_LIST, id, false);
 }
 
 static void lru_touch(struct kvt_policy *p, u32 tier, u32 id)
@@ -35,33 +102,50 @@ static void lru_touch(struct kvt_policy *p, u32 tier, u32 id)
 
 static void lru_cool(struct kvt_policy *p, u32 tier, u32 id)
 {
-	kvt_list_del(p->table, &p->list[tier], id);
-	kvt_list_add_tail(p->table, &p->list[tier], id);
+	kvt_policy_del(p, tier, id);
+	kvt_policy_add(p, tier, LRU_LIST, id, true);
 }
 
 /* A block with children at the old end: its place is next to the youngest. */
 static void lru_settle(struct kvt_policy *p, u32 tier, u32 id)
 {
 	u32 child = kvt_cold(p->table, id)->first_child;
-	const struct kvt_hot *h = kvt_hot(p->table, child);
-	u32 ctl = kvt_ctl(h);
 
-	if (kvt_ctl_state(ctl) != KVT_READY || kvt_block_tier(h, ctl) != tier) {
-		/* In use, or on another tier: that is no measure here. */
+	if (kvt_policy_tier(p, child) != tier ||
+	    kvt_cold(p->table, child)->on != LRU_LIST) {
+		/* In use, or elsewhere: that is no measure here. */
 		lru_rotate(p, tier, id);
 		return;
 	}
-	kvt_list_del(p->table, &p->list[tier], id);
-	kvt_list_add_before(p->table, &p->list[tier], id, child);
+	kvt_policy_del(p, tier, id);
+	kvt_cold(p->table, id)->on = LRU_LIST;
+	kvt_list_add_before(p->table, &p->list[tier][LRU_LIST], id, child);
+}
+
+/* The oldest end of all lists. */
+static u32 lru_oldest(const struct kvt_policy *p, u32 tier)
+{
+	u32 left = p->some[tier], best = KVT_NIL, best_ms = 0, id, age_ms;
+
+	if (left == 1u << LRU_LIST)
+		return p->list[tier][LRU_LIST].tail;
+	for (; left; left &= left - 1) {
+		id = p->list[tier][fls(left & -left) - 1].tail;
+		age_ms = p->now_ms - kvt_cold(p->table, id)->touch_ms;
+		if (best == KVT_NIL || age_ms > best_ms) {
+			best = id;
+			best_ms = age_ms;
+		}
+	}
+	return best;
 }
 
 static u32 lru_next(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
 {
-	struct kvt_list *l = &p->list[tier];
 	u32 id;
 
 	while (*budget) {
-		id = l->tail;
+		id = lru_oldest(p, tier);
 		if (id == KVT_NIL)
 			return KVT_NIL;
 		(*budget)--;
@@ -75,7 +159,7 @@ static u32 lru_next(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
 const struct kvt_policy_ops kvt_policy_lru = {
 	.name = "lru",
 	.insert = lru_insert,
-	.remove = lru_remove,
+	.remove = kvt_policy_del,
 	.touch = lru_touch,
 	.cool = lru_cool,
 	.next = lru_next,
@@ -84,6 +168,7 @@ const struct kvt_policy_ops kvt_policy_lru = {
 
 static const struct kvt_policy_ops *const kvt_policies[] = {
 	&kvt_policy_lru,
+	&kvt_policy_reuse,
 };
 
 /**
@@ -122,4 +207,6 @@ void kvt_policy_init(struct kvt_policy *p, const struct kvt_policy_ops *ops,
 	memset(p, 0, sizeof(*p));
 	p->ops = ops;
 	p->table = table;
+	kvt_learn_init(&p->learn);
+	kvt_turns_init(&p->turns);
 }

@@ -11,14 +11,23 @@
  * Two kinds of departure are told apart: *demotion* keeps the block in the pool,
  * so any block qualifies; *eviction* takes it out, so only leaves do.
  *
+ * A *request* is what a client asks for at a time: a chain, from its first block to
+ * the last one. Policies that learn are told of each when its blocks are there.
+ *
+ * A tier has KVT_LISTS lists. A block's entry says which it is on (@on), so the one
+ * policy can take over from the other at any time: nothing but order is lost.
+ *
  * Lock: the pool's meta lock for every call.
  */
 #ifndef KVT_POLICY_H
 #define KVT_POLICY_H
 
 #include "kvt_block.h"
+#include "kvt_policy_learn.h"
+#include "kvt_policy_turn.h"
 
 #define KVT_TIERS	16
+#define KVT_LISTS	32
 
 struct kvt_policy;
 
@@ -33,8 +42,14 @@ struct kvt_policy;
  *          children. Looks at no more than *@budget blocks and takes what it
  *          looked at off it. KVT_NIL: none found
  * @skip:   what @next gave cannot go now; do not offer it again soon
+ * @request: a request is over whose last block this is; it has been touched. NULL:
+ *          of no interest. Takes time in proportion to the chain's length
+ * @admit:  is a block that is to go down worth a write to this tier, where it takes
+ *          the place of what is worth least there, or, with @room, of nothing.
+ *          NULL: always
+ * @keep:   is the copy on a slower tier to be kept when a block goes up. NULL: never
  *
- * All run under the meta lock, in constant time except @next.
+ * All run under the meta lock, in constant time but for @next and @request.
  */
 struct kvt_policy_ops {
 	const char *name;
@@ -44,6 +59,9 @@ struct kvt_policy_ops {
 	void (*cool)(struct kvt_policy *p, u32 tier, u32 id);
 	u32 (*next)(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget);
 	void (*skip)(struct kvt_policy *p, u32 tier, u32 id);
+	void (*request)(struct kvt_policy *p, u32 id);
+	bool (*admit)(struct kvt_policy *p, u32 tier, u32 id, bool room);
+	bool (*keep)(struct kvt_policy *p, u32 nr_copies, u32 nr_blocks);
 };
 
 /**
@@ -51,21 +69,63 @@ struct kvt_policy_ops {
  * @ops:    which one
  * @table:  block entries
  * @now_ms: pool clock, set by the caller before a batch of calls
- * @list:   a list for each tier; every policy keeps its blocks here, so that
- *          changing the policy at run time loses nothing but order
+ * @nr_requests: "reuse": so far
+ * @list:   a tier's lists, each from the block used last to the one used first
+ * @some:   by tier: bit i is set if @list[i] has blocks
+ * @young:  by list: last block of the youngest request on it, or KVT_NIL
+ * @learn:  what "reuse" has learned; its own
+ * @turns:  sessions it remembers; its own
  */
 struct kvt_policy {
 	const struct kvt_policy_ops *ops;
 	struct kvt_table *table;
 	u32 now_ms;
-	struct kvt_list list[KVT_TIERS];
+	u32 nr_requests;
+	struct kvt_list list[KVT_TIERS][KVT_LISTS];
+	u32 some[KVT_TIERS];
+	u32 young[KVT_TIERS][KVT_LISTS];
+	struct kvt_learn learn;
+	struct kvt_turns turns;
 };
 
 extern const struct kvt_policy_ops kvt_policy_lru;
+extern const struct kvt_policy_ops kvt_policy_reuse;
 
 const struct kvt_policy_ops *kvt_policy_find(const char *name, size_t len);
 const struct kvt_policy_ops *kvt_policy_at(u32 i);
 void kvt_policy_init(struct kvt_policy *p, const struct kvt_policy_ops *ops,
 		     struct kvt_table *table);
+void kvt_policy_add(struct kvt_policy *p, u32 tier, u32 list, u32 id, bool oldest);
+void kvt_policy_del(struct kvt_policy *p, u32 tier, u32 id);
+u32 kvt_policy_first(const struct kvt_policy *p, u32 tier);
+u32 kvt_policy_after(const struct kvt_policy *p, u32 tier, u32 id);
+
+/* A request is over; @id is its last block. */
+static inline void kvt_policy_request(struct kvt_policy *p, u32 id)
+{
+	if (p->ops->request)
+		p->ops->request(p, id);
+}
+
+/* Is a block worth being written to @tier. */
+static inline bool kvt_policy_admit(struct kvt_policy *p, u32 tier, u32 id, bool room)
+{
+	return !p->ops->admit || p->ops->admit(p, tier, id, room);
+}
+
+/* Is one more copy to be kept, of @nr_copies already there, in room for @nr_blocks. */
+static inline bool kvt_policy_keep_copy(struct kvt_policy *p, u32 nr_copies, u32 nr_blocks)
+{
+	return p->ops->keep && p->ops->keep(p, nr_copies, nr_blocks);
+}
+
+/* The tier of a block's fastest copy, if it is there to be used; else KVT_NO_TIER. */
+static inline u32 kvt_policy_tier(const struct kvt_policy *p, u32 id)
+{
+	const struct kvt_hot *h = kvt_hot(p->table, id);
+	u32 ctl = kvt_ctl(h);
+
+	return kvt_ctl_state(ctl) == KVT_READY ? kvt_block_tier(h, ctl) : KVT_NO_TIER;
+}
 
 #endif /* KVT_POLICY_H */

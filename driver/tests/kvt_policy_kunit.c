@@ -49,7 +49,7 @@ static void drains_as(struct kunit *test, struct fixture *f, const u32 *want, u3
 		f->p.ops->remove(&f->p, TIER, id);
 	}
 	KUNIT_EXPECT_EQ(test, next(f, false, 1), KVT_NIL);
-	KUNIT_EXPECT_EQ(test, f->p.list[TIER].count, 0u);
+	KUNIT_EXPECT_EQ(test, f->p.list[TIER][0].count, 0u);
 }
 
 static void lru_oldest_first(struct kunit *test)
@@ -112,7 +112,7 @@ static void lru_leaf_rule(struct kunit *test)
 		seen++;
 	}
 	KUNIT_EXPECT_EQ(test, seen, (u32)NR);
-	KUNIT_EXPECT_EQ(test, f->p.list[TIER].count, 0u);
+	KUNIT_EXPECT_EQ(test, f->p.list[TIER][0].count, 0u);
 }
 
 /* The search is bounded by its budget, pays for what it looks at, loses none. */
@@ -129,13 +129,13 @@ static void lru_budget_bounds_search(struct kunit *test)
 	budget = 4;
 	KUNIT_EXPECT_EQ(test, f->p.ops->next(&f->p, TIER, true, &budget), KVT_NIL);
 	KUNIT_EXPECT_EQ(test, budget, 0u);
-	KUNIT_EXPECT_EQ(test, f->p.list[TIER].count, (u32)NR);
+	KUNIT_EXPECT_EQ(test, f->p.list[TIER][0].count, (u32)NR);
 	/* Rotation made progress: 5 more with children, then the leaf. */
 	budget = NR;
 	id = f->p.ops->next(&f->p, TIER, true, &budget);
 	KUNIT_EXPECT_EQ(test, id, f->id[NR - 1]);
 	KUNIT_EXPECT_EQ(test, budget, NR - 6u);
-	KUNIT_EXPECT_EQ(test, f->p.list[TIER].count, (u32)NR);
+	KUNIT_EXPECT_EQ(test, f->p.list[TIER][0].count, (u32)NR);
 }
 
 /* A tier's list is its own. */

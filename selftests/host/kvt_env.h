@@ -34,6 +34,7 @@ typedef u16 __le16;
 typedef u32 __le32;
 typedef u64 __le64;
 
+#define U8_MAX			UINT8_MAX
 #define U16_MAX			UINT16_MAX
 #define U32_MAX			UINT32_MAX
 #define U64_MAX			UINT64_MAX
@@ -45,6 +46,21 @@ typedef u64 __le64;
 #define static_assert(cond)	_Static_assert(cond, #cond)
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
+
+static inline u64 div_u64(u64 n, u32 d)
+{
+	return n / d;
+}
+
+static inline u64 div64_u64(u64 n, u64 d)
+{
+	return n / d;
+}
+
+static inline int fls(unsigned int x)
+{
+	return x ? 32 - __builtin_clz(x) : 0;
+}
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define cpu_to_le16(x)		((u16)(x))

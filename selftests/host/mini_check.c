@@ -352,18 +352,23 @@ static u32 check_list(struct mini *m, const struct kvt_list *l, enum kvt_state s
 /* Every block is on the one list that fits its state and fastest copy. */
 static void check_lists(struct mini *m)
 {
-	u32 nr[KVT_LIMBO + 1] = { 0 }, tier, id, ready = 0;
+	u32 nr[KVT_LIMBO + 1] = { 0 }, tier, i, id, ready = 0;
 
 	for (id = 1; id < nr_ids(m); id++)
 		nr[state_of(m, id)]++;
 	MINI_ASSERT(check_list(m, &m->filling, KVT_FILLING) == nr[KVT_FILLING]);
 	MINI_ASSERT(check_list(m, &m->limbo, KVT_LIMBO) == nr[KVT_LIMBO]);
-	for (tier = 0; tier < KVT_TIERS; tier++) {
-		const struct kvt_list *l = &m->policy.list[tier];
+	for (i = 0; i < KVT_TIERS * KVT_LISTS; i++) {
+		const struct kvt_list *l;
 
+		tier = i / KVT_LISTS;
+		l = &m->policy.list[tier][i % KVT_LISTS];
 		ready += check_list(m, l, KVT_READY);
-		for (id = l->head; id; id = kvt_cold(&m->table, id)->lru_next)
+		MINI_ASSERT(!l->count == !(m->policy.some[tier] >> i % KVT_LISTS & 1));
+		for (id = l->head; id; id = kvt_cold(&m->table, id)->lru_next) {
 			MINI_ASSERT(mini_fastest(kvt_hot(&m->table, id)) == tier);
+			MINI_ASSERT(kvt_cold(&m->table, id)->on == i % KVT_LISTS);
+		}
 	}
 	MINI_ASSERT(ready == nr[KVT_READY]);
 }
