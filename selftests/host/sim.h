@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Trace simulator: what its parts share. The model is in sim_core.c.
+ *
+ * A trace is held in memory with ids renumbered from 0 in the order they appear;
+ * every engine takes it whole and gives back one struct sim_result.
+ */
+#ifndef KVT_SIM_H
+#define KVT_SIM_H
+
+#include "kvt_env.h"
+
+#define SIM_TIERS_MAX	3
+
+/**
+ * struct sim_trace - requests, oldest first
+ * @nr_requests: how many
+ * @nr_accesses: ids in all of them
+ * @nr_distinct: different ids
+ * @ts_ms:       arrival of each
+ * @first:       where its ids begin; @nr_requests + 1 entries
+ * @ids:         renumbered
+ */
+struct sim_trace {
+	u32 nr_requests;
+	u32 nr_accesses;
+	u32 nr_distinct;
+	u64 *ts_ms;
+	u32 *first;
+	u32 *ids;
+};
+
+/**
+ * struct sim_config - what to simulate
+ * @policy:   name
+ * @nr_tiers: at least 1
+ * @blocks:   capacity of each, fastest first
+ */
+struct sim_config {
+	const char *policy;
+	u32 nr_tiers;
+	u32 blocks[SIM_TIERS_MAX];
+};
+
+/**
+ * struct sim_result - what came out
+ * @hits:         accesses whose block and all before it in the request were there
+ * @hits_by_tier: the same by the tier of the fastest copy
+ * @promotions:   blocks brought to the fastest tier because they were used
+ * @demotions:    blocks that went a tier down
+ * @slow_writes:  those of them whose bytes had to be written to the slowest tier
+ * @evictions:    blocks that left, or never entered, to make room
+ * @unread:       promoted blocks that went down again before they were used again
+ * @ns:           time spent, all in all
+ * @meta_bytes_per_block: index, table and policy when full; 0 for references
+ */
+struct sim_result {
+	u64 hits;
+	u64 hits_by_tier[SIM_TIERS_MAX];
+	u64 promotions;
+	u64 demotions;
+	u64 slow_writes;
+	u64 evictions;
+	u64 unread;
+	u64 ns;
+	double meta_bytes_per_block;
+};
+
+static inline u32 sim_request_len(const struct sim_trace *t, u32 r)
+{
+	return t->first[r + 1] - t->first[r];
+}
+
+/* Zeroed memory, or the end of the program. */
+void *sim_alloc(size_t nr, size_t bytes);
+
+/* 0, or -errno with a message printed. */
+int sim_trace_load(const char *path, struct sim_trace *t);
+void sim_trace_free(struct sim_trace *t);
+
+/*
+ * Engines. -ENOENT: not a policy of this one.
+ *
+ * The core's policies, and the references; see sim_core.c and sim_ref.c.
+ */
+int sim_core_run(const struct sim_trace *t, const struct sim_config *c,
+		 struct sim_result *r);
+int sim_ref_run(const struct sim_trace *t, const struct sim_config *c,
+		struct sim_result *r);
+
+#endif /* KVT_SIM_H */

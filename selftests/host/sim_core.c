@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The module's own core at work on a trace: table, index, chains and policy of
+ * driver/core, and what the driver does around them, without its concurrency.
+ *
+ * The model, which is what a comparison with the module has to reproduce:
+ *
+ *   Time        of a request is its time in the trace. One client, one namespace,
+ *               one group; capacities are numbers of blocks. Segments of a log and
+ *               slots of regions are not modelled: space is never fragmented.
+ *   Length      a request is cut to what all tiers can hold together: its longest
+ *               prefix that could ever be there. The rest takes no part.
+ *   GET         of the whole chain: blocks are hits up to the first that is not
+ *               there. They are leased, which brings those on slower tiers to the
+ *               fastest, head first (a promotion each; its tier counts as the one
+ *               that served it). On RELEASE they are touched, tail first. All
+ *               leases are gone before RESERVE.
+ *   PUT         RESERVE and COMMIT of the others: inserted head first, then touched
+ *               tail first, on the fastest tier. Then the policy is told of the
+ *               request and its last block.
+ *   Room        is made at the end of the request, fastest tier first: while a tier
+ *               holds more blocks than it may, the policy's next block goes down,
+ *               or out where nothing is below; only blocks without children go out.
+ *               So a request is in the fastest tier for a moment however large it
+ *               is, and its own blocks stand in line with the others.
+ *   Copies      The slowest of several tiers is a block tier. When the policy wants
+ *               the copy there kept at a promotion, it stays and counts against that
+ *               tier's capacity; a demotion of its block writes nothing. The policy
+ *               also says whether a block is worth being written; one that is not,
+ *               and has no children, goes out instead.
+ *
+ * Invariant: a block's parent is there as long as it is, so blocks present are
+ * always a prefix of their chain.
+ */
+#include <time.h>
+
+#include "kvt_chain.h"
+#include "kvt_index.h"
+#include "kvt_policy.h"
+#include "sim.h"
+#include "../../userspace/kvtier/trace.h"
+
+#define NS_GROUP	16u
+
+/**
+ * struct store - one simulated pool
+ * @nr_keep: blocks whose fastest copy is on the tier
+ * @nr_dup:  copies on the slowest tier of blocks that are on a faster one
+ * @moved:   by block id: promoted and not used since
+ * @path:    ids of the request in hand
+ */
+struct store {
+	const struct sim_config *c;
+	struct sim_result *r;
+	struct kvt_table table;
+	struct kvt_index *index;
+	struct kvt_policy *policy;
+	u32 nr_keep[SIM_TIERS_MAX];
+	u32 nr_dup;
+	u8 *moved;
+	u32 *path;
+	u32 path_max;
+};
+
+static u32 last_tier(const struct store *st)
+{
+	return st->c->nr_tiers - 1;
+}
+
+static bool is_mem(const struct store *st, u32 tier)
+{
+	return !tier || tier < last_tier(st);
+}
+
+static struct store *store_new(const struct sim_config *c, u32 len_max)
+{
+	struct store *st = sim_alloc(1, sizeof(*st));
+	struct kvt_hash_seed seed;
+	u32 i, chunks, all = len_max + 1;
+
+	memset(&seed, 0x5a, sizeof(seed));
+	for (i = 0; i < c->nr_tiers; i++)
+		all += c->blocks[i];
+	chunks = DIV_ROUND_UP(all, KVT_CHUNK_BLOCKS);
+	st->c = c;
+	st->index = sim_alloc(1, sizeof(*st->index));
+	st->policy = sim_alloc(1, sizeof(*st->policy));
+	st->moved = sim_alloc(chunks, KVT_CHUNK_BLOCKS);
+	st->path = sim_alloc(len_max, sizeof(u32));
+	kvt_table_init(&st->table, sim_alloc(chunks, sizeof(void *)),
+		       sim_alloc(chunks, sizeof(void *)), chunks);
+	for (i = 0; i < chunks; i++)
+		kvt_table_add_chunk(&st->table,
+				    sim_alloc(KVT_CHUNK_BLOCKS, sizeof(struct kvt_hot)),
+				    sim_alloc(KVT_CHUNK_BLOCKS, sizeof(struct kvt_cold)));
+	kvt_ix_init(st->index, &st->table, &seed);
+	for (i = 0; i < KVT_SHARDS; i++)
+		kvt_ix_shard_init(&st->index->shards[i],
+				  sim_alloc(KVT_SHARD_BUCKETS_MIN, sizeof(u32)),
+				  KVT_SHARD_BUCKETS_MIN);
+	return st;
+}
+
+static void store_free(struct store *st)
+{
+	u32 i;
+
+	for (i = 0; i < st->table.nr_chunks; i++) {
+		free(st->table.hot[i]);
+		free(st->table.cold[i]);
+	}
+	for (i = 0; i < KVT_SHARDS; i++)
+		free(st->index->shards[i].buckets);
+	free(st->table.hot);
+	free(st->table.cold);
+	free(st->index);
+	free(st->policy);
+	free(st->moved);
+	free(st->path);
+	free(st);
+}
+
+/* DRAM of table, index and policy for each block that was ever there at a time. */
+static double meta_bytes(const struct store *st)
+{
+	u64 bytes = sizeof(*st->index) + sizeof(*st->policy);
+	u32 i;
+
+	for (i = 0; i < KVT_SHARDS; i++)
+		bytes += (st->index->shards[i].mask + 1) * sizeof(u32);
+	return (double)(sizeof(struct kvt_hot) + sizeof(struct kvt_cold)) +
+	       (double)bytes / (st->table.nr_used + !st->table.nr_used);
+}
+
+static u32 find(struct store *st, const u8 *key)
+{
+	u32 hash = kvt_ix_hash(st->index, NS_GROUP, key), id;
+	struct kvt_shard *s = kvt_ix_shard(st->index, hash);
+
+	spin_lock(&s->lock);
+	id = kvt_ix_find(st->index, s, hash, NS_GROUP, key);
+	spin_unlock(&s->lock);
+	return id;
+}
+
+static u32 tier_of(const struct store *st, u32 id)
+{
+	const struct kvt_hot *h = kvt_hot(&st->table, id);
+
+	return kvt_block_tier(h, kvt_ctl(h));
+}
+
+static void set_copies(struct store *st, u32 id, u32 set, u32 clear)
+{
+	kvt_ctl_update(kvt_hot(&st->table, id), 0, 0, clear, set);
+}
+
+/* A block's copy on the slowest tier. */
+static bool has_copy(const struct store *st, u32 id)
+{
+	return kvt_ctl(kvt_hot(&st->table, id)) & KVT_CTL_LOG;
+}
+
+/* The policy's view and the counts: the fastest copy is on another tier now. */
+static void move(struct store *st, u32 id, u32 from, u32 to)
+{
+	struct kvt_hot *h = kvt_hot(&st->table, id);
+
+	st->policy->ops->remove(st->policy, from, id);
+	st->nr_keep[from]--;
+	if (is_mem(st, to)) {
+		h->mem_tier = (u8)to;
+		set_copies(st, id, KVT_CTL_MEM, 0);
+	} else {
+		h->log_tier = (u8)to;
+		set_copies(st, id, KVT_CTL_LOG, KVT_CTL_MEM);
+	}
+	st->nr_keep[to]++;
+	st->policy->ops->insert(st->policy, to, id);
+}
+
+static void promote(struct store *st, u32 id)
+{
+	u32 from = tier_of(st, id);
+
+	if (!from)
+		return;
+	move(st, id, from, 0);
+	st->r->promotions++;
+	st->moved[id] = 1;
+	if (!has_copy(st, id))
+		return;
+	if (is_mem(st, from))
+		return;	/* the copy was counted before */
+	if (kvt_policy_keep_copy(st->policy, st->nr_dup, st->c->blocks[from]))
+		st->nr_dup++;
+	else
+		set_copies(st, id, 0, KVT_CTL_LOG);
+}
+
+/* The block leaves the pool. */
+static void evict(struct store *st, u32 id)
+{
+	struct kvt_hot *h = kvt_hot(&st->table, id);
+	struct kvt_shard *s = kvt_ix_shard(st->index, h->hash);
+	u32 tier = tier_of(st, id);
+
+	if (is_mem(st, tier) && has_copy(st, id))
+		st->nr_dup--;
+	st->policy->ops->remove(st->policy, tier, id);
+	st->nr_keep[tier]--;
+	spin_lock(&s->lock);
+	kvt_ix_remove(st->index, s, id);
+	spin_unlock(&s->lock);
+	set_copies(st, id, KVT_DEAD, KVT_CTL_STATE | KVT_CTL_MEM | KVT_CTL_LOG);
+	kvt_ch_unlink(&st->table, id);
+	kvt_table_free(&st->table, id);
+	st->r->evictions++;
+}
+
+static void demote(struct store *st, u32 tier, u32 id)
+{
+	u32 to = tier + 1;
+
+	if (is_mem(st, to)) {
+		move(st, id, tier, to);
+	} else if (has_copy(st, id)) {
+		st->nr_dup--;
+		move(st, id, tier, to);
+	} else if (kvt_ch_leaf(&st->table, id) &&
+		   !kvt_policy_admit(st->policy, to, id,
+				     st->nr_keep[to] + st->nr_dup < st->c->blocks[to])) {
+		evict(st, id);
+		return;
+	} else {
+		move(st, id, tier, to);
+		st->r->slow_writes++;
+	}
+	st->r->demotions++;
+	st->r->unread += st->moved[id];
+	st->moved[id] = 0;
+}
+
+static bool over(const struct store *st, u32 tier)
+{
+	u32 used = st->nr_keep[tier];
+
+	if (tier && tier == last_tier(st))
+		used += st->nr_dup;
+	return used > st->c->blocks[tier];
+}
+
+static void make_room(struct store *st, u32 tier)
+{
+	bool leaf = tier == last_tier(st);
+	u32 budget, id, idle = 0;
+
+	while (over(st, tier)) {
+		budget = 256;
+		id = st->policy->ops->next(st->policy, tier, leaf, &budget);
+		if (id == KVT_NIL) {
+			if (++idle > st->table.nr_used + 1)
+				kvt_env_die(__FILE__, __LINE__, "nothing can go");
+			continue;
+		}
+		idle = 0;
+		if (leaf)
+			evict(st, id);
+		else
+			demote(st, tier, id);
+	}
+}
+
+/* Lease and touch what is there. Returns how many. */
+static u32 get(struct store *st, const u32 *ids, u32 nr)
+{
+	u8 key[KVT_KEY_BYTES];
+	u32 n, i;
+
+	for (n = 0; n < nr; n++) {
+		trace_key(1, ids[n], key);
+		st->path[n] = find(st, key);
+		if (st->path[n] == KVT_NIL)
+			break;
+		st->r->hits++;
+		st->r->hits_by_tier[tier_of(st, st->path[n])]++;
+	}
+	for (i = 0; i < n; i++) {
+		st->moved[st->path[i]] = 0;
+		promote(st, st->path[i]);
+	}
+	for (i = n; i-- > 0;)
+		st->policy->ops->touch(st->policy, 0, st->path[i]);
+	return n;
+}
+
+static void put_one(struct store *st, u32 i, u32 trace_id)
+{
+	u32 id = kvt_table_alloc(&st->table), nr;
+	struct kvt_hot *h = kvt_hot(&st->table, id);
+	struct kvt_shard *s;
+
+	trace_key(1, trace_id, h->key);
+	h->ns_group = NS_GROUP;
+	h->hash = kvt_ix_hash(st->index, NS_GROUP, h->key);
+	h->mem_tier = 0;
+	atomic_set(&h->ctl, KVT_READY | KVT_CTL_MEM);
+	if (i)
+		kvt_ch_link(&st->table, id, st->path[i - 1]);
+	kvt_cold(&st->table, id)->touch_ms = st->policy->now_ms;
+	s = kvt_ix_shard(st->index, h->hash);
+	spin_lock(&s->lock);
+	kvt_ix_insert(st->index, s, id);
+	if (kvt_ix_crowded(s)) {
+		nr = 2 * (s->mask + 1);
+		free(kvt_ix_resize(st->index, s, sim_alloc(nr, sizeof(u32)), nr));
+	}
+	spin_unlock(&s->lock);
+	st->policy->ops->insert(st->policy, 0, id);
+	st->nr_keep[0]++;
+	st->path[i] = id;
+	st->moved[id] = 0;
+}
+
+static void put(struct store *st, const u32 *ids, u32 from, u32 nr)
+{
+	u32 i;
+
+	for (i = from; i < nr; i++)
+		put_one(st, i, ids[i]);
+	for (i = nr; i-- > from;)
+		st->policy->ops->touch(st->policy, 0, st->path[i]);
+}
+
+static void request(struct store *st, const u32 *ids, u32 nr, u64 ts_ms)
+{
+	u32 i, nr_hit, room = 0;
+
+	for (i = 0; i < st->c->nr_tiers; i++)
+		room += st->c->blocks[i];
+	nr = min(nr, room);
+	st->policy->now_ms = (u32)ts_ms;
+	nr_hit = get(st, ids, nr);
+	put(st, ids, nr_hit, nr);
+	kvt_policy_request(st->policy, st->path[nr - 1]);
+	for (i = 0; i < st->c->nr_tiers; i++)
+		make_room(st, i);
+}
+
+static const struct kvt_policy_ops *policy_of(const char *name)
+{
+	if (!strcmp(name, "default"))
+		name = "reuse";
+	return kvt_policy_find(name, strlen(name));
+}
+
+static u64 now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (u64)ts.tv_sec * 1000000000u + (u64)ts.tv_nsec;
+}
+
+int sim_core_run(const struct sim_trace *t, const struct sim_config *c,
+		 struct sim_result *r)
+{
+	const struct kvt_policy_ops *ops = policy_of(c->policy);
+	u32 i, len_max = 1;
+	struct store *st;
+	u64 start;
+
+	if (!ops)
+		return -ENOENT;
+	for (i = 0; i < t->nr_requests; i++)
+		len_max = max(len_max, sim_request_len(t, i));
+	st = store_new(c, len_max);
+	st->r = r;
+	kvt_policy_init(st->policy, ops, &st->table);
+	start = now_ns();
+	for (i = 0; i < t->nr_requests; i++)
+		request(st, t->ids + t->first[i], sim_request_len(t, i), t->ts_ms[i]);
+	r->ns = now_ns() - start;
+	r->meta_bytes_per_block = meta_bytes(st);
+	store_free(st);
+	return 0;
+}

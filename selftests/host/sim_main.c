@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kvtier-sim: replays a trace against the module's own core, or against a
+ * reference policy, and prints one JSON object.
+ *
+ *   kvtier-sim --policy NAME --tier fast=2% --tier slow=8% TRACE
+ *
+ * A tier's size is in percent of the trace's distinct blocks (at least one block)
+ * or a number of blocks. Names of tiers are for the reader; the first is the
+ * fastest. See sim_core.c for the model.
+ */
+#include "sim.h"
+#include "kvt_policy.h"
+#include "sim_ref.h"
+
+static const char *const usage =
+	"usage: kvtier-sim --policy NAME --tier NAME=SIZE [--tier NAME=SIZE]... TRACE\n"
+	"       kvtier-sim --list\n"
+	"SIZE: blocks, or percent of the trace's distinct blocks (2%)\n"
+	"TRACE: CSV or JSON lines, plain or zstd; -: standard input\n";
+
+/* "fast=2%" or "2000": blocks, or 0 if it is nothing of the kind. */
+static u32 tier_blocks(const char *spec, u32 nr_distinct)
+{
+	const char *size = strchr(spec, '=');
+	char *end;
+	double v;
+
+	size = size ? size + 1 : spec;
+	v = strtod(size, &end);
+	if (end == size || !(v > 0))
+		return 0;
+	if (!strcmp(end, "%"))
+		v = v * nr_distinct / 100 < 1 ? 1 : v * nr_distinct / 100;
+	else if (*end)
+		return 0;
+	return v < 1 || v > (double)(U32_MAX / 4) ? 0 : (u32)v;
+}
+
+static int print_list(void)
+{
+	u32 i;
+
+	printf("default\n");
+	for (i = 0; kvt_policy_at(i); i++)
+		printf("%s\n", kvt_policy_at(i)->name);
+	for (i = 0; sim_ref_at(i); i++)
+		printf("%s\n", sim_ref_at(i)->name);
+	return 0;
+}
+
+static void print_result(const struct sim_trace *t, const struct sim_config *c,
+			 const struct sim_result *r)
+{
+	u32 i;
+
+	printf("{\"policy\": \"%s\", \"tiers\": [", c->policy);
+	for (i = 0; i < c->nr_tiers; i++)
+		printf("%s%u", i ? ", " : "", c->blocks[i]);
+	printf("], \"requests\": %u, \"accesses\": %u, \"distinct\": %u, \"hits\": %llu, "
+	       "\"hits_by_tier\": [", t->nr_requests, t->nr_accesses, t->nr_distinct,
+	       (unsigned long long)r->hits);
+	for (i = 0; i < c->nr_tiers; i++)
+		printf("%s%llu", i ? ", " : "", (unsigned long long)r->hits_by_tier[i]);
+	printf("], \"hit_ratio\": %.6f, \"promotions\": %llu, \"demotions\": %llu, "
+	       "\"slow_writes\": %llu, \"evictions\": %llu, \"unread_promotions\": %llu, "
+	       "\"ns_per_access\": %.1f, \"metadata_bytes_per_block\": %.1f}\n",
+	       t->nr_accesses ? (double)r->hits / t->nr_accesses : 0,
+	       (unsigned long long)r->promotions, (unsigned long long)r->demotions,
+	       (unsigned long long)r->slow_writes, (unsigned long long)r->evictions,
+	       (unsigned long long)r->unread,
+	       t->nr_accesses ? (double)r->ns / t->nr_accesses : 0,
+	       r->meta_bytes_per_block);
+}
+
+static int simulate(struct sim_config *c, char *const *tiers, const char *path)
+{
+	struct sim_result r = { 0 };
+	struct sim_trace t;
+	int err;
+	u32 i;
+
+	if (sim_trace_load(path, &t))
+		return 1;
+	for (i = 0; i < c->nr_tiers; i++) {
+		c->blocks[i] = tier_blocks(tiers[i], t.nr_distinct);
+		if (!c->blocks[i]) {
+			fprintf(stderr, "kvtier-sim: not a tier: %s\n", tiers[i]);
+			return 2;
+		}
+	}
+	err = sim_core_run(&t, c, &r);
+	if (err == -ENOENT)
+		err = sim_ref_run(&t, c, &r);
+	if (!err)
+		print_result(&t, c, &r);
+	else
+		fprintf(stderr, "kvtier-sim: %s: %s\n", c->policy, err == -ENOENT ?
+			"no such policy (--list)" : "not with this many tiers");
+	sim_trace_free(&t);
+	return err ? 2 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct sim_config c = { .policy = "default" };
+	char *tiers[SIM_TIERS_MAX];
+	const char *path = NULL;
+	int i;
+
+	for (i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--list"))
+			return print_list();
+		if (!strcmp(argv[i], "--policy") && i + 1 < argc)
+			c.policy = argv[++i];
+		else if (!strcmp(argv[i], "--tier") && i + 1 < argc &&
+			 c.nr_tiers < SIM_TIERS_MAX)
+			tiers[c.nr_tiers++] = argv[++i];
+		else if (!path && (argv[i][0] != '-' || !argv[i][1]))
+			path = argv[i];
+		else
+			path = NULL, i = argc;
+	}
+	if (!path || !c.nr_tiers) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	return simulate(&c, tiers, path);
+}
