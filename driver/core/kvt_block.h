@@ -106,7 +106,7 @@ struct kvt_hot {
  * @cls:        policy: its class; 0 in a new entry
  * @on:         policy: which list of its tier it is on
  * @shared:     policy: how often others than its own session came back to it
- * @spare:      policy's, unused
+ * @past:       policy: of its session, see kvt_policy_reuse.c
  */
 struct kvt_cold {
 	u32 parent;
@@ -122,7 +122,7 @@ struct kvt_cold {
 	u8 cls;
 	u8 on;
 	u8 shared;
-	u8 spare;
+	u8 past;
 };
 
 /**

@@ -34,6 +34,21 @@ void kvt_policy_add(struct kvt_policy *p, u32 tier, u32 list, u32 id, bool oldes
 }
 
 /**
+ * kvt_policy_add_before() - put a block that is on no list next to another
+ * @p:    policy
+ * @tier: tier of the fastest copy of both
+ * @id:   block
+ * @next: block on a list; @id will be the more recent of the two
+ */
+void kvt_policy_add_before(struct kvt_policy *p, u32 tier, u32 id, u32 next)
+{
+	u8 on = kvt_cold(p->table, next)->on;
+
+	kvt_cold(p->table, id)->on = on;
+	kvt_list_add_before(p->table, &p->list[tier][on], id, next);
+}
+
+/**
  * kvt_policy_del() - take a block off its list
  * @p:    policy
  * @tier: tier whose list it is
@@ -118,8 +133,7 @@ static void lru_settle(struct kvt_policy *p, u32 tier, u32 id)
 		return;
 	}
 	kvt_policy_del(p, tier, id);
-	kvt_cold(p->table, id)->on = LRU_LIST;
-	kvt_list_add_before(p->table, &p->list[tier][LRU_LIST], id, child);
+	kvt_policy_add_before(p, tier, id, child);
 }
 
 /* The oldest end of all lists. */

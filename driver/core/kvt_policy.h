@@ -69,23 +69,25 @@ struct kvt_policy_ops {
  * @ops:    which one
  * @table:  block entries
  * @now_ms: pool clock, set by the caller before a batch of calls
- * @nr_requests: "reuse": so far
  * @list:   a tier's lists, each from the block used last to the one used first
  * @some:   by tier: bit i is set if @list[i] has blocks
  * @young:  by list: last block of the youngest request on it, or KVT_NIL
  * @learn:  what "reuse" has learned; its own
  * @turns:  sessions it remembers; its own
+ * @nr_requests: it was told of
+ * @bar:    what a block must be worth to be written to a block tier, for it
  */
 struct kvt_policy {
 	const struct kvt_policy_ops *ops;
 	struct kvt_table *table;
 	u32 now_ms;
-	u32 nr_requests;
 	struct kvt_list list[KVT_TIERS][KVT_LISTS];
 	u32 some[KVT_TIERS];
 	u32 young[KVT_TIERS][KVT_LISTS];
 	struct kvt_learn learn;
 	struct kvt_turns turns;
+	u32 nr_requests;
+	u32 bar;
 };
 
 extern const struct kvt_policy_ops kvt_policy_lru;
@@ -96,6 +98,7 @@ const struct kvt_policy_ops *kvt_policy_at(u32 i);
 void kvt_policy_init(struct kvt_policy *p, const struct kvt_policy_ops *ops,
 		     struct kvt_table *table);
 void kvt_policy_add(struct kvt_policy *p, u32 tier, u32 list, u32 id, bool oldest);
+void kvt_policy_add_before(struct kvt_policy *p, u32 tier, u32 id, u32 next);
 void kvt_policy_del(struct kvt_policy *p, u32 tier, u32 id);
 u32 kvt_policy_first(const struct kvt_policy *p, u32 tier);
 u32 kvt_policy_after(const struct kvt_policy *p, u32 tier, u32 id);

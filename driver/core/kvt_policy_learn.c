@@ -4,35 +4,43 @@
  *
  * Hazard of a bin (Kaplan and Meier): uses in it, over all who were seen to reach it.
  * Index (Gittins): with S(b) the chance to get from the age in question to bin b
- * unused, w(b) the bin's width and q(b) its hazard,
+ * unused, w(b) the bin's width and q(b) its hazard, the largest over e of
  *
- *	max over e of  (1 - S(e + 1)) / sum of S(b) w(b) (1 - q(b) / 2) for b up to e
+ *	(1 - S(e + 1)) / sum over b up to e of S(b) w(b) (1 - q(b) / 2)
+ *
+ * Invariant: a hazard is below LEARN_ONE, so nothing is ever certain to be used.
  */
 #include "kvt_policy_learn.h"
 
-#define LEARN_ONE		65536u		/* a chance of one */
-#define LEARN_WEIGHT_POOL	1u		/* what the pool says is worth, in events */
+#define LEARN_ONE		65536u
+#define LEARN_WEIGHT_POOL	16u	/* what the pool's word is worth, in events */
 #define LEARN_WEIGHT_PRIOR	4u
-#define LEARN_PRIOR		(LEARN_ONE / 8)	/* hazard of any bin if nothing is known */
+#define LEARN_LEVEL_WEIGHT	4u	/* events in favour of the pool's level */
+#define LEARN_LEVEL_ONE		256u
+#define LEARN_PRIOR		(LEARN_ONE / 32)	/* hazard of any bin, nothing known */
 
-/* Which pool a class leans on. */
+/* Which pool a class leans on; a pool is its own. */
 static u32 learn_pool(u32 cls)
 {
-	return cls >= KVT_CLS_SHARED && cls < KVT_CLS_SESSION ? KVT_CLS_POOL : KVT_CLS_NEW;
+	return cls == KVT_CLS_POOL || kvt_class_shared(cls) ? KVT_CLS_POOL : KVT_CLS_NEW;
+}
+
+static void learn_halve(struct kvt_learn *l, u32 cls)
+{
+	u32 i;
+
+	l->total[cls] = 0;
+	for (i = 0; i < KVT_AGE_BINS; i++) {
+		l->used[cls][i] /= 2;
+		l->lost[cls][i] /= 2;
+		l->total[cls] += l->used[cls][i] + l->lost[cls][i];
+	}
 }
 
 static void learn_count(struct kvt_learn *l, u32 cls, u32 bin, bool used)
 {
-	u32 i;
-
-	if (l->total[cls] >= KVT_COUNT_MAX) {
-		l->total[cls] = 0;
-		for (i = 0; i < KVT_AGE_BINS; i++) {
-			l->used[cls][i] /= 2;
-			l->lost[cls][i] /= 2;
-			l->total[cls] += l->used[cls][i] + l->lost[cls][i];
-		}
-	}
+	if (l->total[cls] >= KVT_COUNT_MAX)
+		learn_halve(l, cls);
 	l->total[cls]++;
 	if (used)
 		l->used[cls][bin]++;
@@ -45,49 +53,79 @@ static void learn_count(struct kvt_learn *l, u32 cls, u32 bin, bool used)
  * @l:      state
  * @cls:    class it had while it was waiting
  * @age_ms: since its last use
- * @used:   it was used; else: nobody will look at it any longer
+ * @used:   it was used; else: nobody looks at it any longer
  */
 void kvt_learn_use(struct kvt_learn *l, u32 cls, u32 age_ms, bool used)
 {
-	u32 bin = kvt_age_bin(age_ms);
+	u32 bin = kvt_age_bin(age_ms), pool = learn_pool(cls);
 
 	learn_count(l, cls, bin, used);
-	if (learn_pool(cls) != cls)
-		learn_count(l, learn_pool(cls), bin, used);
+	if (pool != cls)
+		learn_count(l, pool, bin, used);
 }
 
-/* Hazards of a class, leaning on @lean by @weight. @waiting: as in kvt_learn_row(). */
+/* Hazards of a class, leaning on @lean (NULL: the prior) by @weight events. */
 static void learn_hazards(const struct kvt_learn *l, u32 cls, const u16 *waiting,
-		    const u16 *lean, u32 weight, u16 *out)
+			  const u16 *lean, u32 weight, u16 *out)
 {
-	u32 reached = 0, b, q;
+	u32 reached = 0, b;
 
 	for (b = KVT_AGE_BINS; b-- > 0;) {
-		u32 here = l->lost[cls][b] + (waiting ? waiting[b] : 0);
+		u32 gone = l->lost[cls][b] + (waiting ? waiting[b] : 0), q;
 
-		/* Who got lost in a bin has been at risk for half of it. */
+		reached += l->used[cls][b] + gone;
 		q = l->used[cls][b] * LEARN_ONE + (lean ? lean[b] : LEARN_PRIOR) * weight;
-		reached += l->used[cls][b] + here;
-		q /= reached - here / 2 + weight;
+		/* What got lost in a bin has been at risk for half of it. */
+		q /= reached - gone / 2 + weight;
 		out[b] = (u16)min(q, LEARN_ONE - 1);
 	}
 }
 
-static u32 learn_width_ms(u32 bin)
+/*
+ * The pool's hazards as they would be with this class's number of uses: its shape, and
+ * the class's level.
+ */
+static void learn_level(const struct kvt_learn *l, u32 cls, const u16 *waiting,
+			const u16 *pool, u16 *out)
 {
-	return kvt_age_of_bin(bin + 1) - kvt_age_of_bin(bin);
+	u32 reached = 0, used = 0, b, level;
+	u64 due = 0;			/* uses, in units of 2^-16 */
+
+	for (b = KVT_AGE_BINS; b-- > 0;) {
+		reached += l->used[cls][b] + l->lost[cls][b] + (waiting ? waiting[b] : 0);
+		used += l->used[cls][b];
+		due += (u64)reached * pool[b];
+	}
+	level = (u32)div64_u64((u64)(used + LEARN_LEVEL_WEIGHT) << 24,
+			       due + (LEARN_LEVEL_WEIGHT << 16));
+	level = clamp(level, LEARN_LEVEL_ONE / 16, LEARN_LEVEL_ONE * 16);
+	for (b = 0; b < KVT_AGE_BINS; b++)
+		out[b] = (u16)min(pool[b] * level / LEARN_LEVEL_ONE, LEARN_ONE - 1);
 }
 
-/* Gittins index at the beginning of bin @from. */
+/* 2^KVT_WORTH_SHIFT times the logarithm, piecewise linear. 0 and 1 give 0. */
+static u16 learn_log(u32 v)
+{
+	u32 top = (u32)fls((int)v);
+
+	if (!top)
+		return 0;
+	v ^= 1u << (top - 1);
+	v = top > KVT_WORTH_SHIFT ? v >> (top - 1 - KVT_WORTH_SHIFT) :
+				    v << (KVT_WORTH_SHIFT + 1 - top);
+	return (u16)((top - 1) << KVT_WORTH_SHIFT | v);
+}
+
+/* Gittins index at the beginning of bin @from: uses in 2^40 ms. */
 static u32 learn_gittins(const u16 *hazard, u32 from)
 {
-	u64 best = 0, ratio, place = 0;	/* place: ms, in units of 2^-16 */
-	u32 alive = 1u << 30, b;
+	u64 best = 0, ratio, place = 0;		/* place: in units of 2^-16 ms */
+	u32 alive = 1u << 30, b, gone, width_ms;
 
 	for (b = from; b < KVT_AGE_BINS; b++) {
-		u32 gone = (u32)(((u64)alive * hazard[b]) >> 16);
-
-		place += (u64)((alive - gone / 2) >> 14) * learn_width_ms(b);
+		gone = (u32)(((u64)alive * hazard[b]) >> 16);
+		width_ms = kvt_age_of_bin(b + 1) - kvt_age_of_bin(b);
+		place += (u64)((alive - gone / 2) >> 14) * width_ms;
 		alive -= gone;
 		ratio = div64_u64((u64)((1u << 30) - alive) << 26, place + 1);
 		best = max(best, ratio);
@@ -99,36 +137,36 @@ static u32 learn_gittins(const u16 *hazard, u32 from)
  * kvt_learn_row() - work out a class's worth from its counts
  * @l:       state
  * @cls:     class, or pool
- * @waiting: by bin of their present age: how many of the class still wait; or NULL
+ * @waiting: how many of the class are waiting, by the bin of their age now; or NULL
  */
 void kvt_learn_row(struct kvt_learn *l, u32 cls, const u16 *waiting)
 {
 	u32 pool = learn_pool(cls), b;
-	u16 hazard[KVT_AGE_BINS];
-	u16 *lean = l->hazard[pool == KVT_CLS_POOL];
+	u16 *lean = l->hazard[pool == KVT_CLS_POOL], own[KVT_AGE_BINS];
 
 	if (cls == KVT_CLS_COLD)
 		return;
-	if (pool == cls || cls == KVT_CLS_POOL) {
+	if (pool == cls)
 		learn_hazards(l, cls, waiting, NULL, LEARN_WEIGHT_PRIOR, lean);
-		memcpy(hazard, lean, sizeof(hazard));
-	} else {
-		learn_hazards(l, cls, waiting, lean, LEARN_WEIGHT_POOL, hazard);
+	if (pool != cls) {
+		learn_level(l, cls, waiting, lean, own);
+		learn_hazards(l, cls, waiting, own, LEARN_WEIGHT_POOL, own);
 	}
 	for (b = 0; b < KVT_AGE_BINS; b++)
-		l->score[cls][b] = learn_gittins(hazard, b);
+		l->worth[cls][b] = learn_log(learn_gittins(pool == cls ? lean : own, b));
 }
 
 /**
  * kvt_learn_init() - nothing known
- * @l: state, zeroed
+ * @l: state
  */
 void kvt_learn_init(struct kvt_learn *l)
 {
-	u32 c;
+	u32 cls;
 
-	BUILD_BUG_ON(sizeof(*l) > 9 * 1024);
+	memset(l, 0, sizeof(*l));
+	kvt_learn_row(l, KVT_CLS_NEW, NULL);
 	kvt_learn_row(l, KVT_CLS_POOL, NULL);
-	for (c = 0; c < KVT_CLASSES; c++)
-		kvt_learn_row(l, c, NULL);
+	for (cls = KVT_CLS_SHARED; cls < KVT_CLASSES; cls++)
+		kvt_learn_row(l, cls, NULL);
 }

@@ -2,82 +2,88 @@
 /*
  * The policy "reuse": what is worth least goes, as learned from past requests.
  *
- * Every block has a class. A request's blocks get the class of its session: from the
- * turn it is and how long it is (first turns) or how soon it came (later ones). A block
- * that strangers came back to is *shared*, and has a class by how often they did. For
- * each class kvt_policy_learn.h tells what a block is worth by the time since its last
- * use.
+ * Every block has a class. A request's blocks get the class of its session: by its
+ * length for first turns, by the number of the turn and how soon it came for others. A
+ * block that requests of other sessions came back to is *shared* and has a class by how
+ * often they did. For each class kvt_policy_learn.h tells what a block is worth by the
+ * time since its last use.
  *
- * A tier has a list for each class, by last use. Within a class worth is not monotonic
- * in age, but hazards that rise to a peak and fall from there on have their minimum at
- * an end, so only two blocks of each list are looked at: the oldest, and the last of
- * the youngest request. The worst of all of them is the answer; so a newcomer goes
- * again at once if everything else is worth more.
+ * A tier has a list for each class, by last use. Within a class worth rises up to some
+ * age and falls from there on, so the least is at an end, and only two blocks of each
+ * list are looked at: the oldest, and the last of the youngest request. The least of
+ * all is the answer; so a newcomer goes again at once if all others are worth more.
+ * A block with children found at the old end is put aside, on a list of its own, until
+ * it is used or its last child leaves.
  *
- * A block with children at the old end is put aside, on the list REUSE_LIST_ASIDE, until it
- * is used or its last child leaves.
+ * A request is the next turn of the session that ended at its chain's deepest block
+ * known as last but one of a request: by the table of kvt_policy_turn.h, or by a mark
+ * in a block that is still there. It may also be a stranger who shares the beginning,
+ * if it does not go on with the earlier one's last block. It is taken for one if it is
+ * no longer than that, or if strangers have been seen at that block before.
  *
- * Invariant: a block on list REUSE_LIST_ASIDE has children, or was reported by ->skip.
+ * Invariant: a block that is on the list aside has children, or cannot go at present.
  */
 #include "kvt_chain.h"
 #include "kvt_policy.h"
 
-#define REUSE_LIST_ASIDE	KVT_CLS_POOL	/* no block has that class */
+#define REUSE_ASIDE		KVT_CLS_POOL	/* no block has that class */
 #define REUSE_SORT_STEPS	16u
 #define REUSE_YOUNG_STEPS	64u
-#define REUSE_SESSION_TURNS	5u
-#define REUSE_TIP_BLOCKS	4u		/* of those there: how many may end a session */
-#define REUSE_STRANGERS	2u
+#define REUSE_AGES_STEPS	64u
+#define REUSE_TIP_BLOCKS	4u	/* of those there: how many may end a session */
+#define REUSE_STRANGERS		2u
+#define REUSE_LEARN_EACH	2u	/* requests for each row worked out */
+#define REUSE_LEN_SHIFT		1	/* first edge between lengths' classes: 2 blocks */
+#define REUSE_GAP_SHIFT		12	/* first edge between gaps' classes: 4 s */
+#define REUSE_BAR_STEP		16u	/* 1/128 of an octave of worth */
+#define REUSE_COPIES		4u	/* copies kept: a part of this of a tier */
 
-static u32 reuse_score(const struct kvt_policy *p, u32 id)
+/* A block's @past: bin of the time between its last two uses, and its mark. */
+#define REUSE_GAP_BITS		5
+#define REUSE_GAP_MASK		((1u << REUSE_GAP_BITS) - 1)
+
+/* --- lists ------------------------------------------------------------------------- */
+
+static u32 reuse_age_ms(const struct kvt_policy *p, const struct kvt_cold *c)
+{
+	return kvt_age_since(p->now_ms, c->touch_ms);
+}
+
+static u32 reuse_worth(const struct kvt_policy *p, u32 id)
 {
 	const struct kvt_cold *c = kvt_cold(p->table, id);
 
-	return kvt_learn_score(&p->learn, c->cls, p->now_ms - c->touch_ms);
+	return kvt_learn_worth(&p->learn, c->cls, reuse_age_ms(p, c));
 }
 
-/* Onto the list of its class, as the youngest. @last: of a request's blocks there. */
-static void reuse_put_young(struct kvt_policy *p, u32 tier, u32 id)
-{
-	kvt_policy_add(p, tier, kvt_cold(p->table, id)->cls, id, false);
-}
-
-/* Where it belongs by age, if that is near an end. */
+/* Into its place by age if that is near the young end, else to the old one. */
 static void reuse_insert(struct kvt_policy *p, u32 tier, u32 id)
 {
 	struct kvt_cold *c = kvt_cold(p->table, id);
 	struct kvt_list *l = &p->list[tier][c->cls];
-	u32 age_ms = p->now_ms - c->touch_ms, at = l->head, i;
+	u32 at = l->head, age_ms = reuse_age_ms(p, c), i;
 
 	for (i = 0; at && i < REUSE_SORT_STEPS; i++) {
 		const struct kvt_cold *o = kvt_cold(p->table, at);
 
-		if (p->now_ms - o->touch_ms >= age_ms)
-			break;
+		if (reuse_age_ms(p, o) >= age_ms) {
+			kvt_policy_add_before(p, tier, id, at);
+			return;
+		}
 		at = o->lru_next;
 	}
-	if (!at || i == REUSE_SORT_STEPS) {
-		kvt_policy_add(p, tier, c->cls, id, at != KVT_NIL || l->count);
-		return;
-	}
-	c->on = c->cls;
-	kvt_list_add_before(p->table, l, id, at);
+	kvt_policy_add(p, tier, c->cls, id, true);
 }
 
-/* Back from aside, when the last child leaves: it had been at the old end. */
-static void reuse_parent_freed(struct kvt_policy *p, u32 tier, const struct kvt_cold *c, u32 id)
+/* The last child leaves: back from aside, to the old end, where it came from. */
+static void reuse_childless(struct kvt_policy *p, u32 tier, u32 parent)
 {
-	u32 parent = c->parent;
-	struct kvt_cold *o;
+	const struct kvt_cold *c = kvt_cold(p->table, parent);
 
-	if (!parent)
-		return;
-	o = kvt_cold(p->table, parent);
-	if (o->on != REUSE_LIST_ASIDE || o->first_child != id || c->sib_next ||
-	    kvt_policy_tier(p, parent) != tier)
+	if (c->on != REUSE_ASIDE || kvt_policy_tier(p, parent) != tier)
 		return;
 	kvt_policy_del(p, tier, parent);
-	kvt_policy_add(p, tier, o->cls, parent, true);
+	kvt_policy_add(p, tier, c->cls, parent, true);
 }
 
 static void reuse_remove(struct kvt_policy *p, u32 tier, u32 id)
@@ -85,21 +91,27 @@ static void reuse_remove(struct kvt_policy *p, u32 tier, u32 id)
 	const struct kvt_cold *c = kvt_cold(p->table, id);
 
 	kvt_policy_del(p, tier, id);
-	if (c->cls >= KVT_CLS_SHARED && c->cls < KVT_CLS_SESSION)
-		kvt_learn_use(&p->learn, c->cls, p->now_ms - c->touch_ms, false);
-	reuse_parent_freed(p, tier, c, id);
+	if (kvt_class_shared(c->cls))
+		kvt_learn_use(&p->learn, c->cls, reuse_age_ms(p, c), false);
+	if (c->parent && !c->sib_next && !c->sib_prev)
+		reuse_childless(p, tier, c->parent);
 }
 
 static void reuse_touch(struct kvt_policy *p, u32 tier, u32 id)
 {
 	struct kvt_cold *c = kvt_cold(p->table, id);
+	u32 age_ms = reuse_age_ms(p, c);
 
-	if (c->cls >= KVT_CLS_SHARED && c->cls < KVT_CLS_SESSION &&
-	    c->touch_ms != p->now_ms)
-		kvt_learn_use(&p->learn, c->cls, p->now_ms - c->touch_ms, true);
+	if (age_ms) {
+		if (kvt_class_shared(c->cls))
+			kvt_learn_use(&p->learn, c->cls, age_ms, true);
+		c->past = (u8)((c->past & ~REUSE_GAP_MASK) | kvt_age_bin(age_ms));
+	}
+	if (c->cls == KVT_CLS_COLD)
+		c->cls = KVT_CLS_NEW;
 	c->touch_ms = p->now_ms;
 	kvt_policy_del(p, tier, id);
-	reuse_put_young(p, tier, id);
+	kvt_policy_add(p, tier, c->cls, id, false);
 }
 
 static void reuse_cool(struct kvt_policy *p, u32 tier, u32 id)
@@ -112,13 +124,15 @@ static void reuse_cool(struct kvt_policy *p, u32 tier, u32 id)
 static void reuse_aside(struct kvt_policy *p, u32 tier, u32 id)
 {
 	kvt_policy_del(p, tier, id);
-	kvt_policy_add(p, tier, REUSE_LIST_ASIDE, id, false);
+	kvt_policy_add(p, tier, REUSE_ASIDE, id, false);
 }
+
+/* --- the least ---------------------------------------------------------------------- */
 
 /* The oldest block of a list that qualifies; others are put aside. */
 static u32 reuse_old_end(struct kvt_policy *p, u32 tier, u32 list, bool leaf, u32 *budget)
 {
-	struct kvt_list *l = &p->list[tier][list];
+	const struct kvt_list *l = &p->list[tier][list];
 
 	while (l->tail && *budget) {
 		(*budget)--;
@@ -129,218 +143,309 @@ static u32 reuse_old_end(struct kvt_policy *p, u32 tier, u32 list, bool leaf, u3
 	return KVT_NIL;
 }
 
-/* The last block of the youngest request on a list. */
+/*
+ * The last block of the youngest request on a list. It is known, or begins a walk from
+ * the young end that goes on with the next question if it is long.
+ */
 static u32 reuse_young_end(struct kvt_policy *p, u32 tier, u32 list, bool leaf)
 {
-	u32 id = p->young[tier][list], i, next;
+	u32 id = p->young[tier][list] ?: p->list[tier][list].head, i, next;
 
-	if (!id)
-		id = p->list[tier][list].head;
-	for (i = 0; id && i < REUSE_YOUNG_STEPS; i++) {
-		next = kvt_cold(p->table, id)->lru_next;
-		if (!next || kvt_cold(p->table, next)->touch_ms !=
-			     kvt_cold(p->table, id)->touch_ms)
+	for (i = 0; id && i < REUSE_YOUNG_STEPS; i++, id = next) {
+		const struct kvt_cold *c = kvt_cold(p->table, id);
+
+		next = c->lru_next;
+		if (!next || kvt_cold(p->table, next)->touch_ms != c->touch_ms)
 			break;
-		id = next;
 	}
 	p->young[tier][list] = id;
 	return id && (!leaf || kvt_ch_leaf(p->table, id)) ? id : KVT_NIL;
 }
 
+static void reuse_less(const struct kvt_policy *p, u32 id, u32 *best, u32 *best_worth)
+{
+	u32 worth;
+
+	if (id == KVT_NIL)
+		return;
+	worth = reuse_worth(p, id);
+	if (*best == KVT_NIL || worth < *best_worth) {
+		*best = id;
+		*best_worth = worth;
+	}
+}
+
 static u32 reuse_next(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
 {
-	u32 left = p->some[tier] & ~(1u << REUSE_LIST_ASIDE), best = KVT_NIL, best_score = 0;
+	u32 left = p->some[tier] & ~(1u << REUSE_ASIDE), best = KVT_NIL, worth = 0, list;
 
-	for (; left; left &= left - 1) {
-		u32 list = (u32)fls((int)(left & -left)) - 1, id, score;
-
-		id = reuse_old_end(p, tier, list, leaf, budget);
-		if (id) {
-			score = reuse_score(p, id);
-			if (!best || score < best_score) {
-				best = id;
-				best_score = score;
-			}
-		}
-		id = reuse_young_end(p, tier, list, leaf);
-		if (id) {
-			score = reuse_score(p, id);
-			if (!best || score < best_score) {
-				best = id;
-				best_score = score;
-			}
-		}
+	for (; left && *budget; left &= left - 1) {
+		list = (u32)fls((int)(left & -left)) - 1;
+		reuse_less(p, reuse_old_end(p, tier, list, leaf, budget), &best, &worth);
+		reuse_less(p, reuse_young_end(p, tier, list, leaf), &best, &worth);
 	}
-	if (!best && *budget)
-		best = reuse_old_end(p, tier, REUSE_LIST_ASIDE, leaf, budget);
+	if (!best)
+		best = reuse_old_end(p, tier, REUSE_ASIDE, leaf, budget);
 	return best;
 }
 
-/* --- requests ---------------------------------------------------------------------- */
-
-static u32 reuse_bucket(u32 v, u32 shift, u32 nr)
-{
-	u32 b = (u32)fls((int)(v >> shift));
-
-	b = (b + 1) / 2;
-	return min(b, nr - 1);
-}
-
-/* Class of a session's blocks: see the top. */
-static u32 reuse_session_class(u32 turn, u32 len, u32 gap_ms)
-{
-	u32 t = turn < 3 ? turn : turn < 8 ? 3 : 4;
-	u32 kind = turn ? reuse_bucket(gap_ms, 13, 4) : reuse_bucket(len, 2, 4);
-
-	return KVT_CLS_SESSION + t * 4 + kind;
-}
-
-static u32 reuse_shared_class(u32 shared)
-{
-	return KVT_CLS_SHARED + min((u32)fls((int)shared) - 1, 7u);
-}
+/* --- requests ----------------------------------------------------------------------- */
 
 /**
- * struct reuse_chain - a request's chain, from its last block up
- * @tip:     last block
- * @name:    hash of the last but one, or of the only one
- * @last:    hash of the last
- * @len:     blocks
- * @nr_new:  of them that came with this request
- * @from:    request that this one reuse_continues, or NULL
- * @fork:    where its chain left that one's: last common block
+ * struct reuse_chain - a request's chain
+ * @tip:  its last block
+ * @name: hash of the last but one, or of the only one
+ * @len:  blocks
+ * @turn: number of the turn that it is, from 0
+ * @gap_ms: since the turn before
  */
 struct reuse_chain {
 	u32 tip;
 	u32 name;
-	u32 last;
 	u32 len;
-	u32 nr_new;
-	struct kvt_turn *from;
-	u32 fork;
+	u32 turn;
+	u32 gap_ms;
 };
 
-/* Is the request that ended around block @id this one's last turn. */
-static bool reuse_continues(struct kvt_policy *p, const struct reuse_chain *ch, u32 id, u32 child,
-		      const struct kvt_turn *e)
+/* By powers of four: below 2^shift, up to four times that, and so on. */
+static u32 reuse_bucket(u32 v, u32 shift, u32 nr)
+{
+	u32 b = ((u32)fls((int)(v >> shift)) + 1) / 2;
+
+	return min(b, nr - 1);
+}
+
+/* First turns by length, later ones by number and gap: 4 + 3 * 4 classes. */
+static u32 reuse_session_class(const struct reuse_chain *ch)
+{
+	u32 later;
+
+	if (!ch->turn)
+		return KVT_CLS_SESSION + reuse_bucket(ch->len, REUSE_LEN_SHIFT, 4);
+	later = ch->turn < 2 ? 1 : ch->turn < 5 ? 2 : 3;
+	return KVT_CLS_SESSION + later * 4 + reuse_bucket(ch->gap_ms, REUSE_GAP_SHIFT, 4);
+}
+
+static u32 reuse_shared_class(u32 shared)
+{
+	u32 by_number = (u32)fls((int)shared) - 1;
+
+	return KVT_CLS_SHARED + min(by_number, 7u);
+}
+
+static u32 reuse_hash(const struct kvt_policy *p, u32 id)
+{
+	return kvt_hot(p->table, id)->hash;
+}
+
+static bool reuse_is_new(const struct kvt_policy *p, u32 id)
+{
+	return kvt_cold(p->table, id)->cls == KVT_CLS_NEW;
+}
+
+/*
+ * Does the request go on with the session that ended around block @id. @same: its next
+ * block is that session's last, too. @pos: blocks after it.
+ */
+static bool reuse_goes_on(struct kvt_policy *p, u32 id, bool same, u32 pos)
 {
 	struct kvt_cold *c = kvt_cold(p->table, id);
-	u32 last = child ? kvt_hot(p->table, child)->hash : 0;
 
-	if (last == e->last || kvt_hot(p->table, id)->hash == e->last)
+	if (same)
 		return true;
-	if (ch->len <= e->len) {
-		c->shared += c->shared < U8_MAX;
+	if (pos >= 2)
+		return c->shared < REUSE_STRANGERS;
+	c->shared += c->shared < U8_MAX;
+	return false;
+}
+
+/* Is a session known to have ended around block @id, and is the request its next turn. */
+static bool reuse_follows(struct kvt_policy *p, struct reuse_chain *ch, u32 id, u32 child,
+			  u32 pos)
+{
+	struct kvt_turn *e = kvt_turn_find(&p->turns, reuse_hash(p, id));
+	u32 past = kvt_cold(p->table, id)->past;
+
+	if (e) {
+		if (!reuse_goes_on(p, id, e->last == (u8)(reuse_hash(p, child ?: id) >> 8), pos))
+			return false;
+		ch->turn = e->turn + 1;
+		ch->gap_ms = kvt_turn_age_ms(e, p->now_ms);
+		kvt_learn_use(&p->learn, e->cls, ch->gap_ms, true);
+		e->name = 0;
+		return true;
+	}
+	if (reuse_is_new(p, id) || !(past >> REUSE_GAP_BITS) ||
+	    !reuse_goes_on(p, id, child && !reuse_is_new(p, child), pos))
 		return false;
-	}
-	return c->shared < REUSE_STRANGERS;
+	ch->turn = past >> REUSE_GAP_BITS;
+	ch->gap_ms = kvt_age_of_bin(past & REUSE_GAP_MASK);
+	return true;
 }
 
-static void reuse_chain_look(struct kvt_policy *p, struct reuse_chain *ch)
+/* Length, name and turn of a request. */
+static void reuse_look(struct kvt_policy *p, struct reuse_chain *ch)
 {
-	u32 id, child = KVT_NIL, old = 0;
+	u32 id, child = KVT_NIL, old = 0, pos;
 
-	ch->last = kvt_hot(p->table, ch->tip)->hash;
-	ch->name = ch->last;
-	for (id = ch->tip; id; child = id, id = kvt_cold(p->table, id)->parent) {
+	ch->name = reuse_hash(p, ch->tip);
+	for (id = ch->tip; id; id = kvt_cold(p->table, id)->parent) {
 		if (ch->len++ == 1)
-			ch->name = kvt_hot(p->table, id)->hash;
+			ch->name = reuse_hash(p, id);
 	}
-	child = KVT_NIL;
-	for (id = ch->tip; id; child = id, id = kvt_cold(p->table, id)->parent) {
-		struct kvt_turn *e;
-
-		if (kvt_cold(p->table, id)->cls == KVT_CLS_NEW)
-			ch->nr_new++;
-		else if (old++ == REUSE_TIP_BLOCKS)
-			break;
-		e = kvt_turn_find(&p->turns, kvt_hot(p->table, id)->hash);
-		if (e && reuse_continues(p, ch, id, child, e)) {
-			ch->from = e;
-			ch->fork = id;
-			break;
-		}
+	for (id = ch->tip, pos = 0; id && old <= REUSE_TIP_BLOCKS; pos++) {
+		if (reuse_follows(p, ch, id, child, pos))
+			return;
+		old += !reuse_is_new(p, id);
+		child = id;
+		id = kvt_cold(p->table, id)->parent;
 	}
 }
 
-/* The session has moved on from blocks that only its last turn had. */
-static void reuse_leave_behind(struct kvt_policy *p, u32 fork, u32 ms)
+/* A block's new class: of a shared block, or @cls. */
+static u32 reuse_classify(const struct reuse_chain *ch, struct kvt_cold *c, u32 cls, u32 pos)
 {
-	u32 id = kvt_cold(p->table, fork)->first_child, i;
+	u32 mark = pos == min(ch->len - 1, 1u) ? min(ch->turn, KVT_TURN_MAX) + 1 : 0;
 
-	for (i = 0; id && i < 8; i++, id = kvt_cold(p->table, id)->sib_next) {
-		u32 tier = kvt_policy_tier(p, id);
-
-		if (tier != KVT_NO_TIER && kvt_ch_leaf(p->table, id) &&
-		    kvt_cold(p->table, id)->touch_ms == ms)
-			reuse_cool(p, tier, id);
-	}
+	c->past = (u8)((c->past & REUSE_GAP_MASK) | mark << REUSE_GAP_BITS);
+	if (!ch->turn && c->cls != KVT_CLS_NEW && c->shared < U8_MAX)
+		c->shared++;
+	return c->shared ? reuse_shared_class(c->shared) : cls;
 }
 
-/* Give the chain's blocks their class, and their place among the youngest. */
-static void reuse_chain_settle(struct kvt_policy *p, const struct reuse_chain *ch, u32 cls, bool stranger)
+/* Give the chain's blocks their class, and their places among the youngest. */
+static void reuse_settle(struct kvt_policy *p, const struct reuse_chain *ch, u32 cls)
 {
-	u32 seen = 0, id;
+	u32 tier, seen_tier = KVT_NO_TIER, seen = 0, id, pos = 0, to;
 
 	for (id = ch->tip; id; id = kvt_cold(p->table, id)->parent) {
 		struct kvt_cold *c = kvt_cold(p->table, id);
-		u32 tier = kvt_policy_tier(p, id), to;
 
-		if (stranger && c->cls != KVT_CLS_NEW && c->shared < U8_MAX)
-			c->shared++;
-		to = c->shared ? reuse_shared_class(c->shared) : cls;
-		if (tier == KVT_NO_TIER) {
-			c->cls = (u8)to;
-			continue;
-		}
-		kvt_policy_del(p, tier, id);
+		to = reuse_classify(ch, c, cls, pos++);
+		tier = kvt_policy_tier(p, id);
+		if (tier != KVT_NO_TIER)
+			kvt_policy_del(p, tier, id);
 		c->cls = (u8)to;
+		if (tier == KVT_NO_TIER)
+			continue;
 		kvt_policy_add(p, tier, to, id, false);
+		if (tier != seen_tier)
+			seen = 0;
+		seen_tier = tier;
 		if (!(seen & (1u << to)))
 			p->young[tier][to] = id;
 		seen |= 1u << to;
 	}
 }
 
-/* One row at a time: a request never does more than that. */
-static void reuse_learn_some(struct kvt_policy *p)
+static void reuse_remember(struct kvt_policy *p, const struct reuse_chain *ch, u32 cls)
 {
-	u16 waiting[KVT_AGE_BINS] = { 0 };
-	u32 cls;
+	struct kvt_turn *e = kvt_turn_slot(&p->turns, ch->name, p->now_ms);
 
-	if (p->nr_requests++ % 4)
+	if (e->name)
+		kvt_learn_use(&p->learn, e->cls, kvt_turn_age_ms(e, p->now_ms), false);
+	e->name = ch->name;
+	e->time = (u16)(p->now_ms >> KVT_TURN_SHIFT);
+	e->last = (u8)(reuse_hash(p, ch->tip) >> 8);
+	e->turn = (u8)min(ch->turn, KVT_TURN_MAX);
+	e->cls = (u8)cls;
+}
+
+/*
+ * Ages of a list's blocks, added to @waiting: of the oldest as they are; of the others
+ * it is taken that they were used at a constant rate since.
+ */
+static void reuse_ages(const struct kvt_policy *p, const struct kvt_list *l, u16 *waiting)
+{
+	u32 left = l->count, id = l->tail, bin = 0, i, part;
+
+	for (i = 0; id && i < REUSE_AGES_STEPS; i++, left--) {
+		const struct kvt_cold *c = kvt_cold(p->table, id);
+
+		bin = kvt_age_bin(reuse_age_ms(p, c));
+		waiting[bin] += waiting[bin] < U16_MAX;
+		id = c->lru_prev;
+	}
+	/* The time between two edges is three tenths of the time up to the second. */
+	for (left = min(left, KVT_COUNT_MAX); left; left -= part) {
+		part = bin ? DIV_ROUND_UP(left * 3, 10) : left;
+		waiting[bin] = (u16)min(waiting[bin] + part, (u32)U16_MAX);
+		bin -= bin != 0;
+	}
+}
+
+static void reuse_waiting(const struct kvt_policy *p, u32 cls, u16 *waiting)
+{
+	u32 tier, c;
+
+	if (cls == KVT_CLS_NEW || cls >= KVT_CLS_SESSION) {
+		kvt_turns_waiting(&p->turns, cls, p->now_ms, waiting);
 		return;
-	cls = p->nr_requests / 4 % KVT_CLASSES;
-	kvt_turns_waiting(&p->turns, cls, p->now_ms, waiting);
+	}
+	for (tier = 0; tier < KVT_TIERS; tier++) {
+		for (c = KVT_CLS_SHARED; p->some[tier] && c < KVT_CLS_SESSION; c++) {
+			if (c == cls || cls == KVT_CLS_POOL)
+				reuse_ages(p, &p->list[tier][c], waiting);
+		}
+	}
+}
+
+/* One row at a time: a request never does more than that. */
+static void reuse_learn(struct kvt_policy *p)
+{
+	u32 cls = p->nr_requests++ / REUSE_LEARN_EACH % KVT_CLASSES;
+	u16 waiting[KVT_AGE_BINS] = { 0 };
+
+	kvt_turns_expire(&p->turns, &p->learn, p->now_ms);
+	if (p->nr_requests % REUSE_LEARN_EACH || cls == KVT_CLS_COLD)
+		return;
+	reuse_waiting(p, cls, waiting);
 	kvt_learn_row(&p->learn, cls, waiting);
 }
 
 static void reuse_request(struct kvt_policy *p, u32 id)
 {
 	struct reuse_chain ch = { .tip = id };
-	struct kvt_turn *e;
-	u32 turn = 0, gap_ms = 0, cls;
+	u32 cls;
 
-	reuse_chain_look(p, &ch);
-	e = ch.from;
-	if (e) {
-		gap_ms = p->now_ms - e->ms;
-		turn = min(e->turn + 1u, 255u);
-		kvt_learn_use(&p->learn, e->cls, gap_ms, true);
-		if (gap_ms)
-			reuse_leave_behind(p, ch.fork, e->ms);
-		e->name = 0;
+	reuse_look(p, &ch);
+	cls = reuse_session_class(&ch);
+	reuse_settle(p, &ch, cls);
+	reuse_remember(p, &ch, cls);
+	reuse_learn(p);
+}
+
+/* --- several tiers ------------------------------------------------------------------ */
+
+/*
+ * Half of what could be written is: the bar follows the middle of what it is asked
+ * about. And nothing is that is worth less than what it would displace.
+ *
+ * A block with children has to be written, since they cannot stay without it; it moves
+ * the bar all the same, as most of a chain is asked about after its end was let in.
+ */
+static bool reuse_admit(struct kvt_policy *p, u32 tier, u32 id, bool room)
+{
+	u32 budget = REUSE_SORT_STEPS, worth = reuse_worth(p, id), least;
+	bool ok = true;
+
+	if (room)
+		return true;
+	if (kvt_ch_leaf(p->table, id)) {
+		least = reuse_next(p, tier, true, &budget);
+		ok = worth >= p->bar && (!least || worth >= reuse_worth(p, least));
 	}
-	cls = reuse_session_class(turn, ch.len, gap_ms);
-	reuse_chain_settle(p, &ch, cls, !ch.from);
-	e = kvt_turn_slot(&p->turns, ch.name, p->now_ms);
-	if (e->name)
-		kvt_learn_use(&p->learn, e->cls, p->now_ms - e->ms, false);
-	*e = (struct kvt_turn){
-		.name = ch.name, .last = ch.last, .ms = p->now_ms,
-		.len = (u16)min(ch.len, 65535u), .turn = (u8)turn, .cls = (u8)cls,
-	};
-	reuse_learn_some(p);
+	if (ok)
+		p->bar = min(p->bar + REUSE_BAR_STEP, (u32)U16_MAX);
+	else
+		p->bar -= min(p->bar, REUSE_BAR_STEP);
+	return ok;
+}
+
+static bool reuse_keep(struct kvt_policy *p, u32 nr_copies, u32 nr_blocks)
+{
+	(void)p;
+	return nr_copies < nr_blocks / REUSE_COPIES;
 }
 
 const struct kvt_policy_ops kvt_policy_reuse = {
@@ -352,4 +457,6 @@ const struct kvt_policy_ops kvt_policy_reuse = {
 	.next = reuse_next,
 	.skip = reuse_aside,
 	.request = reuse_request,
+	.admit = reuse_admit,
+	.keep = reuse_keep,
 };

@@ -47,11 +47,6 @@ typedef u64 __le64;
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
 
-static inline u64 div_u64(u64 n, u32 d)
-{
-	return n / d;
-}
-
 static inline u64 div64_u64(u64 n, u64 d)
 {
 	return n / d;
@@ -97,6 +92,7 @@ static inline int ilog2(unsigned long n)
 })
 #define min(x, y)		kvt_env_cmp(x, y, <)
 #define max(x, y)		kvt_env_cmp(x, y, >)
+#define clamp(v, lo, hi)	min(max(v, lo), hi)
 #define min_t(type, x, y)	min((type)(x), (type)(y))
 
 #define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)

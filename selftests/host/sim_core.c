@@ -218,24 +218,29 @@ static void evict(struct store *st, u32 id)
 	st->r->evictions++;
 }
 
+/* Is a block that leaves @tier to go out rather than be written to the one below. */
+static bool not_worth(struct store *st, u32 tier, u32 id)
+{
+	u32 to = tier + 1;
+
+	return !is_mem(st, to) && !has_copy(st, id) &&
+	       !kvt_policy_admit(st->policy, to, id,
+				 st->nr_keep[to] + st->nr_dup < st->c->blocks[to]);
+}
+
 static void demote(struct store *st, u32 tier, u32 id)
 {
 	u32 to = tier + 1;
 
-	if (is_mem(st, to)) {
-		move(st, id, tier, to);
-	} else if (has_copy(st, id)) {
-		st->nr_dup--;
-		move(st, id, tier, to);
-	} else if (kvt_ch_leaf(&st->table, id) &&
-		   !kvt_policy_admit(st->policy, to, id,
-				     st->nr_keep[to] + st->nr_dup < st->c->blocks[to])) {
+	if (not_worth(st, tier, id)) {
 		evict(st, id);
 		return;
-	} else {
-		move(st, id, tier, to);
-		st->r->slow_writes++;
 	}
+	if (!is_mem(st, to)) {
+		st->nr_dup -= has_copy(st, id);
+		st->r->slow_writes += !has_copy(st, id);
+	}
+	move(st, id, tier, to);
 	st->r->demotions++;
 	st->r->unread += st->moved[id];
 	st->moved[id] = 0;
