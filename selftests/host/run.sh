@@ -8,6 +8,7 @@
 #   race    leases against moves with real threads; TSan
 #   crash   the log on a simulated device that loses power again and again, and
 #           the same with each protection switched off, which must be noticed
+#   sim     the trace simulator against a naive one, on small random traces
 #   fuzz    the model test driven by libFuzzer; recovery of hostile media
 #   bench   cost of GET and RELEASE, metadata of a block, recovery
 #
@@ -127,6 +128,7 @@ tests()
 case $MODE in
 check)
 	tests 2000000 100000
+	suite host "$HOST/sim_test"
 	suite host "$HOST/crash.asan" 2000
 	suite host "$HOST/crash" --teeth 10000
 	fuzz fuzz 15
@@ -135,6 +137,7 @@ check)
 	;;
 quick)
 	tests 400000 30000
+	suite host "$HOST/sim_test"
 	suite host "$HOST/crash.asan" 2000
 	suite host "$HOST/crash" --teeth 10000
 	fuzz fuzz 3
@@ -143,6 +146,7 @@ quick)
 	;;
 long)
 	tests 100000000 3000000
+	suite host "$HOST/sim_test"
 	suite host "$HOST/crash.asan" 20000
 	suite host "$HOST/crash" 100000
 	suite host "$HOST/crash" --teeth 20000
@@ -156,6 +160,6 @@ fuzz)
 	fuzz fuzz_media "${FUZZ_SECONDS:-300}"
 	;;
 bench) bench ;;
-*) sed -n '4,14s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+*) sed -n '4,15s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 exit "$FAILED"

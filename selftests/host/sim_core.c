@@ -21,6 +21,8 @@
  *   Room        is made at the end of the request, fastest tier first: while a tier
  *               holds more blocks than it may, the policy's next block goes down,
  *               or out where nothing is below; only blocks without children go out.
+ *               If all of the slowest tier have children on faster ones, a block
+ *               without any goes from the tier above it instead, until one has none.
  *               So a request is in the fastest tier for a moment however large it
  *               is, and its own blocks stand in line with the others.
  *   Copies      The slowest of several tiers is a block tier. When the policy wants
@@ -255,20 +257,25 @@ static bool over(const struct store *st, u32 tier)
 	return used > st->c->blocks[tier];
 }
 
+/* The policy's next block of a tier; it gets two looks at each. */
+static u32 next_of(struct store *st, u32 tier, bool leaf)
+{
+	u32 budget = 2 * st->nr_keep[tier] + 16;
+
+	return st->policy->ops->next(st->policy, tier, leaf, &budget);
+}
+
 static void make_room(struct store *st, u32 tier)
 {
 	bool leaf = tier == last_tier(st);
-	u32 budget, id, idle = 0;
+	u32 id, from;
 
 	while (over(st, tier)) {
-		budget = 256;
-		id = st->policy->ops->next(st->policy, tier, leaf, &budget);
-		if (id == KVT_NIL) {
-			if (++idle > st->table.nr_used + 1)
-				kvt_env_die(__FILE__, __LINE__, "nothing can go");
-			continue;
-		}
-		idle = 0;
+		id = next_of(st, tier, leaf);
+		for (from = tier; leaf && !id && from;)
+			id = next_of(st, --from, true);
+		if (!id)
+			kvt_env_die(__FILE__, __LINE__, "nothing can go");
 		if (leaf)
 			evict(st, id);
 		else
