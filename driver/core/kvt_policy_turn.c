@@ -132,7 +132,8 @@ void kvt_turns_expire(struct kvt_turns *t, struct kvt_learn *l, u32 now_ms)
 
 	if (!steps)
 		return;
-	t->swept_ms = now_ms;
+	/* What is left of a step counts next time, unless the clock is far ahead. */
+	t->swept_ms = steps > KVT_TURN_SETS ? now_ms : t->swept_ms + steps * KVT_TURN_STEP_MS;
 	for (steps = min(steps, KVT_TURN_SETS); steps--; t->next++)
 		turn_sweep(t->set[t->next % KVT_TURN_SETS], l, now_ms, all);
 }

@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The policy "reuse": ages, hazards and worth, sessions, what goes first.
+ */
+#include "kvt_kunit.h"
+#include "../core/kvt_chain.h"
+#include "../core/kvt_policy.h"
+
+#define TIER	2
+#define MINUTE	60000u
+
+/* --- what is learned ----------------------------------------------------------------- */
+
+static struct kvt_learn *learn_new(struct kunit *test)
+{
+	struct kvt_learn *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, l);
+	kvt_learn_init(l);
+	return l;
+}
+
+static void learn_many(struct kvt_learn *l, u32 cls, u32 age_ms, bool used, u32 nr)
+{
+	while (nr--)
+		kvt_learn_use(l, cls, age_ms, used);
+}
+
+/* Bins have the edges they are said to have, and take any age. */
+static void ages_fall_into_bins(struct kunit *test)
+{
+	u32 bin;
+
+	KUNIT_EXPECT_EQ(test, kvt_age_bin(0), 0u);
+	KUNIT_EXPECT_EQ(test, kvt_age_bin((1u << KVT_AGE_SHIFT) - 1), 0u);
+	for (bin = 1; bin < KVT_AGE_BINS; bin++) {
+		KUNIT_EXPECT_EQ(test, kvt_age_bin(kvt_age_of_bin(bin)), bin);
+		KUNIT_EXPECT_EQ(test, kvt_age_bin(kvt_age_of_bin(bin) - 1), bin - 1);
+		KUNIT_EXPECT_LT(test, kvt_age_of_bin(bin), kvt_age_of_bin(bin + 1));
+	}
+	KUNIT_EXPECT_EQ(test, kvt_age_bin(U32_MAX), KVT_AGE_BINS - 1u);
+}
+
+/* A clock that went back a little makes no old blocks; one that wrapped is right. */
+static void clocks_go_back(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, kvt_age_since(1000, 400), 600u);
+	KUNIT_EXPECT_EQ(test, kvt_age_since(400, 1000), 0u);
+	KUNIT_EXPECT_EQ(test, kvt_age_since(0, KVT_AGE_BACK_MS), 0u);
+	KUNIT_EXPECT_EQ(test, kvt_age_since(10, U32_MAX - 9), 20u);
+	KUNIT_EXPECT_EQ(test, kvt_age_since(40u * 24 * 60 * MINUTE, 0), 40u * 24 * 60 * MINUTE);
+}
+
+/* With nothing known, worth falls with age: the order of LRU. */
+static void knows_nothing(struct kunit *test)
+{
+	struct kvt_learn *l = learn_new(test);
+	u32 cls, bin;
+
+	for (cls = KVT_CLS_SHARED; cls < KVT_CLASSES; cls++) {
+		for (bin = 2; bin < KVT_AGE_BINS; bin++)
+			KUNIT_EXPECT_LE(test, kvt_learn_worth(l, cls, kvt_age_of_bin(bin)),
+					kvt_learn_worth(l, cls, kvt_age_of_bin(bin - 1)));
+		KUNIT_EXPECT_LT(test, 0u, kvt_learn_worth(l, cls, U32_MAX));
+	}
+	KUNIT_EXPECT_EQ(test, kvt_learn_worth(l, KVT_CLS_COLD, 0), 0u);
+}
+
+/* What is used after a minute, if at all, is worth most just before that. */
+static void worth_follows_hazard(struct kunit *test)
+{
+	struct kvt_learn *l = learn_new(test);
+	u32 cls = KVT_CLS_SESSION + 2, dead = KVT_CLS_SESSION + 3;
+
+	learn_many(l, cls, MINUTE, true, 500);
+	learn_many(l, cls, 20 * MINUTE, false, 500);
+	learn_many(l, dead, 20 * MINUTE, false, 500);
+	kvt_learn_row(l, KVT_CLS_NEW, NULL);
+	kvt_learn_row(l, cls, NULL);
+	kvt_learn_row(l, dead, NULL);
+	KUNIT_EXPECT_LT(test, kvt_learn_worth(l, cls, 0), kvt_learn_worth(l, cls, 40000));
+	KUNIT_EXPECT_LT(test, kvt_learn_worth(l, cls, 5 * MINUTE), kvt_learn_worth(l, cls, 0));
+	KUNIT_EXPECT_LT(test, kvt_learn_worth(l, dead, 0), kvt_learn_worth(l, cls, 0));
+}
+
+/* Those who still wait count as not used up to their age. */
+static void waiting_counts(struct kunit *test)
+{
+	struct kvt_learn *l = learn_new(test);
+	u16 waiting[KVT_AGE_BINS] = { 0 };
+	u32 cls = KVT_CLS_SESSION, before;
+
+	learn_many(l, cls, MINUTE, true, 10);
+	kvt_learn_row(l, cls, NULL);
+	before = kvt_learn_worth(l, cls, 0);
+	waiting[kvt_age_bin(30 * MINUTE)] = 1000;
+	kvt_learn_row(l, cls, waiting);
+	KUNIT_EXPECT_LT(test, kvt_learn_worth(l, cls, 0), before);
+	/* One nth of the uses for each moment: a factor makes a difference of its log. */
+	KUNIT_EXPECT_LT(test, kvt_learn_worth(l, cls, 0) + (2u << KVT_WORTH_SHIFT), before);
+}
+
+static u32 counted(const struct kvt_learn *l, u32 cls)
+{
+	u32 bin, sum = 0;
+
+	for (bin = 0; bin < KVT_AGE_BINS; bin++)
+		sum += l->used[cls][bin] + l->lost[cls][bin];
+	return sum;
+}
+
+/* Counters at their limit are halved, and rows of full counters do not overflow. */
+static void counters_at_limits(struct kunit *test)
+{
+	struct kvt_learn *l = learn_new(test);
+	u16 waiting[KVT_AGE_BINS];
+	u32 cls = KVT_CLS_SHARED, bin;
+
+	memset(waiting, 0xff, sizeof(waiting));
+	for (bin = 0; bin < KVT_AGE_BINS; bin += 7)
+		learn_many(l, cls, kvt_age_of_bin(bin), true, 3 * KVT_COUNT_MAX);
+	KUNIT_EXPECT_LE(test, counted(l, cls), KVT_COUNT_MAX);
+	KUNIT_EXPECT_EQ(test, counted(l, cls), (u32)l->total[cls]);
+	KUNIT_EXPECT_EQ(test, counted(l, KVT_CLS_POOL), (u32)l->total[KVT_CLS_POOL]);
+	kvt_learn_row(l, KVT_CLS_POOL, NULL);
+	kvt_learn_row(l, cls, NULL);
+	KUNIT_EXPECT_LT(test, kvt_learn_worth(l, cls, 100), 32u << KVT_WORTH_SHIFT);
+	kvt_learn_row(l, KVT_CLS_POOL, waiting);
+	kvt_learn_row(l, cls, waiting);
+	KUNIT_EXPECT_LT(test, kvt_learn_worth(l, cls, 100), 20u << KVT_WORTH_SHIFT);
+}
+
+/* --- sessions ------------------------------------------------------------------------- */
+
+static struct kvt_turns *turns_new(struct kunit *test)
+{
+	struct kvt_turns *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	kvt_turns_init(t);
+	return t;
+}
+
+static void turn_add(struct kvt_turns *t, u32 name, u32 now_ms)
+{
+	struct kvt_turn *e = kvt_turn_slot(t, name, now_ms);
+
+	e->name = name;
+	e->time = (u16)(now_ms >> KVT_TURN_SHIFT);
+	e->cls = KVT_CLS_SESSION;
+}
+
+static u32 turns_count(const struct kvt_turns *t)
+{
+	u16 waiting[KVT_AGE_BINS] = { 0 };
+	u32 bin, sum = 0;
+
+	kvt_turns_waiting(t, KVT_CLS_NEW, 0, waiting);
+	for (bin = 0; bin < KVT_AGE_BINS; bin++)
+		sum += waiting[bin];
+	return sum;
+}
+
+/* The newest are all there; of the oldest, a sample. */
+static void turns_forget_the_old(struct kunit *test)
+{
+	struct kvt_turns *t = turns_new(test);
+	u32 i, name = 1, now_ms = 0, first[200], left = 0;
+
+	for (i = 0; i < 20000; i++) {
+		name = name * 1664525u + 1013904223u;
+		now_ms += 500;
+		if (i < ARRAY_SIZE(first))
+			first[i] = name;
+		turn_add(t, name, now_ms);
+		KUNIT_ASSERT_NOT_NULL(test, kvt_turn_find(t, name));
+	}
+	for (i = 0; i < ARRAY_SIZE(first); i++)
+		left += kvt_turn_find(t, first[i]) != NULL;
+	KUNIT_EXPECT_LT(test, left, 20u);
+	KUNIT_EXPECT_EQ(test, turns_count(t), KVT_TURN_SETS * KVT_TURN_WAYS);
+	KUNIT_EXPECT_NULL(test, kvt_turn_find(t, 0));
+}
+
+/* Nothing is kept until its time has wrapped, however seldom requests come. */
+static void turns_expire(struct kunit *test)
+{
+	struct kvt_learn *l = learn_new(test);
+	struct kvt_turns *t = turns_new(test);
+	u32 step, now_ms;
+
+	for (step = MINUTE; step < 1000 * MINUTE; step *= 3) {
+		kvt_turns_init(t);
+		for (now_ms = 0; now_ms < 100; now_ms++)
+			turn_add(t, now_ms * 77 + 1, 0);
+		for (now_ms = 0; now_ms < 256 * MINUTE; now_ms += step)
+			kvt_turns_expire(t, l, now_ms);
+		kvt_turns_expire(t, l, now_ms);
+		KUNIT_EXPECT_EQ(test, turns_count(t), 0u);
+	}
+}
+
+static void turns_clock_goes_back(struct kunit *test)
+{
+	struct kvt_learn *l = learn_new(test);
+	struct kvt_turns *t = turns_new(test);
+
+	turn_add(t, 5, 100 * MINUTE);
+	KUNIT_EXPECT_EQ(test, kvt_turn_age_ms(kvt_turn_find(t, 5), 101 * MINUTE + KVT_TURN_MS) /
+			1000, 60u);
+	KUNIT_EXPECT_EQ(test, kvt_turn_age_ms(kvt_turn_find(t, 5), 99 * MINUTE), 0u);
+	kvt_turns_expire(t, l, 100 * MINUTE);
+	kvt_turns_expire(t, l, 60 * MINUTE);
+	KUNIT_EXPECT_TRUE(test, kvt_turn_find(t, 5) != NULL);
+}
+
+/* --- blocks ---------------------------------------------------------------------------- */
+
+struct fixture {
+	struct kvt_policy p;
+	struct kvt_table *t;
+	u32 nr;
+};
+
+static struct fixture *setup(struct kunit *test)
+{
+	struct fixture *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	f->t = kvt_test_table(test, 1);
+	kvt_policy_init(&f->p, &kvt_policy_reuse, f->t);
+	f->p.now_ms = 1000;
+	return f;
+}
+
+/* @nr new blocks under @parent, the last one's id. */
+static u32 grow(struct kunit *test, struct fixture *f, u32 parent, u32 nr)
+{
+	u32 id;
+
+	for (; nr--; parent = id) {
+		id = kvt_test_block(test, f->t, KVT_READY | KVT_CTL_MEM);
+		kvt_hot(f->t, id)->mem_tier = TIER;
+		kvt_hot(f->t, id)->hash = ++f->nr * 2654435761u;
+		kvt_cold(f->t, id)->touch_ms = f->p.now_ms;
+		if (parent)
+			kvt_ch_link(f->t, id, parent);
+		f->p.ops->insert(&f->p, TIER, id);
+	}
+	return parent;
+}
+
+/* A request for the chain that ends in @tip. */
+static void request(struct fixture *f, u32 tip)
+{
+	u32 id;
+
+	for (id = tip; id; id = kvt_cold(f->t, id)->parent)
+		f->p.ops->touch(&f->p, TIER, id);
+	kvt_policy_request(&f->p, tip);
+}
+
+static u32 next(struct fixture *f, bool leaf)
+{
+	u32 budget = 100000;
+
+	return f->p.ops->next(&f->p, TIER, leaf, &budget);
+}
+
+static void leave(struct fixture *f, u32 id)
+{
+	f->p.ops->remove(&f->p, TIER, id);
+	kvt_ch_unlink(f->t, id);
+	atomic_set(&kvt_hot(f->t, id)->ctl, KVT_DEAD);
+	kvt_table_free(f->t, id);
+}
+
+/* Everything goes at last, leaves only, each once. */
+static void drains(struct kunit *test, struct fixture *f)
+{
+	u32 nr = f->t->nr_used, id;
+
+	while (nr--) {
+		id = next(f, true);
+		KUNIT_ASSERT_NE(test, id, KVT_NIL);
+		KUNIT_ASSERT_TRUE(test, kvt_ch_leaf(f->t, id));
+		leave(f, id);
+	}
+	KUNIT_EXPECT_EQ(test, next(f, true), KVT_NIL);
+	KUNIT_EXPECT_EQ(test, f->p.some[TIER], 0u);
+}
+
+static void leaves_go_first(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 i, tip, root;
+
+	for (i = 0; i < 30; i++) {
+		f->p.now_ms += 700;
+		root = grow(test, f, KVT_NIL, 3);
+		request(f, root);
+		tip = grow(test, f, root, 4);
+		request(f, tip);
+		f->p.now_ms += 700;
+		request(f, grow(test, f, root, 2));
+	}
+	drains(test, f);
+}
+
+/* A session's next turn is known, by name after its blocks have gone, too. */
+static void sessions_go_on(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 head = grow(test, f, KVT_NIL, 8), tip = grow(test, f, head, 2), name, again;
+
+	request(f, tip);
+	KUNIT_EXPECT_EQ(test, f->p.learn.total[KVT_CLS_NEW], 0u);
+	f->p.now_ms += MINUTE;
+	name = kvt_hot(f->t, kvt_cold(f->t, tip)->parent)->hash;
+	again = kvt_cold(f->t, tip)->parent;
+	leave(f, tip);
+	leave(f, again);
+	again = grow(test, f, head, 1);
+	kvt_hot(f->t, again)->hash = name;
+	request(f, grow(test, f, again, 3));
+	KUNIT_EXPECT_EQ(test, f->p.learn.total[KVT_CLS_NEW], 1u);
+	KUNIT_EXPECT_EQ(test, f->p.learn.used[KVT_CLS_NEW][kvt_age_bin(MINUTE)], 1u);
+	KUNIT_EXPECT_EQ(test, kvt_cold(f->t, head)->shared, 0u);
+	/* Not by the table, but by the mark. */
+	kvt_turns_init(&f->p.turns);
+	f->p.now_ms += MINUTE;
+	again = kvt_cold(f->t, head)->first_child;
+	while (kvt_cold(f->t, again)->first_child)
+		again = kvt_cold(f->t, again)->first_child;
+	request(f, grow(test, f, again, 3));
+	KUNIT_EXPECT_EQ(test, kvt_cold(f->t, head)->shared, 0u);
+}
+
+/* Strangers behind one beginning are no sessions; what they share is known as that. */
+static void strangers_share(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 head = grow(test, f, KVT_NIL, 2), tip = KVT_NIL, i;
+
+	for (i = 0; i < 8; i++) {
+		tip = grow(test, f, head, 1);
+		f->p.now_ms += MINUTE;
+		request(f, tip);
+	}
+	KUNIT_EXPECT_LT(test, 4u, kvt_cold(f->t, head)->shared);
+	KUNIT_EXPECT_TRUE(test, kvt_class_shared(kvt_cold(f->t, head)->cls));
+	KUNIT_EXPECT_FALSE(test, kvt_class_shared(kvt_cold(f->t, tip)->cls));
+}
+
+/* A flood of blocks that nobody comes back to does not push out those of a session. */
+static void scans_pass_by(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 i, k, tip, left;
+
+	tip = grow(test, f, KVT_NIL, 10);
+	request(f, tip);
+	for (i = 0; i < 300; i++) {
+		f->p.now_ms += 5000;
+		tip = grow(test, f, tip, 1);
+		request(f, tip);
+		for (k = 0; k < 4; k++) {
+			f->p.now_ms += 100;
+			request(f, grow(test, f, KVT_NIL, 20));
+		}
+		while (f->t->nr_used > 350)
+			leave(f, next(f, true));
+	}
+	for (left = 0; tip; tip = kvt_cold(f->t, tip)->parent)
+		left += kvt_ctl_state(kvt_ctl(kvt_hot(f->t, tip))) == KVT_READY;
+	KUNIT_EXPECT_EQ(test, left, 310u);
+}
+
+static void cooled_goes_first(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 a = grow(test, f, KVT_NIL, 1), b = grow(test, f, KVT_NIL, 1);
+
+	request(f, b);
+	request(f, a);
+	f->p.ops->cool(&f->p, TIER, a);
+	KUNIT_EXPECT_EQ(test, next(f, true), a);
+	f->p.ops->skip(&f->p, TIER, a);
+	KUNIT_EXPECT_EQ(test, next(f, true), b);
+	f->p.ops->touch(&f->p, TIER, a);
+	drains(test, f);
+}
+
+/* A change of policy at any time loses nothing. */
+static void changes_hands(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 i;
+
+	for (i = 0; i < 20; i++) {
+		f->p.now_ms += 300;
+		request(f, grow(test, f, KVT_NIL, 1 + i));
+		f->p.ops = i % 3 ? &kvt_policy_reuse : &kvt_policy_lru;
+	}
+	f->p.ops = &kvt_policy_lru;
+	for (i = 0; i < 50; i++)
+		leave(f, next(f, true));
+	f->p.ops = &kvt_policy_reuse;
+	drains(test, f);
+}
+
+/* Half of what could be written is, once the tier below is full. */
+static void writes_are_gated(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 tip = grow(test, f, KVT_NIL, 4), i, let_in = 0;
+
+	request(f, tip);
+	KUNIT_EXPECT_TRUE(test, f->p.ops->admit(&f->p, TIER + 1, tip, true));
+	KUNIT_EXPECT_EQ(test, f->p.bar, 0u);
+	for (i = 0; i < 6000; i++)
+		f->p.ops->admit(&f->p, TIER + 1, tip, false);
+	for (i = 0; i < 6000; i++)
+		let_in += f->p.ops->admit(&f->p, TIER + 1, tip, false);
+	KUNIT_EXPECT_LT(test, let_in, 3100u);
+	KUNIT_EXPECT_LT(test, 2900u, let_in);
+	for (i = 0; i < 6000; i++)
+		KUNIT_EXPECT_TRUE(test, f->p.ops->admit(&f->p, TIER + 1,
+							kvt_cold(f->t, tip)->parent, false));
+	KUNIT_EXPECT_LE(test, f->p.bar, (u32)U16_MAX);
+	KUNIT_EXPECT_TRUE(test, f->p.ops->keep(&f->p, 24, 100));
+	KUNIT_EXPECT_FALSE(test, f->p.ops->keep(&f->p, 25, 100));
+}
+
+/* What a namespace may take. */
+static void tables_are_bounded(struct kunit *test)
+{
+	KUNIT_EXPECT_LE(test, sizeof(struct kvt_learn) + sizeof(struct kvt_turns), 16384ul);
+	KUNIT_EXPECT_LE(test, KVT_CLASSES, KVT_LISTS);
+}
+
+static struct kunit_case kvt_reuse_cases[] = {
+	KUNIT_CASE(ages_fall_into_bins),
+	KUNIT_CASE(clocks_go_back),
+	KUNIT_CASE(knows_nothing),
+	KUNIT_CASE(worth_follows_hazard),
+	KUNIT_CASE(waiting_counts),
+	KUNIT_CASE(counters_at_limits),
+	KUNIT_CASE(turns_forget_the_old),
+	KUNIT_CASE(turns_expire),
+	KUNIT_CASE(turns_clock_goes_back),
+	KUNIT_CASE(leaves_go_first),
+	KUNIT_CASE(sessions_go_on),
+	KUNIT_CASE(strangers_share),
+	KUNIT_CASE(scans_pass_by),
+	KUNIT_CASE(cooled_goes_first),
+	KUNIT_CASE(changes_hands),
+	KUNIT_CASE(writes_are_gated),
+	KUNIT_CASE(tables_are_bounded),
+	{ }
+};
+
+static struct kunit_suite kvt_reuse_suite = {
+	.name = "kvt_reuse",
+	.test_cases = kvt_reuse_cases,
+};
+kunit_test_suite(kvt_reuse_suite);
