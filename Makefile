@@ -14,7 +14,7 @@ VERSION := $(shell cat VERSION)
 KREL ?= $(shell uname -r)
 export OUT DESTDIR PREFIX TRACES
 
-.PHONY: all help setup modules lib tools host-test crash kselftest check check-quick \
+.PHONY: all help setup modules lib tools host-test policy-report crash kselftest check check-quick \
 	check-long demo bench bench-readme shell fuzz install uninstall dkms-install \
 	dkms-uninstall clean
 
@@ -30,6 +30,7 @@ help:
 	@echo '                     host: the running kernel, or KDIR=)'
 	@echo 'make lib tools       library and tool'
 	@echo 'make host-test fuzz  core logic in user space under sanitizers; fuzzers'
+	@echo 'make policy-report   what policies keep of traces (TRACES=DIR: real ones): table, charts in out/policy'
 	@echo 'make crash           the log on a simulated device that loses power 100,000 times'
 	@echo 'make kselftest       build the in-VM test programs'
 	@echo 'make install         module for the running kernel, library, tool, udev rule (DESTDIR=, PREFIX=)'
@@ -56,6 +57,11 @@ host-test:
 fuzz:
 	scripts/setup.sh build test
 	$(MAKE) -C selftests/host fuzz
+
+policy-report: tools
+	scripts/setup.sh build test
+	$(MAKE) -C selftests/host sim
+	selftests/host/policy_report.sh $(TRACES)
 
 crash:
 	scripts/setup.sh build test

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Table and charts of what policies keep: policy_report.py SIM OUT TRACE...
+
+Runs kvtier-sim for every trace, size and policy on one tier, and on two tiers for
+the core's policies. Writes OUT/policy.json, OUT/policy.html (with SVG in it) and
+prints the table. The score of a policy is the mean of hits over MIN's, over all
+traces and the sizes up to 10 %.
+"""
+import html
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+SIZES = (0.1, 1, 5, 10, 20, 40)
+SCORED = 10
+POLICIES = ("default", "lru", "lru-head", "fifo", "slru", "s3fifo", "arc", "lirs", "min")
+COLOURS = {"default": "#1b6ca8", "lru": "#c9a227", "arc": "#7a9e3f", "lirs": "#a05195", "min": "#999"}
+TOLERANCE = 0.005
+STYLE = """
+body { font: 15px system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
+       color: #222; background: #fff; }
+svg { width: 100%; height: auto; } svg text { font: 12px system-ui, sans-serif; fill: #333; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: 1rem 0; }
+td, th { text-align: right; padding: .2rem .6rem; border-bottom: 1px solid #ddd; }
+.grid { stroke: #ddd; } .worse { color: #b00; }
+"""
+
+
+def simulate(sim, policy, tiers, trace):
+    command = [sim, "--policy", policy]
+    for name, size in tiers:
+        command += ["--tier", f"{name}={size}%"]
+    done = subprocess.run(command + [str(trace)], check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
+def name_of(trace):
+    return pathlib.Path(trace).name.split(".")[0]
+
+
+def measure(sim, traces):
+    one, two = {}, {}
+    for trace in traces:
+        name = name_of(trace)
+        print(f"# {name}", file=sys.stderr)
+        one[name] = {policy: {str(size): simulate(sim, policy, (("one", size),), trace)
+                              for size in SIZES} for policy in POLICIES}
+        two[name] = {policy: simulate(sim, policy, (("fast", 2), ("slow", 8)), trace)
+                     for policy in ("default", "lru")}
+    return {"one_tier": one, "two_tiers": two}
+
+
+def score(one, policy):
+    parts = [runs[policy][str(size)]["hits"] / runs["min"][str(size)]["hits"]
+             for runs in one.values() for size in SIZES
+             if size <= SCORED and runs["min"][str(size)]["hits"]]
+    return sum(parts) / len(parts)
+
+
+def worse(runs, policy, size):
+    ratio = runs[policy][str(size)]["hit_ratio"]
+    return policy == "default" and ratio < runs["lru"][str(size)]["hit_ratio"] - TOLERANCE
+
+
+def one_tier_rows(data):
+    one = data["one_tier"]
+    yield ["policy", "trace"] + [f"{size} %" for size in SIZES] + ["score"]
+    for policy in POLICIES:
+        for number, (name, runs) in enumerate(one.items()):
+            cells = [f"{runs[policy][str(s)]['hit_ratio']:.3f}" +
+                     ("!" if worse(runs, policy, s) else "") for s in SIZES]
+            yield [policy if not number else "", name] + cells + \
+                [f"{score(one, policy):.3f}" if not number else ""]
+
+
+def two_tier_rows(data):
+    yield ["2 % + 8 %", "hits, lru", "hits, default", "writes, lru", "writes, default", "of lru's"]
+    for name, runs in data["two_tiers"].items():
+        lru, new = runs["lru"], runs["default"]
+        part = new["slow_writes"] / lru["slow_writes"] if lru["slow_writes"] else 0
+        yield [name, f"{lru['hit_ratio']:.3f}", f"{new['hit_ratio']:.3f}",
+               str(lru["slow_writes"]), str(new["slow_writes"]), f"{100 * part:.0f} %"]
+
+
+def text_table(rows):
+    rows = list(rows)
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths)).rstrip()
+                     for row in rows)
+
+
+def html_table(rows):
+    out = ["<table>"]
+    for number, row in enumerate(rows):
+        tag = "td" if number else "th"
+        out.append("<tr>" + "".join(
+            f"<{tag}{' class=worse' if cell.endswith('!') else ''}>{html.escape(cell)}</{tag}>"
+            for cell in row) + "</tr>")
+    return "\n".join(out + ["</table>"])
+
+
+def chart(name, runs):
+    """Hit ratio over size; sizes stand at equal distances."""
+    width, height, left, top = 900, 300, 50, 14
+    step = (width - left - 110) / (len(SIZES) - 1)
+    high = max(runs["min"][str(s)]["hit_ratio"] for s in SIZES) or 1
+    out = [f'<svg viewBox="0 0 {width} {height + 40}" role="img" aria-label="{html.escape(name)}">']
+    for part in range(5):
+        y = top + (height - top) * (1 - part / 4)
+        out.append(f'<line class="grid" x1="{left}" x2="{width - 110}" y1="{y:.0f}" y2="{y:.0f}"/>'
+                   f'<text x="{left - 6}" y="{y + 4:.0f}" text-anchor="end">'
+                   f'{high * part / 4:.2f}</text>')
+    for number, size in enumerate(SIZES):
+        out.append(f'<text x="{left + number * step:.0f}" y="{height + 22}" '
+                   f'text-anchor="middle">{size} %</text>')
+    for number, (policy, colour) in enumerate(COLOURS.items()):
+        ends = [(left + i * step, top + (height - top) *
+                 (1 - runs[policy][str(s)]["hit_ratio"] / high)) for i, s in enumerate(SIZES)]
+        points = " ".join(f"{x:.0f},{y:.1f}" for x, y in ends)
+        out.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>'
+                   f'<text x="{width - 100}" y="{top + 20 + 18 * number}" '
+                   f'style="fill:{colour}">{policy}</text>')
+    return "\n".join(out + ["</svg>"])
+
+
+def page(data):
+    charts = "\n".join(f"<h2>{html.escape(name)}</h2>\n{chart(name, runs)}"
+                       for name, runs in data["one_tier"].items())
+    return (f"<!doctype html>\n<html lang=en><meta charset=utf-8><title>kvtier policies</title>"
+            f"<style>{STYLE}</style>\n<h1>What policies keep</h1>\n"
+            f"<p>Prefix hits, by the share of distinct blocks there is room for. The score is the "
+            f"mean of hits over MIN's up to {SCORED} %. A ! marks what is worse than LRU by more "
+            f"than half a point.</p>\n{charts}\n{html_table(one_tier_rows(data))}\n"
+            f"<h2>Two tiers</h2>\n{html_table(two_tier_rows(data))}\n</html>\n")
+
+
+def main():
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
+    sim, out, traces = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
+    data = measure(os.path.abspath(sim), traces)
+    data["score"] = {policy: score(data["one_tier"], policy) for policy in POLICIES}
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "policy.json").write_text(json.dumps(data, indent=1), encoding="utf-8")
+    (out / "policy.html").write_text(page(data), encoding="utf-8")
+    print(text_table(one_tier_rows(data)))
+    print()
+    print(text_table(two_tier_rows(data)))
+    print(f"\n{out}/policy.json, {out}/policy.html")
+
+
+if __name__ == "__main__":
+    main()
