@@ -111,6 +111,10 @@ test_usage_errors()
 	version now
 	nonsense
 	END
+	want 2 put --ns x --key-text a --limit 3
+	complains "put takes no option '--limit'"
+	want 2 get --ns x --key-text a --quota 1M
+	complains "get takes no option '--quota'"
 }
 
 test_no_module()
