@@ -498,7 +498,7 @@ struct kvtier_buf {
  * @bufs:       @nr struct kvtier_buf
  * @results:    @nr __s32: READ: HIT, MISS, FILLING, IOERR, NOSPACE, FAULT,
  *              SKIPPED; WRITE: DONE, EXISTS, FILLING, NOSPACE, QUOTA, NOPARENT,
- *              STALE (its memory has gone), FAULT
+ *              STALE (its memory has gone, or it took too long), FAULT
  * @request:    as in LOOKUP
  * @timeout_ns: longest wait for promotion or for room
  * @nr_done:    out: READ: length of the prefix read; WRITE: blocks written
