@@ -176,6 +176,8 @@ test_completion_options()
 	get
 	ls
 	rm
+	fsck
+	dump
 	replay
 	gen
 	END
