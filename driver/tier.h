@@ -49,6 +49,9 @@ struct kvt_bio_xfer;
  *           VM_FAULT_FALLBACK if it cannot
  * @submit:  block: start one transfer; x->done() is called exactly once, from
  *           any context, possibly before this returns. May sleep
+ * @rw:      block: @len bytes at byte @byte of the device, between it and kernel
+ *           memory of any kind; all three aligned to 4096. Sleeps until it is over
+ * @flush:   block: all writes that have ended are on the media. Sleeps
  */
 struct kvt_tier_ops {
 	const char *name;
@@ -61,6 +64,8 @@ struct kvt_tier_ops {
 	vm_fault_t (*insert_pmd)(struct kvt_tier *t, struct vm_fault *vmf, u32 page,
 				 bool write);
 	void (*submit)(struct kvt_tier *t, struct kvt_bio_xfer *x);
+	int (*rw)(struct kvt_tier *t, u64 byte, void *buf, u32 len, bool write, bool fua);
+	int (*flush)(struct kvt_tier *t);
 };
 
 /**

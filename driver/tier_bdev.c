@@ -271,9 +271,53 @@ static void kvt_bdev_submit(struct kvt_tier *t, struct kvt_bio_xfer *x)
 	submit_bio(bio);
 }
 
+/* Add kernel memory from @at on as long as there is room. Returns where it stopped. */
+static u32 kvt_bdev_fill_kernel(struct bio *bio, void *buf, u32 at, u32 len)
+{
+	while (at < len) {
+		void *from = buf + at;
+		u32 run = min_t(u32, len - at, PAGE_SIZE - offset_in_page(from));
+		struct page *page = is_vmalloc_addr(from) ? vmalloc_to_page(from) :
+							    virt_to_page(from);
+
+		if (bio_add_page(bio, page, run, offset_in_page(from)) != run)
+			break;
+		at += run;
+	}
+	return at;
+}
+
+static int kvt_bdev_rw(struct kvt_tier *t, u64 byte, void *buf, u32 len, bool write, bool fua)
+{
+	blk_opf_t op = write ? REQ_OP_WRITE | REQ_SYNC | (fua ? REQ_FUA : 0) : REQ_OP_READ;
+	struct kvt_bdev *b = t->priv;
+	u32 at = 0;
+	int err = 0;
+
+	while (at < len && !err) {
+		struct bio *bio = bio_alloc(b->bdev, bio_max_segs(DIV_ROUND_UP(len - at, PAGE_SIZE)),
+					    op, GFP_NOIO);
+
+		bio->bi_iter.bi_sector = (byte + at) >> SECTOR_SHIFT;
+		at = kvt_bdev_fill_kernel(bio, buf, at, len);
+		err = submit_bio_wait(bio);
+		bio_put(bio);
+	}
+	return err ? -EIO : 0;
+}
+
+static int kvt_bdev_flush(struct kvt_tier *t)
+{
+	struct kvt_bdev *b = t->priv;
+
+	return blkdev_issue_flush(b->bdev) ? -EIO : 0;
+}
+
 const struct kvt_tier_ops kvt_tier_bdev_ops = {
 	.name = "bdev",
 	.attach = kvt_bdev_attach,
 	.detach = kvt_bdev_detach,
 	.submit = kvt_bdev_submit,
+	.rw = kvt_bdev_rw,
+	.flush = kvt_bdev_flush,
 };
