@@ -151,7 +151,7 @@ static const struct kvt_op kvt_ops[] = {
 	CTL(POOL_DESTROY, kvt_ctl_pool_destroy, kvtier_pool_destroy, pool_id,
 	    RSV(kvtier_pool_destroy)),
 	CTL(TIER_ATTACH, kvt_ctl_tier_attach, kvtier_tier_attach, tier_id,
-	    RSV(kvtier_tier_attach)),
+	    .flags = KVTIER_ATTACH_FLAGS, RSV(kvtier_tier_attach)),
 	CTL(TIER_DETACH, kvt_ctl_tier_detach, kvtier_tier_op, timeout_ns,
 	    .flags = KVTIER_DETACH_FLAGS),
 	CTL(TIER_DRAIN, kvt_ctl_tier_drain, kvtier_tier_op, timeout_ns),

@@ -11,11 +11,14 @@
  */
 #include <linux/cleanup.h>
 #include <linux/cred.h>
+#include <linux/random.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
+#include <crypto/sha2.h>
 #include <crypto/utils.h>
 
 #include "kvt_internal.h"
+#include "kvt_mlog.h"
 
 /* What NS_OPEN asks for, in kernel memory. */
 struct kvt_ns_args {
@@ -55,6 +58,30 @@ static int kvt_ns_copy_args(const struct kvtier_ns_open *o, struct kvt_ns_args *
 	return 0;
 }
 
+/* Only this is kept of a secret, here and on the media. */
+static void kvt_secret_hash(const u8 *salt, const u8 *secret, u8 *hash)
+{
+	u8 both[KVT_NS_SALT + KVTIER_SECRET_BYTES];
+
+	BUILD_BUG_ON(SHA256_DIGEST_SIZE != KVT_NS_SECRET);
+	memcpy(both, salt, KVT_NS_SALT);
+	memcpy(both + KVT_NS_SALT, secret, KVTIER_SECRET_BYTES);
+	sha256(both, sizeof(both), hash);
+	memzero_explicit(both, sizeof(both));
+}
+
+/* No secret is one of zeroes. */
+static bool kvt_ns_knows(const struct kvt_ns *ns, const u8 *secret)
+{
+	bool given = memchr_inv(secret, 0, KVTIER_SECRET_BYTES);
+	u8 hash[KVT_NS_SECRET];
+
+	if (!ns->has_secret || !given)
+		return ns->has_secret == given;
+	kvt_secret_hash(ns->salt, secret, hash);
+	return !crypto_memneq(ns->secret, hash, sizeof(hash));
+}
+
 static struct kvt_ns *kvt_ns_find(struct kvt_pool *p, kuid_t uid,
 				  const struct kvtier_ns_open *o,
 				  const struct kvt_ns_args *a)
@@ -67,7 +94,7 @@ static struct kvt_ns *kvt_ns_find(struct kvt_pool *p, kuid_t uid,
 		if (!uid_eq(ns->uid, uid) || ns->identity_len != o->identity_len)
 			continue;
 		if (!memcmp(ns->identity, a->identity, o->identity_len) &&
-		    !crypto_memneq(ns->secret, a->secret, KVTIER_SECRET_BYTES))
+		    kvt_ns_knows(ns, a->secret))
 			return ns;
 	}
 	return NULL;
@@ -129,7 +156,10 @@ static void kvt_ns_fill(struct kvt_ns *ns, struct kvt_pool *p, const struct cred
 	ns->mode = o->mode;
 	ns->identity_len = o->identity_len;
 	memcpy(ns->identity, a->identity, o->identity_len);
-	memcpy(ns->secret, a->secret, KVTIER_SECRET_BYTES);
+	ns->has_secret = memchr_inv(a->secret, 0, KVTIER_SECRET_BYTES);
+	get_random_bytes(ns->salt, sizeof(ns->salt));
+	if (ns->has_secret)
+		kvt_secret_hash(ns->salt, a->secret, ns->secret);
 	ns->quota_bytes = o->quota_bytes;
 	ns->min_bytes = o->min_bytes;
 	ns->nr_groups = o->nr_groups;
@@ -147,6 +177,27 @@ static void kvt_ns_free(struct kvt_ns *ns)
 {
 	free_percpu(ns->counts);
 	kfree_sensitive(ns);
+}
+
+/* An id that no member has seen. They know of it before it is used. */
+static u64 kvt_ns_new_id(struct kvt_pool *p)
+{
+	u64 id = ++p->next_ns_id;
+	bool more;
+	int idx;
+
+	lockdep_assert_held(&p->conf_lock);
+	spin_lock(&p->meta_lock);
+	more = id >= p->ns_limit;
+	if (more)
+		p->ns_limit = id + KVT_NS_ID_STEP;
+	spin_unlock(&p->meta_lock);
+	if (more) {
+		idx = srcu_read_lock(&p->srcu);
+		kvt_mlog_update_supers(p);
+		srcu_read_unlock(&p->srcu, idx);
+	}
+	return id;
 }
 
 static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
@@ -170,7 +221,7 @@ static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
 	ns->counts = alloc_percpu_gfp(struct kvt_counts, GFP_KERNEL_ACCOUNT);
 	if (!ns->counts)
 		goto free;
-	ns->id = ++p->next_ns_id;
+	ns->id = kvt_ns_new_id(p);
 	err = xa_alloc(&p->ns, &ns->idx, ns, XA_LIMIT(1, KVT_NS_MAX), GFP_KERNEL);
 	if (err)
 		goto free;
@@ -273,9 +324,13 @@ void kvt_ns_close(struct kvt_file *f)
 
 static void kvt_ns_destroy(struct kvt_pool *p, struct kvt_ns *ns)
 {
+	/* Who looks for one by its id holds the meta lock. */
+	spin_lock(&p->meta_lock);
 	xa_erase(&p->ns, ns->idx);
+	spin_unlock(&p->meta_lock);
 	p->nr_ns--;
 	p->guaranteed_bytes -= ns->min_bytes;
+	kvt_mlog_ns_gone(p, ns);
 	kvt_sysfs_ns_del(ns);
 	kvt_ns_free(ns);
 }

@@ -15,6 +15,7 @@
 #include <linux/vmalloc.h>
 
 #include "kvt_internal.h"
+#include "kvt_mlog.h"
 
 #define KVT_CHUNKS_MAX		(1u << 15)	/* 64 Mi blocks */
 
@@ -173,6 +174,8 @@ static void kvt_pool_release(struct device *dev)
 	/* A late kick may still be queued; it finds the pool dying and returns. */
 	if (p->async_wq)
 		destroy_workqueue(p->async_wq);
+	if (p->log_wq)
+		destroy_workqueue(p->log_wq);
 	if (p->promote_wq)
 		destroy_workqueue(p->promote_wq);
 	if (p->reclaim_wq)
@@ -203,6 +206,8 @@ static void kvt_pool_init_locks(struct kvt_pool *p)
 		INIT_LIST_HEAD(&p->async[i].calls);
 	}
 	init_waitqueue_head(&p->room);
+	init_waitqueue_head(&p->log_wait);
+	INIT_LIST_HEAD(&p->carries);
 	INIT_LIST_HEAD(&p->wants);
 	init_llist_head(&p->garbage);
 	INIT_WORK(&p->work, kvt_reclaim_work);
@@ -248,7 +253,8 @@ static int kvt_pool_init_queues(struct kvt_pool *p)
 	p->reclaim_wq = alloc_ordered_workqueue("kvtier%u-reclaim", WQ_MEM_RECLAIM, p->id);
 	p->promote_wq = alloc_workqueue("kvtier%u-promote", WQ_UNBOUND, 0, p->id);
 	p->async_wq = alloc_ordered_workqueue("kvtier%u-async", 0, p->id);
-	return p->reclaim_wq && p->promote_wq && p->async_wq ? 0 : -ENOMEM;
+	p->log_wq = alloc_workqueue("kvtier%u-log", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, p->id);
+	return p->reclaim_wq && p->promote_wq && p->async_wq && p->log_wq ? 0 : -ENOMEM;
 }
 
 static struct kvt_pool *kvt_pool_alloc(u32 id)
@@ -265,6 +271,8 @@ static struct kvt_pool *kvt_pool_alloc(u32 id)
 		return ERR_PTR(err);
 	}
 	p->id = id;
+	get_random_bytes(p->uuid, sizeof(p->uuid));
+	p->ns_limit = KVT_NS_ID_STEP;
 	p->watermark_low_percent = 85;
 	p->watermark_high_percent = 92;
 	p->reservation_timeout_ms = 30000;

@@ -23,7 +23,7 @@ u32 kvt_wlog_next_end(const struct kvt_wlog *w)
 {
 	u32 i, best = KVT_NO_SEG;
 
-	for (i = 0; i < w->cfg.geo->nr_segs; i++) {
+	for (i = 0; i < w->cfg.geo->nr_segs && !w->given_up; i++) {
 		if (w->cfg.log->segs[i].state != KVT_SEG_EMPTY ||
 		    w->segs[i].phase != KVT_WSEG_NONE)
 			continue;

@@ -240,6 +240,8 @@ int kvt_tier_bdev(const struct kvt_pool *p, __u32 rank, __u64 bytes)
 	struct kvtier_tier_attach a;
 
 	kvt_tier_args(p, &a, KVTIER_TIER_BDEV, rank);
+	/* The device is the tests', and the one before has left its blocks there. */
+	a.flags = KVTIER_ATTACH_FORCE;
 	a.capacity_bytes = bytes;
 	snprintf(a.path, sizeof(a.path), "%s", kvt_env_bdev());
 	return attach(p, &a);

@@ -43,7 +43,8 @@
  *   EACCES      the namespace's mode does not allow it
  *   EBADFD      a data command before NS_OPEN
  *   EBUSY       in use: pool or tier with users, a device, file bound already
- *   EEXIST      KVTIER_NS_EXCL and it exists; rank or name of a tier is taken
+ *   EEXIST      KVTIER_NS_EXCL and it exists; rank or name of a tier is taken; the
+ *               device is a member of a pool
  *   ENODEV      attach: no such NUMA node, or no such device bound to the driver
  *   EMSGSIZE    an output array is too small; the needed count is returned
  *   ENOSPC      a limit is reached (leases, namespaces, arena, tiers)
@@ -597,7 +598,9 @@ struct kvtier_advise {
  * @results: @nr __s32: DONE, MISS, CHILDREN, BUSY (being filled); 0: not wanted
  * @nr_done: out
  *
- * A dropped block is a miss at once; leases on it stay good until released.
+ * A dropped block is a miss at once; leases on it stay good until released. When DROP
+ * returns no crash and no restart brings back what was stored under these keys before,
+ * found by this call or not; for that it may wait for the block tiers.
  */
 struct kvtier_drop {
 	__u32 size;
@@ -610,11 +613,14 @@ struct kvtier_drop {
 	__u32 __reserved;
 };
 
+#define KVTIER_ENTRY_DURABLE	(1U << 0)	/* on a block tier, and found there after a crash */
+
 /**
  * struct kvtier_entry - one block as ITERATE shows it
  * @parent:  all zero for a root
  * @status:  HIT or FILLING
  * @tier:    tier of its fastest copy
+ * @flags:   KVTIER_ENTRY_*
  * @idle_ns: since it was last used, to about a millisecond
  */
 struct kvtier_entry {
@@ -622,7 +628,8 @@ struct kvtier_entry {
 	__u8 parent[KVTIER_KEY_BYTES];
 	__s32 status;
 	__u32 tier;
-	__u32 group;
+	__u16 group;
+	__u16 flags;
 	__u32 leases;
 	__aligned_u64 idle_ns;
 };
@@ -923,9 +930,13 @@ struct kvtier_ns_claim {
 	__u32 gid;
 };
 
+#define KVTIER_ATTACH_FORCE	(1U << 0)
+#define KVTIER_ATTACH_FLAGS	(KVTIER_ATTACH_FORCE)
+
 /**
  * struct kvtier_tier_attach - KVTIER_OP_TIER_ATTACH
- * @flags:      0
+ * @flags:      KVTIER_ATTACH_FORCE: BDEV: also if the device is a member of some pool,
+ *              which it is not any more then; else that is EEXIST
  * @type:       enum kvtier_tier_type
  * @rank:       0..255, lower is faster; memory tiers must rank above (lower
  *              number than) block tiers (EINVAL); EEXIST if taken
