@@ -53,7 +53,18 @@
  *   EINTR       a fatal signal while waiting
  *   EAGAIN      too many asynchronous calls outstanding; read(2): no completion
  *   EBADF       the eventfd is none
- *   EROFS       attach: the block device is read-only
+ *   EROFS       attach: the block device is read-only; assemble: it needs features
+ *               to be written that this kernel does not have
+ * Assembling alone, for a device or for the whole:
+ *   EMEDIUMTYPE nothing of kvtier is on the device
+ *   EUCLEAN     it was a member, but no superblock verifies
+ *   EPROTONOSUPPORT it needs features or a version that this kernel does not have
+ *   ERANGE      its layout is impossible, or larger than the device
+ *   EXDEV       it belongs to another pool than the first device
+ *   ENOTUNIQ    another device given is the same member
+ *   ESTALE      the pool has run without it since, or knows of a newer state of it
+ *   ENOMEDIUM   members are missing, and KVTIER_ASSEMBLE_DEGRADED is not set
+ *   EIO         what is on it cannot be read
  * Where EFAULT strikes while results are written, work already done stands and
  * is undone no later than at close.
  *
@@ -83,8 +94,8 @@
 
 /*
  * Command numbers. Control and data commands share one number space so that a
- * number never means two things. SESSION, EVENTS, EXPORT and POOL_ASSEMBLE have
- * their places; kernels without them answer EOPNOTSUPP and do not set their bit
+ * number never means two things. SESSION, EVENTS and EXPORT have their places;
+ * kernels without them answer EOPNOTSUPP and do not set their bit
  * in kvtier_query.ops.
  */
 enum {
@@ -111,10 +122,11 @@ enum {
 	KVTIER_OP_CTL_QUERY = 32,
 	KVTIER_OP_POOL_CREATE = 33,
 	KVTIER_OP_POOL_DESTROY = 34,
-	KVTIER_OP_POOL_ASSEMBLE = 35,	/* reserved */
+	KVTIER_OP_POOL_ASSEMBLE = 35,
 	KVTIER_OP_TIER_ATTACH = 36,
 	KVTIER_OP_TIER_DETACH = 37,
 	KVTIER_OP_TIER_DRAIN = 38,
+	KVTIER_OP_NS_CLAIM = 39,
 };
 
 #define KVTIER_IOC(op)		_IO(KVTIER_IOC_TYPE, (op))
@@ -799,6 +811,123 @@ struct kvtier_pool_destroy {
 	__u32 flags;
 	__u32 pool_id;
 	__u32 __reserved;
+};
+
+enum kvtier_member_state {
+	KVTIER_MEMBER_UNKNOWN = 0,	/* no superblock was read */
+	KVTIER_MEMBER_CLEAN = 1,	/* was shut down properly */
+	KVTIER_MEMBER_DIRTY = 2,	/* was not: a crash, or power was lost */
+};
+
+/**
+ * struct kvtier_assemble_device - one device of POOL_ASSEMBLE
+ * @path:    in: of the block device, NUL-terminated
+ * @error:   out: 0, or a negative errno: why it cannot be used
+ * @state:   out: enum kvtier_member_state. What follows is 0 if UNKNOWN
+ * @rank:    out: of its tier
+ * @tier_id: out: number of its tier, if the call succeeded
+ * @generation: out: of its newest superblock
+ * @member:  out: uuid of the member
+ * @name:    out: of its tier, NUL-terminated
+ */
+struct kvtier_assemble_device {
+	char path[KVTIER_PATH_MAX];
+	__s32 error;
+	__u32 state;
+	__u32 rank;
+	__u32 tier_id;
+	__aligned_u64 generation;
+	__u8 member[16];
+	char name[KVTIER_NAME_MAX];
+};
+
+#define KVTIER_ASSEMBLE_DEGRADED	(1U << 0)	/* also without some members */
+#define KVTIER_ASSEMBLE_FLAGS		(KVTIER_ASSEMBLE_DEGRADED)
+
+/**
+ * struct kvtier_pool_assemble - KVTIER_OP_POOL_ASSEMBLE: bring a pool up again
+ * @flags:          KVTIER_ASSEMBLE_*
+ * @pool_id:        in: wanted id (0..255) or KVTIER_POOL_ANY_ID; out: the id
+ * @nr_devices:     1..KVTIER_TIERS_MAX
+ * @devices:        array of struct kvtier_assemble_device, filled in also when the
+ *                  call fails
+ * @nr_members:     out: the pool has, as far as the devices know
+ * @nr_found:       out: of these, given and usable
+ * @pool:           out: uuid
+ * @nr_blocks:      out: blocks that are in the pool now
+ * @nr_namespaces:  out: namespaces
+ * @nr_unclaimed:   out: of these, waiting for NS_CLAIM
+ * @nr_dead:        out: records of blocks that had been dropped or evicted. As usual
+ * @nr_superseded:  out: older records of a block that is there. As usual
+ * @nr_orphans:     out: blocks of namespaces that have ended, or that do not fit theirs
+ * @nr_expired:     out: blocks whose time to live was over
+ * @nr_bad_records: out: records that do not verify
+ * @nr_bad_bytes:   out: blocks whose bytes do not verify: writes that a crash has cut
+ *                  short
+ * @nr_bad_reads:   out: blocks whose bytes cannot be read
+ * @nr_cycles:      out: links to parents that were cut because they went round
+ * @nr_segments:    out: segments looked at
+ * @nr_unsealed:    out: of these, without a summary: read as a whole
+ * @time_ns:        out: it took
+ *
+ * The pool has the members as block tiers, with names and ranks as they were, and
+ * every block and namespace that was durable. Tiers of memory are attached after
+ * that. Any device with an error refuses the whole; what is on the devices is not
+ * changed then. EEXIST: the id is taken or the pool is up already.
+ *
+ * With DEGRADED the members that are missing are given up: they are stale when they
+ * come back.
+ *
+ * The outputs are valid also when the call fails after the devices were looked at.
+ */
+struct kvtier_pool_assemble {
+	__u32 size;
+	__u32 flags;
+	__u32 pool_id;
+	__u32 nr_devices;
+	__aligned_u64 devices;
+	__u32 nr_members;
+	__u32 nr_found;
+	__u8 pool[16];
+	__aligned_u64 nr_blocks;
+	__aligned_u64 nr_namespaces;
+	__aligned_u64 nr_unclaimed;
+	__aligned_u64 nr_dead;
+	__aligned_u64 nr_superseded;
+	__aligned_u64 nr_orphans;
+	__aligned_u64 nr_expired;
+	__aligned_u64 nr_bad_records;
+	__aligned_u64 nr_bad_bytes;
+	__aligned_u64 nr_bad_reads;
+	__aligned_u64 nr_cycles;
+	__aligned_u64 nr_segments;
+	__aligned_u64 nr_unsealed;
+	__aligned_u64 time_ns;
+};
+
+/**
+ * struct kvtier_ns_claim - KVTIER_OP_NS_CLAIM: say whose a namespace is
+ * @flags:   0
+ * @pool_id: pool
+ * @ns_id:   namespace, as sysfs shows it
+ * @uid:     owner from now on, in the caller's user namespace
+ * @gid:     likewise
+ *
+ * After an assembly, user ids need not mean what they meant when the namespace was
+ * made. So one that was made without a secret is *unclaimed*: NS_OPEN does not find
+ * it before it has been claimed, but for an opener with CAP_SYS_ADMIN.
+ *
+ * EINVAL: no such user or group. ENOENT: no such pool or namespace. EALREADY: it is
+ * not unclaimed. EEXIST: the user has a namespace of that identity already.
+ */
+struct kvtier_ns_claim {
+	__u32 size;
+	__u32 flags;
+	__u32 pool_id;
+	__u32 __reserved;
+	__aligned_u64 ns_id;
+	__u32 uid;
+	__u32 gid;
 };
 
 #define KVTIER_ATTACH_FORCE	(1U << 0)
