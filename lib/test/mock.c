@@ -342,7 +342,8 @@ static int op_tier_attach(struct mock_file *file, void *arg)
 	(void)file;
 	if (!pool)
 		return -ENOENT;
-	if (!cmd->name[0] || cmd->rank > 255 || cmd->flags)
+	if (!cmd->name[0] || cmd->rank > 255 ||
+	    cmd->flags & ~KVTIER_ATTACH_FLAGS)
 		return -EINVAL;
 	for (i = KVTIER_TIERS_MAX; i-- > 0;) {
 		struct mock_tier *tier = &pool->tiers[i];
@@ -355,6 +356,9 @@ static int op_tier_attach(struct mock_file *file, void *arg)
 	}
 	if (at == KVTIER_TIERS_MAX)
 		return -ENOSPC;
+	/* What the matter is with a device is in its path. */
+	if (strstr(cmd->path, "member") && !(cmd->flags & KVTIER_ATTACH_FORCE))
+		return -EEXIST;
 	/* A device that is not there, for the sake of unwinding. */
 	if (strstr(cmd->path, "missing"))
 		return -ENOENT;

@@ -177,7 +177,7 @@ struct kvtier_tier_params {
 	uint32_t type;
 	uint32_t rank;
 	int32_t node;
-	uint32_t flags;			/* 0 */
+	uint32_t flags;			/* KVTIER_ATTACH_* */
 	const char *name;
 	const char *path;
 	uint64_t capacity_bytes;
