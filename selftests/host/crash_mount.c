@@ -434,6 +434,8 @@ void cr_format(struct cr_store *s, u32 nr_segs, u32 seg_units)
 
 	for (i = 0; i < KVT_UUID_BYTES; i++)
 		super.geo.member[i] = (u8)cr_random(s->rng, 256);
+	memcpy(super.members[0].uuid, super.geo.member, sizeof(super.geo.member));
+	memset(super.pool, 'p', sizeof(super.pool));
 	for (super.generation = 0; super.generation < KVT_SUPER_SLOTS; super.generation++) {
 		kvt_super_encode(block, &super);
 		cr_dev_write(s->dev, group, super.generation * KVT_SUPER_TWIN_BYTE, block,
