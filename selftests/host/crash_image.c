@@ -79,19 +79,36 @@ struct cr_dev *cr_image_make(u64 seed, u32 ops, bool clean)
 	return done || !clean ? &dev : NULL;
 }
 
-static void file_do(const char *path, const char *tail, const char *mode, void *data, size_t len)
+static void check_file(const char *path, const char *tail, FILE *f, size_t n, size_t len)
+{
+	if (fclose(f) || n != len)
+		cr_fail("%s%s: %zu bytes of %zu", path, tail, n, len);
+}
+
+static FILE *open_file(const char *path, const char *tail, const char *mode)
 {
 	char name[4096];
-	size_t n;
 	FILE *f;
 
 	snprintf(name, sizeof(name), "%s%s", path, tail);
 	f = fopen(name, mode);
 	if (!f)
 		cr_fail("%s cannot be opened", name);
-	n = *mode == 'w' ? fwrite(data, 1, len, f) : fread(data, 1, len, f);
-	if (fclose(f) || n != len)
-		cr_fail("%s: %zu bytes of %zu", name, n, len);
+	return f;
+}
+
+static void save(const char *path, const char *tail, const void *data, size_t len)
+{
+	FILE *f = open_file(path, tail, "w");
+
+	check_file(path, tail, f, fwrite(data, 1, len, f), len);
+}
+
+static void load(const char *path, const char *tail, void *data, size_t len)
+{
+	FILE *f = open_file(path, tail, "r");
+
+	check_file(path, tail, f, fread(data, 1, len, f), len);
 }
 
 /* --image FILE SEED OPS clean|crash. 3: not with this seed. */
@@ -102,8 +119,8 @@ int cr_image(char **argv)
 
 	if (!d)
 		return 3;
-	file_do(argv[0], "", "w", d->seen, d->bytes);
-	file_do(argv[0], ".oracle", "w", &ora, sizeof(ora));
+	save(argv[0], "", d->seen, d->bytes);
+	save(argv[0], ".oracle", &ora, sizeof(ora));
 	return 0;
 }
 
@@ -124,17 +141,17 @@ static void excuse_losses(void)
 int cr_image_mount(char **argv)
 {
 	u64 bytes;
-	FILE *f = fopen(argv[0], "r");
+	FILE *f = open_file(argv[0], "", "r");
 
-	if (!f || fseek(f, 0, SEEK_END))
-		cr_fail("%s cannot be opened", argv[0]);
+	if (fseek(f, 0, SEEK_END))
+		cr_fail("%s has no length", argv[0]);
 	bytes = (u64)ftell(f);
 	fclose(f);
 	rng.state = bytes;
 	cr_dev_init(&dev, bytes, &rng);
-	file_do(argv[0], "", "r", dev.seen, bytes);
+	load(argv[0], "", dev.seen, bytes);
 	memcpy(dev.safe, dev.seen, bytes);
-	file_do(argv[0], ".oracle", "r", &ora, sizeof(ora));
+	load(argv[0], ".oracle", &ora, sizeof(ora));
 	if (!strcmp(argv[1], "damaged"))
 		excuse_losses();
 	restart();

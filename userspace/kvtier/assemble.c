@@ -52,12 +52,12 @@ static struct json_object *member_json(const struct scan_member *m)
 static struct json_object *missing_json(const struct scan *s, size_t at)
 {
 	struct json_object *array = json_object_new_array();
-	u8 uuids[KVT_MEMBERS_MAX][KVT_UUID_BYTES];
+	struct scan_uuid uuids[KVT_MEMBERS_MAX];
 	char uuid[MEDIA_UUID_MAX];
 	u32 i, nr = scan_missing(s, at, uuids);
 
 	for (i = 0; i < nr; i++)
-		cmd_append(array, json_object_new_string(media_uuid(uuids[i], uuid)));
+		cmd_append(array, json_object_new_string(media_uuid(uuids[i].b, uuid)));
 	return array;
 }
 
@@ -166,7 +166,7 @@ static int look(struct scan *s, int argc, char **argv, bool more)
 }
 
 /* What udev imports of a device: see 64-kvtier.rules. */
-static int export(const struct scan *s)
+static int print_for_udev(const struct scan *s)
 {
 	const struct scan_member *m = s->members;
 	char uuid[MEDIA_UUID_MAX], name[MEDIA_NAME_MAX];
@@ -202,7 +202,7 @@ int pool_members(int argc, char **argv)
 		return cmd_usage("pool members --export needs one device");
 	status = look(&s, argc, argv, false);
 	if (!status && exports) {
-		status = export(&s);
+		status = print_for_udev(&s);
 	} else if (!status) {
 		obj = scan_json(&s);
 		if (opt.json)
@@ -323,7 +323,7 @@ static bool wanted(const struct scan *s, size_t at, const struct options *o)
 
 static int report_missing(const struct scan *s, size_t at)
 {
-	u8 uuids[KVT_MEMBERS_MAX][KVT_UUID_BYTES];
+	struct scan_uuid uuids[KVT_MEMBERS_MAX];
 	char list[KVT_MEMBERS_MAX * MEDIA_UUID_MAX] = "", uuid[MEDIA_UUID_MAX];
 	u32 i, nr = scan_missing(s, at, uuids);
 	size_t len = 0;
@@ -332,7 +332,7 @@ static int report_missing(const struct scan *s, size_t at)
 		return EXIT_OK;
 	for (i = 0; i < nr; i++)
 		len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", i ? " " : "",
-					media_uuid(uuids[i], uuid));
+					media_uuid(uuids[i].b, uuid));
 	return cmd_fail(ENOMEDIUM, "to give up what is on them: --degraded; to see what there is: kvtier pool members",
 			"pool %s lacks %u of its members: %s",
 			media_uuid(s->members[at].super.pool, uuid), nr, list);

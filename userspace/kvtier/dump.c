@@ -46,9 +46,13 @@ struct dump {
 
 static void print_line(const struct dump *d, struct json_object *obj)
 {
+	struct json_object_iterator at = json_object_iter_begin(obj);
+	struct json_object_iterator end = json_object_iter_end(obj);
+
 	printf("%s", d->part);
-	json_object_object_foreach(obj, key, value)
-		printf(" %s=%s", key, json_object_get_string(value));
+	for (; !json_object_iter_equal(&at, &end); json_object_iter_next(&at))
+		printf(" %s=%s", json_object_iter_peek_name(&at),
+		       json_object_get_string(json_object_iter_peek_value(&at)));
 	putchar('\n');
 }
 

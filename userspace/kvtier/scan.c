@@ -251,7 +251,7 @@ static bool expected(const struct scan *s, const struct scan_member *x, const u8
 }
 
 static u32 add_missing(const struct scan *s, const struct scan_member *x,
-		       u8 (*uuids)[KVT_UUID_BYTES], u32 nr)
+		       struct scan_uuid *uuids, u32 nr)
 {
 	u32 i, k;
 
@@ -260,16 +260,16 @@ static u32 add_missing(const struct scan *s, const struct scan_member *x,
 
 		if (is_there(s, x, uuid) || !expected(s, x, uuid))
 			continue;
-		for (k = 0; k < nr && !same(uuids[k], uuid); k++)
+		for (k = 0; k < nr && !same(uuids[k].b, uuid); k++)
 			;
 		if (k < nr || nr == KVT_MEMBERS_MAX)
 			continue;
-		memcpy(uuids[nr++], uuid, KVT_UUID_BYTES);
+		memcpy(uuids[nr++].b, uuid, KVT_UUID_BYTES);
 	}
 	return nr;
 }
 
-u32 scan_missing(const struct scan *s, size_t at, u8 (*uuids)[KVT_UUID_BYTES])
+u32 scan_missing(const struct scan *s, size_t at, struct scan_uuid *uuids)
 {
 	size_t i;
 	u32 nr = 0;

@@ -47,6 +47,10 @@ struct scan_member {
 	struct kvt_super super;
 };
 
+struct scan_uuid {
+	u8 b[KVT_UUID_BYTES];
+};
+
 struct scan {
 	struct scan_member *members;
 	size_t nr;
@@ -81,7 +85,7 @@ bool scan_same_pool(const struct scan_member *a, const struct scan_member *b);
  * @uuids: out: up to KVT_MEMBERS_MAX
  * Return: how many.
  */
-u32 scan_missing(const struct scan *s, size_t at, u8 (*uuids)[KVT_UUID_BYTES]);
+u32 scan_missing(const struct scan *s, size_t at, struct scan_uuid *uuids);
 
 /* In a few words: what is the matter with it, or NULL. */
 const char *scan_problem(const struct scan_member *m);

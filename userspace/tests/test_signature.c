@@ -11,7 +11,7 @@
 
 #define BYTES	(8u << 20)
 
-static char path[] = "/tmp/kvtier-signature.XXXXXX";
+static char path[32];
 static int fd;
 static char what[SIGNATURE_MAX];
 
@@ -135,6 +135,7 @@ int main(void)
 {
 	int status;
 
+	strcpy(path, "/tmp/kvtier-signature.XXXXXX");
 	fd = mkstemp(path);
 	if (fd < 0)
 		return 1;
