@@ -62,6 +62,7 @@ struct kvt_tier;
  * @buf:      KVT_RECOVER_BUF_MIN, and room for kvt_mlog_read(). put_lock[CARRY], as the next two
  * @kills:    cfg.max_kills
  * @ns:       cfg.max_ns
+ * @refill:   some segment may lack its footer since a crash. The background's
  * @gone:     ids of namespaces that ended; @nr_gone of them. Meta lock
  */
 struct kvt_mlog {
@@ -85,6 +86,7 @@ struct kvt_mlog {
 	struct kvt_nsdef *ns;
 	u64 gone[KVT_MLOG_GONE];
 	u32 nr_gone;
+	bool refill;
 };
 
 /**
@@ -120,6 +122,9 @@ void kvt_mlog_stop(struct kvt_tier *t, bool keep);
 void kvt_mlog_free(struct kvt_tier *t);
 int kvt_mlog_write_super(struct kvt_mlog *m, bool clean);
 void kvt_mlog_update_supers(struct kvt_pool *p);
+
+/* kvt_assemble_refill.c */
+bool kvt_mlog_refill(struct kvt_mlog *m);
 
 /* kvt_mlog_put.c */
 u32 kvt_mlog_place(struct kvt_tier *t, enum kvt_log_head head, struct kvt_mv *mv, u32 nr,

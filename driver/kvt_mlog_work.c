@@ -6,6 +6,7 @@
  *   - ends of dead segments, when few are free
  *   - kills, when half of the ring is pending or somebody waits for them
  *   - ends of namespaces
+ *   - footers that a crash has left out
  *   - doomed segments: their blocks leave the pool, one by one as they can
  *
  * Nothing else is needed for a wait to come to an end.
@@ -434,6 +435,7 @@ bool kvt_mlog_step(struct kvt_mlog *m, bool urgent)
 	if (kvt_mlog_kills_wanted(m, urgent))
 		any |= kvt_mlog_kills(m);
 	any |= kvt_mlog_gone(m);
+	any |= kvt_mlog_refill(m);
 	if (kvt_mlog_todo(m) & KVT_WORK_END) {
 		mutex_lock(&m->put_lock[KVT_HEAD_CARRY]);
 		any |= kvt_mlog_reap(m);
