@@ -404,7 +404,7 @@ const struct abi_row abi_rows[] = {
 	{ ROW(NS_CLAIM, kvtier_ns_claim, gid), .ctl = true,
 	  .reserved = OFF(kvtier_ns_claim, __reserved), .nr = NONE, .group = NONE, .in = NONE,
 	  .in2 = NONE, .out = NONE, .prep = prep_ns_claim },
-	{ ROW(TIER_ATTACH, kvtier_tier_attach, tier_id), .ctl = true,
+	{ ROW(TIER_ATTACH, kvtier_tier_attach, tier_id), .ctl = true, .flags = KVTIER_ATTACH_FLAGS,
 	  .reserved = OFF(kvtier_tier_attach, __reserved), .nr = NONE, .group = NONE, .in = NONE,
 	  .in2 = NONE, .out = NONE, .prep = prep_tier_attach },
 	{ ROW(TIER_DETACH, kvtier_tier_op, timeout_ns), .ctl = true, .flags = KVTIER_DETACH_FLAGS,
