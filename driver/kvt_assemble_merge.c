@@ -484,7 +484,9 @@ static int kvt_as_fill_alloc(struct kvt_as_member *m, struct kvt_seg *segs)
 	for (i = 0; i < m->super.geo.nr_segs; i++) {
 		if (!segs[i].max_ids)
 			continue;
-		segs[i].ids = kvmalloc_array(segs[i].max_ids, sizeof(u32), GFP_KERNEL);
+		/* Large enough for kvt_defer_free(). */
+		segs[i].ids = kvmalloc(max(segs[i].max_ids * sizeof(u32), sizeof(void *)),
+				       GFP_KERNEL);
 		if (!segs[i].ids)
 			return -ENOMEM;
 	}
