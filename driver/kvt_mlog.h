@@ -22,7 +22,9 @@
  * record is durable. All others are where they go as soon as that is written.
  *
  * A member that fails a flush, or whose tier FAILED, is *given up*: nothing is written
- * to it any more, nobody waits for it, and what is there is only read.
+ * to it any more, nobody waits for it, and what is there is only read. The others
+ * leave it out of their superblocks: it does not know what is dropped from now on, so
+ * it must not be assembled with them again.
  */
 #ifndef KVT_MLOG_H
 #define KVT_MLOG_H
@@ -63,6 +65,10 @@ struct kvt_tier;
  * @kills:    cfg.max_kills
  * @ns:       cfg.max_ns
  * @refill:   some segment may lack its footer since a crash. The background's
+ * @lost:     given up: no member any more for the others. Meta lock, as the next three
+ * @tell:     counts members lost; its superblock is to leave them out
+ * @telling:  @tell when the newest superblock was made
+ * @told:     ... when the newest durable one was made
  * @gone:     ids of namespaces that ended; @nr_gone of them. Meta lock
  */
 struct kvt_mlog {
@@ -87,6 +93,10 @@ struct kvt_mlog {
 	u64 gone[KVT_MLOG_GONE];
 	u32 nr_gone;
 	bool refill;
+	bool lost;
+	u32 tell;
+	u32 telling;
+	u32 told;
 };
 
 /**

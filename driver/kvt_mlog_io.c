@@ -63,6 +63,24 @@ int kvt_mlog_flush_dev(struct kvt_tier *t)
 	return err;
 }
 
+/* It is no member any more: the others are to know. Meta lock held. */
+static void kvt_mlog_lose(struct kvt_mlog *m)
+{
+	struct kvt_pool *p = m->tier->pool;
+	u32 i;
+
+	lockdep_assert_held(&p->meta_lock);
+	m->lost = true;
+	for (i = 0; i < KVT_TIERS; i++) {
+		struct kvt_mlog *o = p->tiers[i] ? p->tiers[i]->mlog : NULL;
+
+		if (!o || o == m || o->lost)
+			continue;
+		o->tell++;
+		kvt_mlog_kick(o);
+	}
+}
+
 /**
  * kvt_mlog_give_up() - write nothing to a member any more
  * @t:   block tier; no spinlock held
@@ -78,6 +96,8 @@ void kvt_mlog_give_up(struct kvt_tier *t, const char *why)
 	spin_lock(&p->meta_lock);
 	first = !t->mlog->w.given_up;
 	kvt_wlog_give_up(&t->mlog->w);
+	if (first)
+		kvt_mlog_lose(t->mlog);
 	if (t->state == KVTIER_TIER_ONLINE)
 		t->state = KVTIER_TIER_DRAINING;
 	kvt_mlog_kick(t->mlog);

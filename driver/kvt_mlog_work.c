@@ -7,6 +7,7 @@
  *   - kills, when half of the ring is pending or somebody waits for them
  *   - ends of namespaces
  *   - footers that a crash has left out
+ *   - superblocks, when another member was lost
  *   - doomed segments: their blocks leave the pool, one by one as they can
  *
  * Nothing else is needed for a wait to come to an end.
@@ -436,6 +437,8 @@ bool kvt_mlog_step(struct kvt_mlog *m, bool urgent)
 		any |= kvt_mlog_kills(m);
 	any |= kvt_mlog_gone(m);
 	any |= kvt_mlog_refill(m);
+	if (READ_ONCE(m->told) != READ_ONCE(m->tell) && !READ_ONCE(m->w.given_up))
+		any |= !kvt_mlog_write_super(m, false);
 	if (kvt_mlog_todo(m) & KVT_WORK_END) {
 		mutex_lock(&m->put_lock[KVT_HEAD_CARRY]);
 		any |= kvt_mlog_reap(m);
