@@ -245,34 +245,94 @@ TEST_F_TIMEOUT(assemble, after_a_crash, 600)
 	ASSERT_EQ(CHAINS * CHAIN * 2 / 3 + CHAIN, check_chains(&self->c, 0, CHAINS + 1));
 }
 
-/* What is dropped after an assembly does not come back with an older record. */
-TEST_F_TIMEOUT(assemble, old_records_stay_dead, 600)
+static int drop_chains(const struct kvt_client *c, int first, int nr)
 {
 	struct kvt_key keys[CHAIN];
-	int round;
+	int i, sum = 0, ret;
 
-	kvt_keys(keys, SET, 0, CHAIN);
-	for (round = 0; round < 3; round++) {
-		/* Drop and store again: several records of each name. */
-		ASSERT_EQ(CHAIN, put_chains(&self->c, 0, 1));
+	for (i = first; i < first + nr; i++) {
+		kvt_keys(keys, SET, i * CHAIN, CHAIN);
+		ret = kvt_drop(c->fd, 0, keys, CHAIN, NULL);
+		if (ret < 0)
+			return ret;
+		sum += ret;
+	}
+	return sum;
+}
+
+/* Segments are used again and again: what is in them counts, not what was. */
+TEST_F_TIMEOUT(assemble, much_written, 900)
+{
+	int round, rounds = 10;
+
+	for (round = 0; round < rounds; round++) {
+		ASSERT_EQ(CHAINS * CHAIN, put_chains(&self->c, round * CHAINS, CHAINS));
 		ASSERT_EQ(0, send_down(self));
 		self->dram = kvt_tier_dram(&self->pool, 0, DRAM_BYTES);
-		ASSERT_EQ(CHAIN, kvt_drop(self->c.fd, 0, keys, CHAIN, NULL));
-		ASSERT_EQ(CHAIN, put_chains(&self->c, 0, 1));
-		ASSERT_EQ(0, send_down(self));
-		ASSERT_EQ(0, kvt_disk_copy(&self->disk[1], &self->disk[0]));
-		ASSERT_EQ(0, end_pool(self));
-		ASSERT_EQ(0, assemble(self, 1, 1, 0));
-		EXPECT_EQ(CHAIN, self->a.nr_blocks);
-		ASSERT_EQ(0, open_again(self));
-		ASSERT_EQ(CHAIN, kvt_drop(self->c.fd, 0, keys, CHAIN, NULL));
-		ASSERT_EQ(0, kvt_disk_copy(&self->disk[0], &self->disk[1]));
-		ASSERT_EQ(0, end_pool(self));
-		ASSERT_EQ(0, assemble(self, 0, 1, 0));
-		EXPECT_EQ(0, self->a.nr_blocks);
-		ASSERT_EQ(0, open_again(self));
-		ASSERT_EQ(0, check_chains(&self->c, 0, 1));
+		ASSERT_LE(0, self->dram);
+		if (!round)
+			continue;
+		/* But for one chain of each round. */
+		ASSERT_EQ((CHAINS - 1) * CHAIN,
+			  drop_chains(&self->c, (round - 1) * CHAINS + 1, CHAINS - 1));
 	}
+	ASSERT_EQ(0, send_down(self));
+	ASSERT_EQ(0, kvt_disk_copy(&self->disk[1], &self->disk[0]));
+	ASSERT_EQ(0, end_pool(self));
+	ASSERT_EQ(0, assemble(self, 1, 1, 0));
+	EXPECT_EQ(CHAINS * CHAIN + (rounds - 1) * CHAIN, self->a.nr_blocks);
+	ASSERT_EQ(0, open_again(self));
+	for (round = 0; round < rounds - 1; round++) {
+		ASSERT_EQ(CHAIN, check_chains(&self->c, round * CHAINS, 1));
+		ASSERT_EQ(0, check_chains(&self->c, round * CHAINS + 1, CHAINS - 1));
+	}
+	ASSERT_EQ(CHAINS * CHAIN, check_chains(&self->c, round * CHAINS, CHAINS));
+}
+
+static __u64 blocks_on(FIXTURE_DATA(assemble) *self, __u32 rank)
+{
+	struct kvtier_tier_info tiers[KVTIER_TIERS_MAX];
+	struct kvtier_query q;
+	int i, nr = kvt_query(self->c.fd, &q, tiers);
+
+	for (i = 0; i < nr; i++)
+		if (tiers[i].rank == rank)
+			return tiers[i].nr_blocks;
+	return 0;
+}
+
+/*
+ * Of two records of a block the newer counts, and when that is dropped the older one
+ * does not come back.
+ */
+TEST_F_TIMEOUT(assemble, old_records_stay_dead, 600)
+{
+	struct kvtier_tier_op op = { .size = sizeof(op), .timeout_ns = 60 * KVT_SEC };
+	int first;
+
+	ASSERT_EQ(CHAINS * CHAIN, put_chains(&self->c, 0, CHAINS));
+	ASSERT_EQ(0, send_down(self));
+	first = kvt_tier_disk(&self->pool, 40, &self->disk[1]);
+	ASSERT_LE(0, first);
+	op.pool_id = self->pool.id;
+	op.tier_id = 1;
+	ASSERT_EQ(0, kvt_ioctl(self->pool.ctl, KVTIER_OP_TIER_DRAIN, &op));
+	ASSERT_EQ(CHAINS * CHAIN, blocks_on(self, 40));
+	ASSERT_EQ(0, kvt_disk_copy(&self->disk[2], &self->disk[0]));
+	ASSERT_EQ(0, kvt_disk_copy(&self->disk[3], &self->disk[1]));
+	ASSERT_EQ(0, end_pool(self));
+	ASSERT_EQ(0, assemble(self, 2, 2, 0));
+	EXPECT_EQ(CHAINS * CHAIN, self->a.nr_blocks);
+	EXPECT_LT(0, self->a.nr_superseded);
+	ASSERT_EQ(0, open_client(self, "assemble"));
+	EXPECT_EQ(CHAINS * CHAIN, blocks_on(self, 40));
+	EXPECT_EQ(0, blocks_on(self, 30));
+	ASSERT_EQ(CHAINS * CHAIN, drop_chains(&self->c, 0, CHAINS));
+	ASSERT_EQ(0, kvt_disk_copy(&self->disk[0], &self->disk[2]));
+	ASSERT_EQ(0, kvt_disk_copy(&self->disk[1], &self->disk[3]));
+	ASSERT_EQ(0, end_pool(self));
+	ASSERT_EQ(0, assemble(self, 0, 2, 0));
+	EXPECT_EQ(0, self->a.nr_blocks);
 }
 
 /* Two members with blocks on both, the pool ended. */
