@@ -321,7 +321,7 @@ static u32 kvt_demote_leftover(struct kvt_pool *p, struct kvt_mv *mv, u32 left,
 	u32 i, gone = 0;
 
 	spin_lock(&p->meta_lock);
-	for (i = 0; left >> i; i++) {
+	for (i = 0; i < KVT_MOVE_BATCH; i++) {
 		if (!(left & 1u << i))
 			continue;
 		if (room_below || mv[i].retry)

@@ -130,8 +130,9 @@ struct kvt_group {
  * struct kvt_ns - a namespace
  * @id:         never used twice in a pool
  * @idx:        in pool->ns; part of every block's name while the namespace lives
- * @uid:        who it belongs to
+ * @uid:        who it belongs to. conf_lock, as @gid and @unclaimed
  * @gid:        same
+ * @unclaimed:  its owner comes from media, and it has no secret
  * @mode:       permission bits
  * @identity:   as given
  * @salt:       random
@@ -158,6 +159,7 @@ struct kvt_ns {
 	u32 idx;
 	kuid_t uid;
 	kgid_t gid;
+	bool unclaimed;
 	u32 mode;
 	u32 identity_len;
 	u8 identity[KVTIER_IDENTITY_MAX];
@@ -219,6 +221,8 @@ struct kvt_async_queue {
  * @dev:        /sys/class/kvtier/kvtierN; its release frees the pool
  * @id:         N
  * @dying:      no more opens. Registry lock
+ * @assembling: not published yet: a tier that is lost is only marked. Meta lock
+ * @nr_missing: members that were given up when it was assembled
  * @nr_files:   open files. Registry lock
  * @inode:      of no filesystem; its address_space is every file's f_mapping
  * @tiers:      by id. Written under tier_lock and meta lock, read under srcu
@@ -256,6 +260,8 @@ struct kvt_pool {
 	struct cdev cdev;
 	u32 id;
 	bool dying;
+	bool assembling;
+	u32 nr_missing;
 	u32 nr_files;
 	struct inode *inode;
 
@@ -391,6 +397,11 @@ struct inode *kvt_inode_alloc(void);
 /* kvt_pool.c */
 int kvt_pool_create(u32 *id);
 int kvt_pool_destroy(u32 id);
+struct kvt_pool *kvt_pool_make(u32 *id);
+int kvt_pool_show(struct kvt_pool *p);
+int kvt_pool_publish(struct kvt_pool *p);
+void kvt_pool_unmake(struct kvt_pool *p, bool shown);
+bool kvt_pool_is_up(const u8 *uuid);
 struct kvt_pool *kvt_pool_get(u32 id);
 void kvt_pool_put(struct kvt_pool *p);
 u32 kvt_pool_ids(u32 *ids, u32 max);
@@ -427,16 +438,26 @@ int kvt_op_ns_open(struct kvt_file *f, void *arg);
 void kvt_ns_close(struct kvt_file *f);
 void kvt_ns_reap(struct kvt_pool *p);
 void kvt_ns_free_all(struct kvt_pool *p);
+bool kvt_ns_sane(const struct kvt_nsdef *def);
+int kvt_ns_adopt(struct kvt_pool *p, u32 idx, const struct kvt_nsdef *def);
+int kvt_ns_claim(struct kvt_pool *p, const struct kvtier_ns_claim *c);
 static inline struct kvt_ns *kvt_ns_of(struct kvt_pool *p, u32 ns_group)
 {
 	return xa_load(&p->ns, ns_group >> 4);
 }
+
+/* kvt_assemble.c */
+int kvt_assemble(struct kvtier_pool_assemble *a);
+ssize_t kvt_assemble_show(char *buf);
 
 /* kvt_tier.c */
 int kvt_tier_attach(struct kvt_pool *p, const struct kvtier_tier_attach *a, u32 *id);
 int kvt_tier_detach(struct kvt_pool *p, u32 id, u64 timeout_ns, bool discard);
 int kvt_tier_drain(struct kvt_pool *p, u32 id, u64 timeout_ns);
 void kvt_tier_free_all(struct kvt_pool *p);
+int kvt_tier_check(struct kvt_pool *p, const struct kvtier_tier_attach *a);
+int kvt_tier_adopt(struct kvt_pool *p, struct kvt_tier *t);
+void kvt_tier_disown(struct kvt_pool *p, struct kvt_tier *t);
 u32 kvt_tier_snapshot(struct kvt_pool *p, struct kvt_tier **t, bool mem_only);
 u64 kvt_tier_used_bytes(struct kvt_tier *t);
 
@@ -677,6 +698,7 @@ static inline u64 kvt_window_offset(const struct kvt_tier *t, u32 page)
 
 /* kvt_sysfs.c */
 extern const struct attribute_group *kvt_pool_groups[];
+extern const struct attribute_group *kvt_class_groups[];
 int kvt_sysfs_tier_add(struct kvt_tier *t);
 void kvt_sysfs_tier_del(struct kvt_tier *t);
 int kvt_sysfs_ns_add(struct kvt_ns *ns);

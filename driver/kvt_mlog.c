@@ -65,7 +65,7 @@ static int kvt_mlog_alloc_buffers(struct kvt_mlog *m, const struct kvt_wlog_cfg 
 {
 	m->wmem = kvzalloc(kvt_wlog_mem_bytes(cfg), GFP_KERNEL);
 	m->header = kvmalloc(KVT_HEADER_BYTES_MAX, GFP_KERNEL);
-	m->buf = kvmalloc(KVT_RECOVER_BUF_MIN, GFP_KERNEL);
+	m->buf = kvmalloc(KVT_RECOVER_BUF_MIN + KVT_UNIT_BYTES_MIN, GFP_KERNEL);
 	m->kills = kvmalloc_array(cfg->max_kills, sizeof(*m->kills), GFP_KERNEL);
 	m->ns = kvmalloc_array(cfg->max_ns, sizeof(*m->ns), GFP_KERNEL);
 	if (!m->wmem || !m->header || !m->buf || !m->kills || !m->ns)
@@ -208,10 +208,12 @@ static void kvt_mlog_members(struct kvt_mlog *m)
 		const struct kvt_tier *t = p->tiers[i];
 		struct kvt_member *e = &s->members[s->nr_members];
 
-		if (!t || !t->mlog || t->mlog == m || t->leaving)
+		if (!t || !t->mlog || t->mlog == m || t->leaving || t->mlog->lost)
 			continue;
 		memcpy(e->uuid, t->mlog->geo.member, KVT_UUID_BYTES);
-		e->generation = t->mlog->w.generation;
+		/* The one that is being written may get lost. */
+		e->generation = t->mlog->w.generation -
+				!kvt_wlog_super_durable(&t->mlog->w);
 		s->nr_members++;
 	}
 }
@@ -229,6 +231,7 @@ static int kvt_mlog_try_super(struct kvt_mlog *m, void *block, bool clean)
 	st = m->w.given_up ? KVT_W_NEVER : kvt_wlog_super(&m->w, &m->super, clean, &slot);
 	if (!st) {
 		m->super.ns_limit = p->ns_limit;
+		m->telling = m->tell;
 		kvt_mlog_members(m);
 	}
 	spin_unlock(&p->meta_lock);
@@ -244,6 +247,16 @@ static int kvt_mlog_try_super(struct kvt_mlog *m, void *block, bool clean)
 	kvt_wlog_super_written(&m->w, err);
 	spin_unlock(&p->meta_lock);
 	return err;
+}
+
+static void kvt_mlog_told(struct kvt_mlog *m)
+{
+	struct kvt_pool *p = m->tier->pool;
+
+	spin_lock(&p->meta_lock);
+	m->told = m->telling;
+	spin_unlock(&p->meta_lock);
+	wake_up_all(&p->log_wait);
 }
 
 /**
@@ -269,6 +282,8 @@ int kvt_mlog_write_super(struct kvt_mlog *m, bool clean)
 	} while (err == 1 || (err == -EIO && --tries && !READ_ONCE(m->w.given_up)));
 	if (!err && !kvt_mlog_flush_locked(m))
 		err = -EIO;
+	if (!err)
+		kvt_mlog_told(m);
 	mutex_unlock(&m->io_lock);
 	kfree(block);
 	if (err == -EIO)

@@ -22,7 +22,9 @@
  * record is durable. All others are where they go as soon as that is written.
  *
  * A member that fails a flush, or whose tier FAILED, is *given up*: nothing is written
- * to it any more, nobody waits for it, and what is there is only read.
+ * to it any more, nobody waits for it, and what is there is only read. The others
+ * leave it out of their superblocks: it does not know what is dropped from now on, so
+ * it must not be assembled with them again.
  */
 #ifndef KVT_MLOG_H
 #define KVT_MLOG_H
@@ -59,9 +61,14 @@ struct kvt_tier;
  * @ids_hint: room for ids in the next segment. Meta lock
  * @header_lock: @header
  * @header:   for a batch when there is no memory
- * @buf:      KVT_RECOVER_BUF_MIN. put_lock[CARRY], as the next two
+ * @buf:      KVT_RECOVER_BUF_MIN, and room for kvt_mlog_read(). put_lock[CARRY], as the next two
  * @kills:    cfg.max_kills
  * @ns:       cfg.max_ns
+ * @refill:   some segment may lack its footer since a crash. The background's
+ * @lost:     given up: no member any more for the others. Meta lock, as the next three
+ * @tell:     counts members lost; its superblock is to leave them out
+ * @telling:  @tell when the newest superblock was made
+ * @told:     ... when the newest durable one was made
  * @gone:     ids of namespaces that ended; @nr_gone of them. Meta lock
  */
 struct kvt_mlog {
@@ -85,6 +92,11 @@ struct kvt_mlog {
 	struct kvt_nsdef *ns;
 	u64 gone[KVT_MLOG_GONE];
 	u32 nr_gone;
+	bool refill;
+	bool lost;
+	u32 tell;
+	u32 telling;
+	u32 told;
 };
 
 /**
@@ -101,6 +113,7 @@ struct kvt_mlog_puts {
 
 /* kvt_mlog_io.c */
 int kvt_mlog_rw(struct kvt_tier *t, u64 byte, void *buf, u32 len, bool write, bool fua);
+int kvt_mlog_read(struct kvt_tier *t, u64 byte, void *buf, u32 len);
 int kvt_mlog_flush_dev(struct kvt_tier *t);
 int kvt_mlog_write_header(struct kvt_mlog *m, const struct kvt_wlog_io *io);
 void kvt_mlog_write_empty(struct kvt_mlog *m, const struct kvt_wlog_io *io);
@@ -119,6 +132,9 @@ void kvt_mlog_stop(struct kvt_tier *t, bool keep);
 void kvt_mlog_free(struct kvt_tier *t);
 int kvt_mlog_write_super(struct kvt_mlog *m, bool clean);
 void kvt_mlog_update_supers(struct kvt_pool *p);
+
+/* kvt_assemble_refill.c */
+bool kvt_mlog_refill(struct kvt_mlog *m);
 
 /* kvt_mlog_put.c */
 u32 kvt_mlog_place(struct kvt_tier *t, enum kvt_log_head head, struct kvt_mv *mv, u32 nr,

@@ -30,6 +30,26 @@ int kvt_mlog_rw(struct kvt_tier *t, u64 byte, void *buf, u32 len, bool write, bo
 }
 
 /**
+ * kvt_mlog_read() - read any part of a member's structures
+ * @t:    block tier; no spinlock held, sleeps
+ * @byte: of the device
+ * @buf:  aligned to 4096, with KVT_UNIT_BYTES_MIN more room than @len rounded up
+ * @len:  bytes; like @byte not necessarily aligned: parts of a summary
+ * Return: 0 or -EIO.
+ */
+int kvt_mlog_read(struct kvt_tier *t, u64 byte, void *buf, u32 len)
+{
+	u32 skip = byte & (KVT_UNIT_BYTES_MIN - 1);
+	int err;
+
+	err = kvt_mlog_rw(t, byte - skip, buf, round_up(skip + len, KVT_UNIT_BYTES_MIN), false,
+			  false);
+	if (skip && !err)
+		memmove(buf, buf + skip, len);
+	return err;
+}
+
+/**
  * kvt_mlog_flush_dev() - have all writes that have ended on the media
  * @t: block tier; no spinlock held, sleeps
  * Return: 0 or -EIO: the device may have forgotten anything.
@@ -41,6 +61,24 @@ int kvt_mlog_flush_dev(struct kvt_tier *t)
 	if (err)
 		atomic64_inc(&t->count.io_errors);
 	return err;
+}
+
+/* It is no member any more: the others are to know. Meta lock held. */
+static void kvt_mlog_lose(struct kvt_mlog *m)
+{
+	struct kvt_pool *p = m->tier->pool;
+	u32 i;
+
+	lockdep_assert_held(&p->meta_lock);
+	m->lost = true;
+	for (i = 0; i < KVT_TIERS; i++) {
+		struct kvt_mlog *o = p->tiers[i] ? p->tiers[i]->mlog : NULL;
+
+		if (!o || o == m || o->lost)
+			continue;
+		o->tell++;
+		kvt_mlog_kick(o);
+	}
 }
 
 /**
@@ -58,6 +96,8 @@ void kvt_mlog_give_up(struct kvt_tier *t, const char *why)
 	spin_lock(&p->meta_lock);
 	first = !t->mlog->w.given_up;
 	kvt_wlog_give_up(&t->mlog->w);
+	if (first)
+		kvt_mlog_lose(t->mlog);
 	if (t->state == KVTIER_TIER_ONLINE)
 		t->state = KVTIER_TIER_DRAINING;
 	kvt_mlog_kick(t->mlog);

@@ -97,7 +97,9 @@ static bool kvt_moments_passed(struct kvt_pool *p, struct kvt_moments *mo)
 		if (!m)
 			continue;
 		mo->lost |= m->w.given_up || m->w.nr_lost != e->lost;
-		passed = kvt_wlog_fence_passed(&m->w, &e->fence);
+		/* A member that was lost knows nothing of it: it must not come back. */
+		passed = kvt_wlog_fence_passed(&m->w, &e->fence) &&
+			 (m->w.given_up || m->told == m->tell);
 	}
 	spin_unlock(&p->meta_lock);
 	return passed;

@@ -6,6 +6,8 @@
  *   - ends of dead segments, when few are free
  *   - kills, when half of the ring is pending or somebody waits for them
  *   - ends of namespaces
+ *   - footers that a crash has left out
+ *   - superblocks, when another member was lost
  *   - doomed segments: their blocks leave the pool, one by one as they can
  *
  * Nothing else is needed for a wait to come to an end.
@@ -97,7 +99,7 @@ static int kvt_held_read(void *ctx, u64 byte, void *buf, u32 len)
 {
 	struct kvt_held *h = ctx;
 
-	return kvt_mlog_rw(h->m->tier, byte, buf, len, false, false);
+	return kvt_mlog_read(h->m->tier, byte, buf, len);
 }
 
 static const struct kvt_recover_sink kvt_held_sink = {
@@ -117,11 +119,13 @@ static void kvt_held_collect(struct kvt_mlog *m, u32 seg, struct kvt_held *h)
 		.buf_bytes = KVT_RECOVER_BUF_MIN,
 		.entries_only = true,
 	};
-	struct kvt_seg_found f;
+	struct kvt_seg_found f = { 0 };
 
 	*h = (struct kvt_held) { .m = m };
 	if (READ_ONCE(m->w.segs[seg].nr_entries))
 		kvt_recover_segment(&r, seg, &f);
+	/* What it holds for others is not known: it stays. */
+	h->full |= f.nr_io;
 }
 
 static struct kvt_ns *kvt_ns_by_id(struct kvt_pool *p, u64 id)
@@ -432,6 +436,9 @@ bool kvt_mlog_step(struct kvt_mlog *m, bool urgent)
 	if (kvt_mlog_kills_wanted(m, urgent))
 		any |= kvt_mlog_kills(m);
 	any |= kvt_mlog_gone(m);
+	any |= kvt_mlog_refill(m);
+	if (READ_ONCE(m->told) != READ_ONCE(m->tell) && !READ_ONCE(m->w.given_up))
+		any |= !kvt_mlog_write_super(m, false);
 	if (kvt_mlog_todo(m) & KVT_WORK_END) {
 		mutex_lock(&m->put_lock[KVT_HEAD_CARRY]);
 		any |= kvt_mlog_reap(m);

@@ -68,7 +68,13 @@ u64 kvt_tier_used_bytes(struct kvt_tier *t)
 	return READ_ONCE(t->log.live_units) * t->unit_bytes;
 }
 
-static int kvt_tier_check(struct kvt_pool *p, const struct kvtier_tier_attach *a)
+/**
+ * kvt_tier_check() - may there be such a tier
+ * @p: pool, tier_lock held or private
+ * @a: what is wanted
+ * Return: 0, -EINVAL or -EEXIST.
+ */
+int kvt_tier_check(struct kvt_pool *p, const struct kvtier_tier_attach *a)
 {
 	const struct kvt_tier_ops *ops = kvt_tier_type(a->type);
 	const char *c;
@@ -322,6 +328,41 @@ int kvt_tier_attach(struct kvt_pool *p, const struct kvtier_tier_attach *a, u32 
 	err = kvt_tier_attach_locked(p, a, id);
 	mutex_unlock(&p->tier_lock);
 	return err;
+}
+
+/**
+ * kvt_tier_adopt() - take a member that comes with contents
+ * @p: private pool
+ * @t: block tier, attached by its backend, with id, name, rank and geometry
+ *
+ * The tier is in the pool then, without anything in its log yet.
+ * Return: 0 or a negative errno.
+ */
+int kvt_tier_adopt(struct kvt_pool *p, struct kvt_tier *t)
+{
+	int err = kvt_tier_alloc_space(t);
+
+	if (err)
+		return err == -EINVAL ? -ERANGE : err;
+	t->read_ns_per_mib = NSEC_PER_MSEC;
+	kvt_tier_publish(p, t);
+	return 0;
+}
+
+/**
+ * kvt_tier_disown() - let a member go as it is
+ * @p: private pool that is ending
+ * @t: tier, attached by its backend; its member is stopped, or never was started
+ */
+void kvt_tier_disown(struct kvt_pool *p, struct kvt_tier *t)
+{
+	kvt_sysfs_tier_del(t);
+	if (p->tiers[t->id] == t)
+		kvt_tier_withdraw(p, t);
+	t->ops->detach(t);
+	if (t->mlog)
+		kvt_tier_free_space(t);
+	kfree(t);
 }
 
 /* Nothing can reach the tier any more: let it go. tier_lock held. */
@@ -578,10 +619,15 @@ static void kvt_tier_lose_blocks(struct kvt_pool *p, struct kvt_tier *t)
 void kvt_tier_lost(struct kvt_tier *t)
 {
 	struct kvt_pool *p = t->pool;
+	bool unready;
 
 	spin_lock(&p->meta_lock);
 	t->state = KVTIER_TIER_FAILED;
+	/* Its blocks are not in order yet: kvt_pool_publish() will refuse. */
+	unready = p->assembling;
 	spin_unlock(&p->meta_lock);
+	if (unready)
+		return;
 	if (t->mlog)
 		kvt_mlog_give_up(t, "its device is gone");
 	if (t->ops->is_mem && t->mem.map) {

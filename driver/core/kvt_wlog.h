@@ -117,6 +117,7 @@ enum kvt_wseg_phase {
  * @nr_entries: kills and namespaces in it, at most
  * @phase:      enum kvt_wseg_phase
  * @unsealed:   left by a crash without a footer
+ * @hopeless:   and it will not get one
  * @bad:        not to be used again
  */
 struct kvt_wseg {
@@ -128,6 +129,7 @@ struct kvt_wseg {
 	u32 nr_entries;
 	u8 phase;
 	bool unsealed;
+	bool hopeless;
 	bool bad;
 };
 
