@@ -109,7 +109,8 @@ struct fsck_problem {
  * struct fsck_seg - what a segment turned out to be
  * @life:      0: free
  * @ended:     highest life of it that some kill calls dead as a whole
- * @foot_life: of a footer whose summary verifies in a segment without first batch
+ * @foot_life: of the footer in a segment without first batch
+ * @foot_good: its summary verifies
  * @state:     enum kvt_rc_state
  * @dead:      a kill calls @life dead
  * @foot_same: what is left of the first batch names @foot_life
@@ -121,6 +122,7 @@ struct fsck_seg {
 	u64 foot_life;
 	u8 state;
 	bool dead;
+	bool foot_good;
 	bool foot_same;
 	u8 fix;
 };

@@ -112,10 +112,10 @@ static void look_for_footer(struct fsck *f, u32 seg)
 
 	if (scan_read(f, kvt_geo_byte(&f->geo, seg, f->geo.seg_units - 1), f->buf,
 		      KVT_UNIT_BYTES_MIN) ||
-	    !kvt_footer_decode(&f->geo, seg, (const struct kvt_m_footer *)f->buf, &foot) ||
-	    !summary_verifies(f, seg, &foot))
+	    !kvt_footer_decode(&f->geo, seg, (const struct kvt_m_footer *)f->buf, &foot))
 		return;
 	s->foot_life = foot.life;
+	s->foot_good = summary_verifies(f, seg, &foot);
 	if (!scan_read(f, kvt_geo_byte(&f->geo, seg, 0), f->buf, KVT_UNIT_BYTES_MIN) &&
 	    kvt_batch_decode(&f->geo, seg, 0, f->buf, &b))
 		s->foot_same = b.life == foot.life;
@@ -316,7 +316,7 @@ static void judge_free(struct fsck *f, u32 seg)
 
 	if (!s->foot_life || s->foot_life <= s->ended)
 		return;
-	if ((f->clean || s->foot_same) && s->foot_life < super->life_limit)
+	if (s->foot_good && (f->clean || s->foot_same) && s->foot_life < super->life_limit)
 		s->fix = FSCK_FIX_HEAD;
 	fsck_report(f, FSCK_SEG_HEADLESS, s->fix, seg, FSCK_NOWHERE, s->foot_life);
 }

@@ -265,6 +265,22 @@ print(json.load(sys.stdin)[0]["counts"]["blocks"])' <"$work/stdout")
 		damage zero "$byte" 4096
 		repairs segment-headless
 	done
+	# One that has ended has nothing to lose: it was about to be used anew.
+	image clean
+	damage zero "$(dumped '[s["byte"] for s in j["segments"] if s["state"] == "sealed" and
+		not live(s)][0]')" 4096
+	want 0 -j fsck --payload "$image"
+	json 'not j[0]["problems"]'
+	# Without its summary nothing is left of it, and that is said.
+	image clean
+	read -r seg byte < <(sealed_segment)
+	damage zero "$(dumped "[s['byte'] + 4096 * s['summary_unit'] for s in sealed
+		if s['segment'] == $seg][0]")" 512
+	damage zero "$byte" 4096
+	finds 4 segment-headless
+	# A kill in it is missing; that much is left to recovery.
+	want 5 fsck --repair "$image"
+	says 'left:'
 	# After a crash only if it is certain which life it had.
 	image crash
 	read -r seg byte < <(sealed_segment)
