@@ -65,7 +65,7 @@ static int kvt_mlog_alloc_buffers(struct kvt_mlog *m, const struct kvt_wlog_cfg 
 {
 	m->wmem = kvzalloc(kvt_wlog_mem_bytes(cfg), GFP_KERNEL);
 	m->header = kvmalloc(KVT_HEADER_BYTES_MAX, GFP_KERNEL);
-	m->buf = kvmalloc(KVT_RECOVER_BUF_MIN, GFP_KERNEL);
+	m->buf = kvmalloc(KVT_RECOVER_BUF_MIN + KVT_UNIT_BYTES_MIN, GFP_KERNEL);
 	m->kills = kvmalloc_array(cfg->max_kills, sizeof(*m->kills), GFP_KERNEL);
 	m->ns = kvmalloc_array(cfg->max_ns, sizeof(*m->ns), GFP_KERNEL);
 	if (!m->wmem || !m->header || !m->buf || !m->kills || !m->ns)
@@ -146,7 +146,8 @@ int kvt_mlog_check_free(struct kvt_tier *t)
 		if (!err)
 			kvt_super_pick_add(pick, i, block);
 	}
-	if (!err && !pick->err)
+	/* Damaged ones, and those of later versions, too. */
+	if (!err && pick->err != -EMEDIUMTYPE)
 		err = -EEXIST;
 	kfree(block);
 	kfree(pick);

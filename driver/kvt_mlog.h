@@ -59,7 +59,7 @@ struct kvt_tier;
  * @ids_hint: room for ids in the next segment. Meta lock
  * @header_lock: @header
  * @header:   for a batch when there is no memory
- * @buf:      KVT_RECOVER_BUF_MIN. put_lock[CARRY], as the next two
+ * @buf:      KVT_RECOVER_BUF_MIN, and room for kvt_mlog_read(). put_lock[CARRY], as the next two
  * @kills:    cfg.max_kills
  * @ns:       cfg.max_ns
  * @gone:     ids of namespaces that ended; @nr_gone of them. Meta lock
@@ -101,6 +101,7 @@ struct kvt_mlog_puts {
 
 /* kvt_mlog_io.c */
 int kvt_mlog_rw(struct kvt_tier *t, u64 byte, void *buf, u32 len, bool write, bool fua);
+int kvt_mlog_read(struct kvt_tier *t, u64 byte, void *buf, u32 len);
 int kvt_mlog_flush_dev(struct kvt_tier *t);
 int kvt_mlog_write_header(struct kvt_mlog *m, const struct kvt_wlog_io *io);
 void kvt_mlog_write_empty(struct kvt_mlog *m, const struct kvt_wlog_io *io);

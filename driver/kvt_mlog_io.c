@@ -30,6 +30,26 @@ int kvt_mlog_rw(struct kvt_tier *t, u64 byte, void *buf, u32 len, bool write, bo
 }
 
 /**
+ * kvt_mlog_read() - read any part of a member's structures
+ * @t:    block tier; no spinlock held, sleeps
+ * @byte: of the device
+ * @buf:  aligned to 4096, with KVT_UNIT_BYTES_MIN more room than @len rounded up
+ * @len:  bytes; like @byte not necessarily aligned: parts of a summary
+ * Return: 0 or -EIO.
+ */
+int kvt_mlog_read(struct kvt_tier *t, u64 byte, void *buf, u32 len)
+{
+	u32 skip = byte & (KVT_UNIT_BYTES_MIN - 1);
+	int err;
+
+	err = kvt_mlog_rw(t, byte - skip, buf, round_up(skip + len, KVT_UNIT_BYTES_MIN), false,
+			  false);
+	if (skip && !err)
+		memmove(buf, buf + skip, len);
+	return err;
+}
+
+/**
  * kvt_mlog_flush_dev() - have all writes that have ended on the media
  * @t: block tier; no spinlock held, sleeps
  * Return: 0 or -EIO: the device may have forgotten anything.

@@ -97,7 +97,7 @@ static int kvt_held_read(void *ctx, u64 byte, void *buf, u32 len)
 {
 	struct kvt_held *h = ctx;
 
-	return kvt_mlog_rw(h->m->tier, byte, buf, len, false, false);
+	return kvt_mlog_read(h->m->tier, byte, buf, len);
 }
 
 static const struct kvt_recover_sink kvt_held_sink = {
@@ -117,11 +117,18 @@ static void kvt_held_collect(struct kvt_mlog *m, u32 seg, struct kvt_held *h)
 		.buf_bytes = KVT_RECOVER_BUF_MIN,
 		.entries_only = true,
 	};
-	struct kvt_seg_found f;
+	struct kvt_seg_found f = { 0 };
 
 	*h = (struct kvt_held) { .m = m };
 	if (READ_ONCE(m->w.segs[seg].nr_entries))
 		kvt_recover_segment(&r, seg, &f);
+	/* What it holds for others is not known: it stays. */
+	h->full |= f.nr_io;
+	if (!h->full)
+		return;
+	spin_lock(&m->tier->pool->meta_lock);
+	m->w.segs[seg].unread = true;
+	spin_unlock(&m->tier->pool->meta_lock);
 }
 
 static struct kvt_ns *kvt_ns_by_id(struct kvt_pool *p, u64 id)

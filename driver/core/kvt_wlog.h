@@ -117,6 +117,8 @@ enum kvt_wseg_phase {
  * @nr_entries: kills and namespaces in it, at most
  * @phase:      enum kvt_wseg_phase
  * @unsealed:   left by a crash without a footer
+ * @hopeless:   and it will not get one
+ * @unread:     what it holds for others could not be read, so it cannot be ended
  * @bad:        not to be used again
  */
 struct kvt_wseg {
@@ -128,6 +130,8 @@ struct kvt_wseg {
 	u32 nr_entries;
 	u8 phase;
 	bool unsealed;
+	bool hopeless;
+	bool unread;
 	bool bad;
 };
 
