@@ -87,10 +87,13 @@ static int check_dax(const char *name)
 	return EXIT_OK;
 }
 
-int spec_check_device(const struct tier_spec *spec, bool force)
+int spec_check_device(struct tier_spec *spec, bool force)
 {
 	switch (spec->params.type) {
 	case KVTIER_TIER_BDEV:
+		/* Members of pools are known to the kernel. */
+		if (force)
+			spec->params.flags |= KVTIER_ATTACH_FORCE;
 		return check_bdev(spec->path, force);
 	case KVTIER_TIER_DAX:
 		return check_dax(spec->path);
@@ -102,7 +105,9 @@ static const char *attach_hint(int err, uint32_t type)
 {
 	switch (err) {
 	case -EEXIST:
-		return "its rank, name or device is in use already: kvtier tier list";
+		return type == KVTIER_TIER_BDEV ?
+		       "its rank or name is in use (kvtier tier list), or the device is a member of a pool: --force to erase it" :
+		       "its rank, name or device is in use already: kvtier tier list";
 	case -EINVAL:
 		return "is it large enough, and does memory rank before block devices?";
 	case -ENOSPC:
