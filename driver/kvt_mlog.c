@@ -16,8 +16,8 @@
 
 #define KVT_MLOG_RING		4096u
 #define KVT_MLOG_BLOCKS_MAX	65536u
-#define KVT_MLOG_NS_MAX		64u
-#define KVT_MLOG_KILLS_MAX	12288u	/* with the namespaces they fit one header */
+#define KVT_MLOG_NS_MAX		256u
+#define KVT_MLOG_KILLS_MAX	8000u	/* with the namespaces they fit one header */
 #define KVT_SUPER_TRIES		3u
 #define KVT_STOP_TRIES		64u
 
@@ -73,6 +73,16 @@ static int kvt_mlog_alloc_buffers(struct kvt_mlog *m, const struct kvt_wlog_cfg 
 	return kvt_wlog_init(&m->w, cfg, m->wmem);
 }
 
+static void kvt_mlog_destroy(struct kvt_mlog *m)
+{
+	kvfree(m->wmem);
+	kvfree(m->header);
+	kvfree(m->buf);
+	kvfree(m->kills);
+	kvfree(m->ns);
+	kfree(m);
+}
+
 /**
  * kvt_mlog_alloc() - give a block tier its writer
  * @t:   tier, private to the caller, its log initialised
@@ -100,11 +110,18 @@ int kvt_mlog_alloc(struct kvt_tier *t, const struct kvt_geometry *geo)
 	init_waitqueue_head(&m->wait);
 	INIT_WORK(&m->work, kvt_mlog_work);
 	kvt_mlog_limits(t, m, &cfg);
-	t->mlog = m;
 	err = kvt_mlog_alloc_buffers(m, &cfg);
-	if (err)
-		kvt_mlog_free(t);
-	return err;
+	if (err) {
+		kvt_mlog_destroy(m);
+		return err;
+	}
+	/* The device may go from now on: kvt_tier_lost() looks at it. */
+	spin_lock(&t->pool->meta_lock);
+	t->mlog = m;
+	if (t->state == KVTIER_TIER_FAILED)
+		kvt_wlog_give_up(&m->w);
+	spin_unlock(&t->pool->meta_lock);
+	return 0;
 }
 
 /**
@@ -113,16 +130,8 @@ int kvt_mlog_alloc(struct kvt_tier *t, const struct kvt_geometry *geo)
  */
 void kvt_mlog_free(struct kvt_tier *t)
 {
-	struct kvt_mlog *m = t->mlog;
-
-	if (!m)
-		return;
-	kvfree(m->wmem);
-	kvfree(m->header);
-	kvfree(m->buf);
-	kvfree(m->kills);
-	kvfree(m->ns);
-	kfree(m);
+	if (t->mlog)
+		kvt_mlog_destroy(t->mlog);
 	t->mlog = NULL;
 }
 
@@ -146,7 +155,8 @@ int kvt_mlog_check_free(struct kvt_tier *t)
 		if (!err)
 			kvt_super_pick_add(pick, i, block);
 	}
-	if (!err && !pick->err)
+	/* Damaged ones, and those of later versions, too. */
+	if (!err && pick->err != -EMEDIUMTYPE)
 		err = -EEXIST;
 	kfree(block);
 	kfree(pick);

@@ -28,6 +28,7 @@ struct kvt_moment {
 
 /**
  * struct kvt_moments - of all members
+ * @tier:   by tier id
  * @lost:   some member has lost batches since, or was given up
  */
 struct kvt_moments {

@@ -126,6 +126,11 @@ static void kvt_held_collect(struct kvt_mlog *m, u32 seg, struct kvt_held *h)
 		kvt_recover_segment(&r, seg, &f);
 	/* What it holds for others is not known: it stays. */
 	h->full |= f.nr_io;
+	if (!h->full)
+		return;
+	spin_lock(&m->tier->pool->meta_lock);
+	m->w.segs[seg].unread = true;
+	spin_unlock(&m->tier->pool->meta_lock);
 }
 
 static struct kvt_ns *kvt_ns_by_id(struct kvt_pool *p, u64 id)

@@ -285,6 +285,7 @@ KVT_TIER_COUNT(demotions_out);
 KVT_TIER_COUNT(evictions);
 KVT_TIER_COUNT(read_bytes);
 KVT_TIER_COUNT(write_bytes);
+KVT_TIER_COUNT(log_bytes);
 KVT_TIER_COUNT(dma_bytes);
 KVT_TIER_COUNT(io_errors);
 KVT_TIER_COUNT(quarantined_bytes);
@@ -298,7 +299,7 @@ static struct attribute *kvt_tier_attrs[] = {
 	&tier_attr_promotions_in.attr, &tier_attr_promotions_out.attr,
 	&tier_attr_demotions_in.attr, &tier_attr_demotions_out.attr,
 	&tier_attr_evictions.attr, &tier_attr_read_bytes.attr, &tier_attr_write_bytes.attr,
-	&tier_attr_dma_bytes.attr, &tier_attr_io_errors.attr,
+	&tier_attr_log_bytes.attr, &tier_attr_dma_bytes.attr, &tier_attr_io_errors.attr,
 	&tier_attr_quarantined_bytes.attr, &tier_attr_retired_bytes.attr, NULL
 };
 ATTRIBUTE_GROUPS(kvt_tier);

@@ -393,6 +393,9 @@ static bool kvt_tier_empty(struct kvt_pool *p, struct kvt_tier *t)
 static void kvt_tier_set_state(struct kvt_pool *p, struct kvt_tier *t, u32 state)
 {
 	spin_lock(&p->meta_lock);
+	/* What nothing is written to any more takes nothing. */
+	if (t->mlog && t->mlog->w.given_up && state == KVTIER_TIER_ONLINE)
+		state = KVTIER_TIER_DRAINING;
 	if (t->state != KVTIER_TIER_FAILED)
 		t->state = state;
 	spin_unlock(&p->meta_lock);
@@ -619,16 +622,18 @@ static void kvt_tier_lose_blocks(struct kvt_pool *p, struct kvt_tier *t)
 void kvt_tier_lost(struct kvt_tier *t)
 {
 	struct kvt_pool *p = t->pool;
+	struct kvt_mlog *mlog;
 	bool unready;
 
 	spin_lock(&p->meta_lock);
 	t->state = KVTIER_TIER_FAILED;
+	mlog = t->mlog;
 	/* Its blocks are not in order yet: kvt_pool_publish() will refuse. */
 	unready = p->assembling;
 	spin_unlock(&p->meta_lock);
 	if (unready)
 		return;
-	if (t->mlog)
+	if (mlog)
 		kvt_mlog_give_up(t, "its device is gone");
 	if (t->ops->is_mem && t->mem.map) {
 		kvt_map_barrier(p);

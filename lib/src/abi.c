@@ -186,6 +186,7 @@ AT(kvtier_entry, parent, 32);
 AT(kvtier_entry, status, 64);
 AT(kvtier_entry, tier, 68);
 AT(kvtier_entry, group, 72);
+AT(kvtier_entry, flags, 74);
 AT(kvtier_entry, leases, 76);
 AT(kvtier_entry, idle_ns, 80);
 

@@ -415,7 +415,7 @@ static int attach_memory(struct kvtier_ctl *ctl, uint32_t pool_id, struct option
 	else if (spec_complete(o->specs, o->nr_specs, taken, (unsigned int)nr, &error))
 		status = cmd_usage("%s", error.text);
 	for (i = 0; !status && i < o->nr_specs; i++)
-		status = spec_attach(ctl, pool_id, &o->specs[i], false);
+		status = spec_attach(ctl, pool_id, &o->specs[i]);
 	if (!status)
 		return EXIT_OK;
 	ret = kvtier_ctl_pool_destroy(ctl, pool_id);

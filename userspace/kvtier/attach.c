@@ -59,10 +59,13 @@ static int check_dax(const char *name)
 	return EXIT_OK;
 }
 
-int spec_check_device(const struct tier_spec *spec, bool force)
+int spec_check_device(struct tier_spec *spec, bool force)
 {
 	switch (spec->params.type) {
 	case KVTIER_TIER_BDEV:
+		/* Members of pools are known to the kernel. */
+		if (force)
+			spec->params.flags |= KVTIER_ATTACH_FORCE;
 		return check_bdev(spec->path, force);
 	case KVTIER_TIER_DAX:
 		return check_dax(spec->path);
@@ -94,14 +97,10 @@ static const char *attach_hint(int err, uint32_t type)
 }
 
 int spec_attach(struct kvtier_ctl *ctl, uint32_t pool_id,
-		const struct tier_spec *spec, bool force)
+		const struct tier_spec *spec)
 {
-	struct kvtier_tier_params params = spec->params;
-	int ret;
+	int ret = kvtier_ctl_tier_attach(ctl, pool_id, &spec->params, NULL);
 
-	if (force && params.type == KVTIER_TIER_BDEV)
-		params.flags |= KVTIER_ATTACH_FORCE;
-	ret = kvtier_ctl_tier_attach(ctl, pool_id, &params, NULL);
 	if (ret)
 		return cmd_fail(ret, attach_hint(ret, spec->params.type),
 				"attaching tier '%s'%s%s to pool %u",

@@ -70,7 +70,7 @@ static int attach_all(struct kvtier_ctl *ctl, const struct create *c,
 	unsigned int i;
 
 	for (i = 0; !status && i < c->nr; i++)
-		status = spec_attach(ctl, pool_id, &c->specs[i], c->force);
+		status = spec_attach(ctl, pool_id, &c->specs[i]);
 	if (!status)
 		return EXIT_OK;
 	/* The failure is reported; as far as possible nothing has happened. */

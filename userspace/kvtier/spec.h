@@ -39,15 +39,14 @@ int spec_complete(struct tier_spec *specs, unsigned int nr,
 		  struct spec_error *error);
 
 /* Looks at the devices: 0, or an exit status after a report. Block devices with a
- * signature are refused unless @force.
+ * signature are refused unless @force; members of pools are so by the kernel, unless the
+ * spec says to force it, which it does then.
  */
-int spec_check_device(const struct tier_spec *spec, bool force);
+int spec_check_device(struct tier_spec *spec, bool force);
 
-/* Attaches it; 0 or an exit status after a report with advice. @force: a block device
- * also if it is a member of a pool.
- */
+/* Attaches it; 0 or an exit status after a report with advice. */
 int spec_attach(struct kvtier_ctl *ctl, uint32_t pool_id,
-		const struct tier_spec *spec, bool force);
+		const struct tier_spec *spec);
 
 #define SIGNATURE_MAX		160
 #define SIGNATURE_MEMBER	2

@@ -63,7 +63,7 @@ static int tier_attach(int argc, char **argv)
 	if (!status)
 		status = cmd_open_ctl(&ctl);
 	if (!status)
-		status = spec_attach(ctl, pool_id, &spec, force);
+		status = spec_attach(ctl, pool_id, &spec);
 	kvtier_ctl_unref(ctl);
 	return status ? status : show_emit_pool(pool_id);
 }

@@ -191,9 +191,9 @@ struct kvtier_tier_params {
  * kvtier_ctl_tier_attach - add a tier to a pool
  * @tier_id: out: its number in the pool; may be NULL
  *
- * Errors: EPERM, ENOENT (pool, device), EEXIST (rank, name or device taken),
- * EINVAL, ENOSPC (tier limit), EBUSY (device in use), ENAMETOOLONG (library: name
- * or path too long), ENOMEM.
+ * Errors: EPERM, ENOENT (pool, device), EEXIST (rank, name or device taken; BDEV:
+ * a member of a pool, see KVTIER_ATTACH_FORCE), EINVAL, ENOSPC (tier limit), EBUSY
+ * (device in use), ENAMETOOLONG (library: name or path too long), ENOMEM.
  */
 int kvtier_ctl_tier_attach(struct kvtier_ctl *ctl, uint32_t pool_id,
 			   const struct kvtier_tier_params *params,
