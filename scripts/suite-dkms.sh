@@ -120,7 +120,7 @@ install_library()
 {
 	staged usr/lib/libkvtier.a usr/lib/libkvtier.so usr/lib/libkvtier.so.0 \
 		usr/lib/pkgconfig/libkvtier.pc usr/include/kvtier/libkvtier.h \
-		usr/include/linux/kvtier.h
+		usr/include/linux/kvtier.h usr/include/linux/kvtier_ctl.h
 }
 
 install_tool()

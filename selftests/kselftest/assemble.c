@@ -7,11 +7,11 @@
 
 #define BLOCK_BYTES	(64 * KVT_KIB)
 #define CHAIN		8
-#define CHAINS		24
-#define TURN		12	/* chains written before others are dropped */
+#define CHAINS		15
+#define TURN		8	/* chains written before others are dropped */
 #define TURNS		10
 #define SET		41
-#define DISK_BYTES	(32 * KVT_MIB)
+#define DISK_BYTES	(24 * KVT_MIB)
 #define DRAM_BYTES	(8 * KVT_MIB)
 #define ALICE		1001
 #define BOB		1002
@@ -549,7 +549,7 @@ TEST_F_TIMEOUT(assemble, superblocks, 300)
 /* Anything may be on the media: what is found is right, and the kernel lives. */
 TEST_F_TIMEOUT(assemble, hostile, 900)
 {
-	int round, rounds = kvt_env_many(12, 200), i, there, up = 0;
+	int round, rounds = kvt_env_many(8, 200), i, there, up = 0;
 	char *page = aligned_alloc(4096, 4096);
 	unsigned int seed = 4711;
 	__u64 at;
@@ -600,7 +600,7 @@ static int bind_as(const struct kvt_pool *p, uid_t uid, struct kvtier_ns_open *o
 static int put_as(const struct kvt_pool *p, uid_t uid, struct kvtier_ns_open *o, __u64 i,
 		  __u64 *ns_id)
 {
-	char *buf = malloc(BLOCK_BYTES);
+	static char buf[BLOCK_BYTES];
 	struct kvt_key key = kvt_key(SET, i);
 	int fd = bind_as(p, uid, o), ret;
 
@@ -609,7 +609,6 @@ static int put_as(const struct kvt_pool *p, uid_t uid, struct kvtier_ns_open *o,
 	*ns_id = o->ns_id;
 	kvt_fill(buf, &key, BLOCK_BYTES);
 	ret = kvt_write1(fd, 0, &key, NULL, buf, BLOCK_BYTES, KVT_SEC);
-	free(buf);
 	close(fd);
 	return ret == KVTIER_ST_DONE ? 0 : -EIO;
 }
@@ -720,7 +719,7 @@ TEST_F_TIMEOUT(assemble, time_to_live, 300)
 	ASSERT_EQ(1, kvt_advise(self->c.fd, 0, &keys[1], 1, KVTIER_ADV_TTL, 900 * KVT_SEC, NULL));
 	ASSERT_EQ(0, send_down(self));
 	ASSERT_EQ(0, end_pool(self));
-	kvt_sleep_ms(5000);
+	kvt_sleep_ms(4200);
 	ASSERT_EQ(0, assemble(self, 0, 1, 0));
 	EXPECT_EQ(1, self->a.nr_expired);
 	ASSERT_EQ(0, open_again(self));
