@@ -14,7 +14,10 @@
  * position in the list a little accuracy and nothing else.
  */
 #include "kvt_internal.h"
+#include "kvt_mlog.h"
 #include "kvt_trace.h"
+
+#define KVT_PARKED_STEP	1024u	/* looked at under one hold of the meta lock */
 
 /**
  * kvt_block_expired() - is the block's time to live over
@@ -212,17 +215,65 @@ bool kvt_ns_guarded(struct kvt_pool *p, const struct kvt_hot *h, const struct kv
  * kvt_block_log_free() - a block's copy on a block tier is not wanted any more
  * @p:  pool, meta lock held
  * @id: block with a valid log place; the caller clears LOG
+ * Return: false: its kill cannot be noted now, and the copy is still there.
  */
-void kvt_block_log_free(struct kvt_pool *p, u32 id)
+bool kvt_block_log_free(struct kvt_pool *p, u32 id)
 {
 	struct kvt_hot *h = kvt_hot(&p->table, id);
 	struct kvt_tier *t = p->tiers[h->log_tier];
-	u32 bytes = kvt_slot_bytes(kvt_group_of(p, h->ns_group));
+	u32 bytes = kvt_slot_bytes(kvt_group_of(p, h->ns_group)), *ids;
 
 	lockdep_assert_held(&p->meta_lock);
-	kvt_defer_free(p, kvt_log_free(&t->log, h->log_unit,
-				       DIV_ROUND_UP(bytes, t->unit_bytes)));
+	if (kvt_wlog_free(&t->mlog->w, h->log_unit, kvt_geo_units(&t->geo, bytes))) {
+		kvt_mlog_kick(t->mlog);
+		return false;
+	}
+	while ((ids = kvt_log_stale_ids(&t->log)))
+		kvt_defer_free(p, ids);
 	h->log_tier = KVT_NO_TIER;
+	WRITE_ONCE(h->flags, h->flags & ~KVT_HOT_DURABLE);
+	return true;
+}
+
+/* A dead block's log copy goes at once, whoever still refers to the entry. */
+static bool kvt_block_log_drop(struct kvt_pool *p, u32 id)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+
+	lockdep_assert_held(&p->meta_lock);
+	if (h->flags & KVT_HOT_PARKED)
+		return false;
+	if (!kvt_block_log_free(p, id)) {
+		WRITE_ONCE(h->flags, h->flags | KVT_HOT_PARKED);
+		kvt_list_add_head(&p->table, &p->parked, id);
+		return false;
+	}
+	kvt_ctl_update(h, 0, 0, KVT_CTL_LOG, 0);
+	if (h->flags & KVT_HOT_GHOST) {
+		WRITE_ONCE(h->flags, h->flags & ~KVT_HOT_GHOST);
+		if (!--kvt_ns_of(p, h->ns_group)->nr_ghosts)
+			wake_up_all(&p->log_wait);
+	}
+	return true;
+}
+
+/**
+ * kvt_parked_retry() - there may be room for kills again
+ * @p: pool, meta lock held
+ */
+void kvt_parked_retry(struct kvt_pool *p)
+{
+	u32 nr = min(p->parked.count, KVT_PARKED_STEP);
+
+	lockdep_assert_held(&p->meta_lock);
+	while (nr--) {
+		u32 id = p->parked.tail;
+		struct kvt_hot *h = kvt_hot(&p->table, id);
+
+		kvt_list_del(&p->table, &p->parked, id);
+		WRITE_ONCE(h->flags, h->flags & ~KVT_HOT_PARKED);
+		kvt_block_reap(p, id);
+	}
 }
 
 /* Free one DEAD block that nothing refers to. */
@@ -237,8 +288,6 @@ static void kvt_block_free(struct kvt_pool *p, u32 id)
 		kvt_limbo_add(p, p->tiers[h->mem_tier], h->mem_page, h->ns_group);
 	else if (ctl & KVT_CTL_MEM)
 		kvt_block_mem_free(p, h->mem_tier, h->mem_page, h->ns_group);
-	if (ctl & KVT_CTL_LOG)
-		kvt_block_log_free(p, id);
 	if (ctl & KVT_CTL_PINNED)
 		ns->pinned_bytes -= kvt_slot_bytes(&ns->group[h->ns_group & 15]);
 	ns->used_bytes -= kvt_slot_bytes(&ns->group[h->ns_group & 15]);
@@ -259,8 +308,11 @@ void kvt_block_reap(struct kvt_pool *p, u32 id)
 	if (id == KVT_NIL)
 		return;
 	ctl = kvt_ctl(kvt_hot(&p->table, id));
-	if (kvt_ctl_state(ctl) == KVT_DEAD && !(ctl & KVT_CTL_MOVING) &&
-	    !kvt_ctl_leases(ctl) && kvt_ch_leaf(&p->table, id))
+	if (kvt_ctl_state(ctl) != KVT_DEAD || (ctl & KVT_CTL_MOVING))
+		return;
+	if ((ctl & KVT_CTL_LOG) && !kvt_block_log_drop(p, id))
+		return;
+	if (!kvt_ctl_leases(ctl) && kvt_ch_leaf(&p->table, id))
 		kvt_block_free(p, id);
 }
 
@@ -275,10 +327,15 @@ void kvt_block_reap(struct kvt_pool *p, u32 id)
 void kvt_block_die(struct kvt_pool *p, u32 id)
 {
 	u32 parent = kvt_ch_unlink(&p->table, id);
+	struct kvt_hot *h = kvt_hot(&p->table, id);
 
 	lockdep_assert_held(&p->meta_lock);
 	kvt_block_unhash(p, id);
-	kvt_ctl_update(kvt_hot(&p->table, id), 0, 0, KVT_CTL_STATE, KVT_DEAD);
+	kvt_ctl_update(h, 0, 0, KVT_CTL_STATE, KVT_DEAD);
+	if (kvt_ctl(h) & KVT_CTL_LOG) {
+		WRITE_ONCE(h->flags, h->flags | KVT_HOT_GHOST);
+		kvt_ns_of(p, h->ns_group)->nr_ghosts++;
+	}
 	kvt_block_reap(p, id);
 	kvt_block_reap(p, parent);
 }

@@ -76,6 +76,13 @@ test_usage_errors()
 	pool show notapool
 	pool destroy
 	pool set 0
+	pool assemble --id x
+	pool assemble --tier bdev:path=/dev/x
+	pool assemble --nonsense
+	pool members --export
+	ns claim 0 1
+	ns claim 0 x --uid 1
+	ns claim 0 1 --uid nobody
 	tier attach
 	tier detach a b c
 	tier detach x --timeout soon
