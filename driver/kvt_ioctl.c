@@ -198,7 +198,7 @@ u64 kvt_ops_mask(bool ctl)
 
 u64 kvt_features(void)
 {
-	return KVTIER_FEAT_ASYNC | KVTIER_FEAT_ARENA |
+	return KVTIER_FEAT_ASYNC | KVTIER_FEAT_ARENA | KVTIER_FEAT_DURABLE |
 	       (kvt_xfer_has_dmaengine() ? KVTIER_FEAT_DMAENGINE : 0);
 }
 

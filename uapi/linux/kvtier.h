@@ -139,7 +139,7 @@ enum {
 #define KVTIER_FEAT_EVENTS	(1ULL << 4)	/* reserved */
 #define KVTIER_FEAT_EXPORT	(1ULL << 5)	/* reserved */
 #define KVTIER_FEAT_URING	(1ULL << 6)	/* reserved: io_uring commands */
-#define KVTIER_FEAT_DURABLE	(1ULL << 7)	/* reserved: survives restart */
+#define KVTIER_FEAT_DURABLE	(1ULL << 7)	/* block tiers: POOL_ASSEMBLE */
 #define KVTIER_FEATURES_ALL	(KVTIER_FEAT_ASYNC | KVTIER_FEAT_ARENA | \
 				 KVTIER_FEAT_DMAENGINE | KVTIER_FEAT_SESSION | \
 				 KVTIER_FEAT_EVENTS | KVTIER_FEAT_EXPORT | \
