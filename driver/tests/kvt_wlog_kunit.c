@@ -559,6 +559,59 @@ static void wlog_refill(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (u32)kvt_wlog_super(&g->w, &g->super, true, &slot), 0u);
 }
 
+/*
+ * A member that is given up: blocks leave without kills, fences pass, what is not durable
+ * is lost, a carried block stays where it was, and nothing more is taken.
+ */
+static void wlog_give_up(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	struct kvt_rec r = tm_rec(9, 1);
+	struct kvt_wlog_put p = { .rec = &r, .id = 9 };
+	struct kvt_wlog_fence fence;
+	struct kvt_wlog_done d;
+	u32 src, a, batch, unit;
+
+	src = put_durable(test, f, DEMOTE, 1);
+	a = put(test, f, CARRY, 1, 1, src);
+	batch = close_batch(test, f, CARRY);
+	kvt_wlog_written(&f->w, batch, 0);
+	put(test, f, DEMOTE, 2, 1, 0);
+	kvt_wlog_sync(&f->w, &fence);
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_fence_passed(&f->w, &fence));
+	kvt_wlog_give_up(&f->w);
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_fence_passed(&f->w, &fence));
+	KUNIT_EXPECT_EQ(test, (u32)kvt_wlog_put(&f->w, DEMOTE, &p, &unit), (u32)KVT_W_NEVER);
+	KUNIT_EXPECT_EQ(test, (u32)open_seg(f, DEMOTE, true), (u32)KVT_W_SPACE);
+	/* The batch that was open is closed by whom it belongs to. */
+	batch = close_batch(test, f, DEMOTE);
+	kvt_wlog_written(&f->w, batch, -EIO);
+	KUNIT_ASSERT_TRUE(test, kvt_wlog_advance(&f->w, &d));
+	KUNIT_EXPECT_EQ(test, d.err, -EIO);
+	KUNIT_EXPECT_EQ(test, d.unit, a);
+	while (kvt_wlog_advance(&f->w, &d))
+		KUNIT_EXPECT_EQ(test, d.err, -EIO);
+	KUNIT_EXPECT_EQ(test, (u32)kvt_wlog_free(&f->w, a, 1), (u32)KVT_W_OK);
+	KUNIT_EXPECT_EQ(test, (u32)kvt_wlog_free(&f->w, src, 1), (u32)KVT_W_OK);
+	KUNIT_EXPECT_EQ(test, f->w.nr_pending, 0u);
+	KUNIT_EXPECT_EQ(test, kvt_wlog_work(&f->w), 0u);
+}
+
+/* What a dead segment holds for others cannot be read: the next one is ended. */
+static void wlog_unread(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	u32 a, seg;
+
+	a = put_durable(test, f, DEMOTE, 1);
+	seal(test, f, DEMOTE);
+	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_free(&f->w, a, 1), (u32)KVT_W_OK);
+	seg = kvt_wlog_next_end(&f->w);
+	KUNIT_ASSERT_EQ(test, seg, a / TM_SEG_UNITS);
+	f->w.segs[seg].unread = true;
+	KUNIT_EXPECT_EQ(test, kvt_wlog_next_end(&f->w), KVT_NO_SEG);
+}
+
 static struct kunit_case wlog_cases[] = {
 	KUNIT_CASE(wlog_round_trip),
 	KUNIT_CASE(wlog_footer_after_flush),
@@ -573,6 +626,8 @@ static struct kunit_case wlog_cases[] = {
 	KUNIT_CASE(wlog_limits),
 	KUNIT_CASE(wlog_keeps_segments),
 	KUNIT_CASE(wlog_doom),
+	KUNIT_CASE(wlog_give_up),
+	KUNIT_CASE(wlog_unread),
 	KUNIT_CASE(wlog_refill),
 	{ }
 };
