@@ -94,7 +94,6 @@ int kvt_mlog_alloc(struct kvt_tier *t, const struct kvt_geometry *geo)
 {
 	struct kvt_mlog *m = kzalloc(sizeof(*m), GFP_KERNEL);
 	struct kvt_wlog_cfg cfg;
-	u32 i;
 	int err;
 
 	if (!m)
@@ -103,8 +102,9 @@ int kvt_mlog_alloc(struct kvt_tier *t, const struct kvt_geometry *geo)
 	m->geo = *geo;
 	m->cookie = atomic64_inc_return(&kvt_mlog_cookie);
 	m->ids_hint = max(geo->seg_units / 16, 64u);
-	for (i = 0; i < KVT_HEADS; i++)
-		mutex_init(&m->put_lock[i]);
+	/* One by one: they nest, and lockdep tells them apart by where they are made. */
+	mutex_init(&m->put_lock[KVT_HEAD_DEMOTE]);
+	mutex_init(&m->put_lock[KVT_HEAD_CARRY]);
 	mutex_init(&m->io_lock);
 	mutex_init(&m->header_lock);
 	init_waitqueue_head(&m->wait);
@@ -332,8 +332,16 @@ void kvt_mlog_update_supers(struct kvt_pool *p)
 	u32 nr = kvt_tier_snapshot(p, t, false), i;
 
 	for (i = 0; i < nr; i++) {
-		if (t[i]->mlog && !t[i]->leaving && t[i]->state != KVTIER_TIER_FAILED)
-			kvt_mlog_write_super(t[i]->mlog, false);
+		struct kvt_mlog *m = t[i]->mlog;
+
+		if (!m || t[i]->leaving || t[i]->state == KVTIER_TIER_FAILED)
+			continue;
+		/* A superblock follows a flush with no write since: so no new ones now. */
+		mutex_lock(&m->put_lock[KVT_HEAD_DEMOTE]);
+		mutex_lock(&m->put_lock[KVT_HEAD_CARRY]);
+		kvt_mlog_write_super(m, false);
+		mutex_unlock(&m->put_lock[KVT_HEAD_CARRY]);
+		mutex_unlock(&m->put_lock[KVT_HEAD_DEMOTE]);
 	}
 }
 

@@ -177,6 +177,20 @@ static void kvt_mlog_settle(struct kvt_mlog *m, const struct kvt_wlog_done *d)
 	}
 }
 
+/* Let dead blocks go that wait for room for their kills, as long as there is some. */
+static void kvt_mlog_retry_parked(struct kvt_pool *p)
+{
+	u32 before, now;
+
+	do {
+		spin_lock(&p->meta_lock);
+		before = p->parked.count;
+		kvt_parked_retry(p);
+		now = p->parked.count;
+		spin_unlock(&p->meta_lock);
+	} while (now && now < before);
+}
+
 /**
  * kvt_mlog_advance() - draw the consequences of what has been reported
  * @m: member; no spinlock held
@@ -195,9 +209,9 @@ void kvt_mlog_advance(struct kvt_mlog *m)
 			kvt_mlog_settle(m, &d);
 		spin_unlock(&p->meta_lock);
 	} while (more);
+	kvt_mlog_retry_parked(p);
 	spin_lock(&p->meta_lock);
 	kvt_carry_retry(p);
-	kvt_parked_retry(p);
 	while ((ids = kvt_log_stale_ids(&m->tier->log)))
 		kvt_defer_free(p, ids);
 	spin_unlock(&p->meta_lock);

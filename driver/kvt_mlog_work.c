@@ -240,15 +240,19 @@ static u32 kvt_mlog_todo(struct kvt_mlog *m)
  */
 bool kvt_mlog_reap(struct kvt_mlog *m)
 {
-	u32 before = READ_ONCE(m->tier->log.nr_free), nr;
+	u32 before = READ_ONCE(m->tier->log.nr_free), last, now = before, nr;
 
 	for (nr = 0; nr < KVT_REAP_MAX && (kvt_mlog_todo(m) & KVT_WORK_END); nr++) {
+		last = now;
 		if (!kvt_mlog_end_one(m))
 			break;
-	}
-	if (nr)
 		kvt_mlog_progress(m);
-	return READ_ONCE(m->tier->log.nr_free) > before;
+		now = READ_ONCE(m->tier->log.nr_free);
+		/* Where it went is full of the same by now: that could go on for ever. */
+		if (now <= last)
+			break;
+	}
+	return now > before;
 }
 
 /* Write pending kills at one head. Its put_lock held. */
