@@ -155,6 +155,9 @@ static void kvt_carry_arrive(struct kvt_pool *p, struct kvt_mv *mv)
 		kvt_tier_count_block(p, to, h->ns_group, 1);
 		kvt_mv_account(p, mv);
 	}
+	/* What the writer kills there is not seen by anybody who would tell. */
+	if (from->mlog->w.nr_pending > from->mlog->w.cfg.ring / 2)
+		kvt_mlog_kick(from->mlog);
 	kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
 	/* It may have died meanwhile. */
 	kvt_block_reap(p, mv->id);

@@ -215,6 +215,32 @@ static void kvt_mv_failed(struct kvt_pool *p, struct kvt_mv *mv)
 	kvt_mv_void(p, mv);
 }
 
+/* The record at the source has to be killed, and the ring has no room. Racy. */
+static bool kvt_mv_kill_waits(const struct kvt_mv *mv)
+{
+	const struct kvt_wlog *w = &mv->x.src->mlog->w;
+
+	return !READ_ONCE(w->given_up) && !kvt_wlog_kill_room(w);
+}
+
+/**
+ * kvt_mv_wait_kill() - wait until the source of a move can be given back
+ * @p:   pool; no spinlock held, srcu held, sleeps
+ * @mv:  move that was run; its caller has no batch that is open or not written
+ * @end: jiffies at which that ends
+ *
+ * Somebody else may be faster: kvt_mv_finish() tells whether there was room.
+ */
+void kvt_mv_wait_kill(struct kvt_pool *p, const struct kvt_mv *mv, unsigned long end)
+{
+	if (mv->x.src->ops->is_mem || mv->x.err)
+		return;
+	while (kvt_mv_kill_waits(mv) && time_before(jiffies, end)) {
+		kvt_mlog_kick(mv->x.src->mlog);
+		wait_event_timeout(p->log_wait, !kvt_mv_kill_waits(mv), HZ / 10 + 1);
+	}
+}
+
 /* Take the source away, unless somebody relies on it. */
 static bool kvt_mv_leave(struct kvt_pool *p, struct kvt_mv *mv)
 {
