@@ -73,9 +73,13 @@ static void kvt_write_judge(struct kvt_tier *t, int err)
 static bool kvt_mv_written(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_carry *c, int err)
 {
 	lockdep_assert_held(&p->meta_lock);
-	if (err && !mv->x.err)
-		mv->x.err = err;
-	kvt_write_judge(mv->x.dst, mv->x.err);
+	if (!mv->x.src_bad)
+		kvt_write_judge(mv->x.dst, mv->x.err ?: err);
+	/* A record that could not be written says nothing about where the block is. */
+	if (err && !mv->x.err) {
+		kvt_mv_cancel(p, mv);
+		return false;
+	}
 	if (!mv->carried || mv->x.err)
 		return kvt_mv_finish(p, mv, false);
 	mv->waits = true;
@@ -151,6 +155,9 @@ static void kvt_carry_arrive(struct kvt_pool *p, struct kvt_mv *mv)
 		kvt_tier_count_block(p, to, h->ns_group, 1);
 		kvt_mv_account(p, mv);
 	}
+	/* What the writer kills there is not seen by anybody who would tell. */
+	if (from->mlog->w.nr_pending > from->mlog->w.cfg.ring / 2)
+		kvt_mlog_kick(from->mlog);
 	kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
 	/* It may have died meanwhile. */
 	kvt_block_reap(p, mv->id);

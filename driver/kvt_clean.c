@@ -33,9 +33,9 @@ static u32 kvt_seg_claim(struct kvt_pool *p, struct kvt_tier *t, u32 seg, u32 *p
 	return nr;
 }
 
-/* Carry a batch forward; false when there is no room to. */
-static bool kvt_carry(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32 nr,
-		      struct kvt_carry *c)
+/* Carry a batch forward. Returns how many got a place; *@full: there is no segment. */
+static u32 kvt_carry(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32 nr,
+		     struct kvt_carry *c, bool *full)
 {
 	struct kvt_mlog_puts puts = { .nr = 0 };
 	u32 left = 0, placed, i;
@@ -45,6 +45,7 @@ static bool kvt_carry(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u3
 		kvt_mv_start(p, &c->mv[i], ids[i]);
 	spin_unlock(&p->meta_lock);
 	placed = kvt_mlog_place(t, KVT_HEAD_CARRY, c->mv, nr, &puts);
+	*full |= puts.full;
 	for (i = 0; i < nr; i++)
 		left |= c->mv[i].placed ? 0 : 1u << i;
 	kvt_mv_run(c->mv, nr);
@@ -62,27 +63,29 @@ static bool kvt_carry(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u3
 	return placed;
 }
 
-/* Carry what is in a segment forward. False: there is no room to. */
+/*
+ * Carry what is in a segment forward. Whether it ended for want of a free segment: not
+ * for want of memory, or because others were faster, or the tier is to be emptied.
+ */
 static bool kvt_seg_carry(struct kvt_tier *t, u32 seg)
 {
-	u32 pos = 0, nr, ids[KVT_MOVE_BATCH];
+	u32 pos = 0, nr, placed = 0, ids[KVT_MOVE_BATCH];
 	struct kvt_pool *p = t->pool;
-	bool room = true;
+	bool full = false;
 
 	do {
 		struct kvt_carry *c = kvt_carry_alloc(KVT_MOVE_BATCH);
 
 		if (!c)
-			return true;
+			return false;
 		spin_lock(&p->meta_lock);
 		nr = kvt_seg_claim(p, t, seg, &pos, ids, KVT_MOVE_BATCH);
 		spin_unlock(&p->meta_lock);
-		if (nr)
-			room = kvt_carry(p, t, ids, nr, c);
+		placed = nr ? kvt_carry(p, t, ids, nr, c, &full) : 0;
 		kvt_carry_put(p, c);
 		kvt_garbage_free(p);
-	} while (nr && room);
-	return room;
+	} while (placed);
+	return full;
 }
 
 /* Let dead segments be ended, so that they are free again. */
@@ -96,6 +99,19 @@ static bool kvt_log_reap(struct kvt_tier *t)
 	return got;
 }
 
+/* The cleaner is done with a segment that it still has. */
+static void kvt_seg_keep(struct kvt_tier *t, u32 seg, bool full)
+{
+	struct kvt_pool *p = t->pool;
+
+	spin_lock(&p->meta_lock);
+	/* What can neither be carried nor go, pinned blocks, must not be tried for ever. */
+	if (full)
+		kvt_log_pass_over(&t->log, seg);
+	kvt_log_clean_end(&t->log, seg);
+	spin_unlock(&p->meta_lock);
+}
+
 /**
  * kvt_log_clean() - empty one segment
  * @t: block tier; srcu held, may sleep; called by the pool's worker, or by detach
@@ -104,8 +120,8 @@ static bool kvt_log_reap(struct kvt_tier *t)
 bool kvt_log_clean(struct kvt_tier *t)
 {
 	struct kvt_pool *p = t->pool;
+	bool more, full, doomed;
 	u32 seg, before;
-	bool more;
 
 	if (kvt_log_reap(t))
 		return true;
@@ -115,13 +131,11 @@ bool kvt_log_clean(struct kvt_tier *t)
 	spin_unlock(&p->meta_lock);
 	if (seg == KVT_NO_SEG)
 		return false;
-	if (!kvt_seg_carry(t, seg) && READ_ONCE(t->log.nr_free) <= 1)
-		kvt_mlog_doom(t->mlog, seg);
-	spin_lock(&p->meta_lock);
+	full = kvt_seg_carry(t, seg);
+	doomed = full && READ_ONCE(t->log.nr_free) <= 1 && kvt_mlog_doom(t->mlog, seg);
 	/* One that is doomed must not be sealed again: the background ends that. */
-	if (!t->mlog->w.segs[seg].doom)
-		kvt_log_clean_end(&t->log, seg);
-	spin_unlock(&p->meta_lock);
+	if (!doomed)
+		kvt_seg_keep(t, seg, full);
 	kvt_log_reap(t);
 	spin_lock(&p->meta_lock);
 	more = t->log.nr_free > before;

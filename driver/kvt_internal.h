@@ -594,6 +594,7 @@ struct kvt_carry {
 void kvt_mv_start(struct kvt_pool *p, struct kvt_mv *mv, u32 id);
 bool kvt_mv_place_mem(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t);
 void kvt_mv_cancel(struct kvt_pool *p, struct kvt_mv *mv);
+void kvt_mv_wait_kill(struct kvt_pool *p, const struct kvt_mv *mv, unsigned long end);
 void kvt_mv_run(struct kvt_mv *mv, u32 nr);
 bool kvt_mv_finish(struct kvt_pool *p, struct kvt_mv *mv, bool lease);
 void kvt_mv_account(struct kvt_pool *p, struct kvt_mv *mv);	/* meta lock held */

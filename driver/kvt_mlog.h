@@ -102,9 +102,11 @@ struct kvt_mlog {
 /**
  * struct kvt_mlog_puts - batches that a group of moves was placed in
  * @nr: how many; @b: they, closed, to be written by kvt_mlog_write()
+ * @full: some had no place because no segment was free
  */
 struct kvt_mlog_puts {
 	u32 nr;
+	bool full;
 	struct {
 		struct kvt_mlog *m;
 		struct kvt_wlog_io io;
@@ -149,7 +151,7 @@ void kvt_mlog_kick(struct kvt_mlog *m);
 bool kvt_mlog_end_one(struct kvt_mlog *m);
 bool kvt_mlog_reap(struct kvt_mlog *m);
 bool kvt_mlog_step(struct kvt_mlog *m, bool urgent);
-void kvt_mlog_doom(struct kvt_mlog *m, u32 seg);
+bool kvt_mlog_doom(struct kvt_mlog *m, u32 seg);
 
 /* kvt_mlog_sync.c */
 int kvt_mlog_fsync(struct kvt_pool *p);

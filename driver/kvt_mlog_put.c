@@ -253,7 +253,10 @@ static bool kvt_place_segment(struct kvt_place *pl, struct kvt_mv *mv, u32 *wait
 		return kvt_place_wait(pl, waits);
 	case KVT_W_SPACE:
 		mv->retry = pl->puts->nr;
-		return kvt_place_reap(pl);
+		if (kvt_place_reap(pl))
+			return true;
+		pl->puts->full |= !pl->puts->nr;
+		return false;
 	default:
 		mv->retry = true;
 		return false;

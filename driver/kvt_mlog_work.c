@@ -331,7 +331,8 @@ static bool kvt_seg_pinned(struct kvt_mlog *m, u32 seg)
 		const struct kvt_hot *h = kvt_hot(table, s->ids[i]);
 		u32 ctl = kvt_ctl(h);
 
-		if ((ctl & KVT_CTL_LOG) && (ctl & KVT_CTL_PINNED) &&
+		if (kvt_ctl_state(ctl) == KVT_READY && (ctl & KVT_CTL_LOG) &&
+		    (ctl & KVT_CTL_PINNED) &&
 		    h->log_tier == m->tier->id &&
 		    kvt_log_seg_of(&m->tier->log, h->log_unit) == seg)
 			return true;
@@ -342,17 +343,22 @@ static bool kvt_seg_pinned(struct kvt_mlog *m, u32 seg)
 /**
  * kvt_mlog_doom() - there is no room to carry what is in a segment: it has to go
  * @m:   member; no spinlock held
- * @seg: CLEANING; left so if it is doomed: the background does the rest
+ * @seg: CLEANING
+ * Return: whether it is doomed, and the background's from now on: by the time this
+ * returns it may be free, or open again. If not, it is still the caller's.
  */
-void kvt_mlog_doom(struct kvt_mlog *m, u32 seg)
+bool kvt_mlog_doom(struct kvt_mlog *m, u32 seg)
 {
 	struct kvt_pool *p = m->tier->pool;
+	bool may;
 
 	spin_lock(&p->meta_lock);
-	if (!m->w.given_up && !kvt_seg_pinned(m, seg))
+	may = !m->w.given_up && !kvt_seg_pinned(m, seg);
+	if (may)
 		kvt_wlog_doom(&m->w, seg);
 	spin_unlock(&p->meta_lock);
 	kvt_mlog_kick(m);
+	return may;
 }
 
 /* Evict from @pos on. Meta lock held. Returns where it stopped. */

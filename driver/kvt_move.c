@@ -6,10 +6,10 @@
  * destination), run (bytes), finish (change of place, under the meta lock) and
  * wake. Moves to a block tier are placed by kvt_mlog_place() and finished batch by
  * batch, when its header is written (kvt_mv_write()); those between block tiers when
- * that is durable, see struct kvt_carry. The block stays what it was until finish: readers in memory go on, and
- * one who takes a lease meanwhile makes the move void. If the bytes did not
- * arrive, the destination is given back; if they could not be read, the block is
- * a miss from then on.
+ * that is durable, see struct kvt_carry. The block stays what it was until finish: readers
+ * in memory go on, and one who takes a lease meanwhile makes the move void. If the
+ * bytes did not arrive, the destination is given back; if they could not be read, and
+ * only then, the block is a miss from then on.
  */
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
@@ -178,7 +178,7 @@ static void kvt_mv_void(struct kvt_pool *p, struct kvt_mv *mv)
 }
 
 /**
- * kvt_mv_cancel() - give a claimed block up before its move was run
+ * kvt_mv_cancel() - let a block stay where it is: its move was not run, or in vain
  * @p:  pool, meta lock held
  * @mv: move
  */
@@ -186,20 +186,6 @@ void kvt_mv_cancel(struct kvt_pool *p, struct kvt_mv *mv)
 {
 	lockdep_assert_held(&p->meta_lock);
 	kvt_mv_void(p, mv);
-}
-
-/* Were the bytes unreadable at the source, so that the block must go. */
-static bool kvt_mv_source_bad(const struct kvt_mv *mv)
-{
-	switch (mv->x.err) {
-	case -EBADMSG:
-		return true;
-	case -EHWPOISON:
-		return mv->x.src->ops->is_mem;
-	case -EIO:
-		return !mv->x.src->ops->is_mem;
-	}
-	return false;
 }
 
 /* A move met bad memory, on the one side that is memory or at the source. */
@@ -221,11 +207,38 @@ static void kvt_mv_failed(struct kvt_pool *p, struct kvt_mv *mv)
 	lockdep_assert_held(&p->meta_lock);
 	if (mv->x.err == -EHWPOISON)
 		kvt_mv_poisoned(mv);
-	if (kvt_mv_source_bad(mv) && kvt_ctl_state(kvt_ctl(h)) == KVT_READY) {
+	/* Only what cannot be read goes: where it is it may be as good as ever. */
+	if (mv->x.src_bad && kvt_ctl_state(kvt_ctl(h)) == KVT_READY) {
 		/* Not freed by this: MOVING is still set. */
 		kvt_block_lose(p, mv->id, KVT_WHY_IO);
 	}
 	kvt_mv_void(p, mv);
+}
+
+/* The record at the source has to be killed, and the ring has no room. Racy. */
+static bool kvt_mv_kill_waits(const struct kvt_mv *mv)
+{
+	const struct kvt_wlog *w = &mv->x.src->mlog->w;
+
+	return !READ_ONCE(w->given_up) && !kvt_wlog_kill_room(w);
+}
+
+/**
+ * kvt_mv_wait_kill() - wait until the source of a move can be given back
+ * @p:   pool; no spinlock held, srcu held, sleeps
+ * @mv:  move that was run; its caller has no batch that is open or not written
+ * @end: jiffies at which that ends
+ *
+ * Somebody else may be faster: kvt_mv_finish() tells whether there was room.
+ */
+void kvt_mv_wait_kill(struct kvt_pool *p, const struct kvt_mv *mv, unsigned long end)
+{
+	if (mv->x.src->ops->is_mem || mv->x.err)
+		return;
+	while (kvt_mv_kill_waits(mv) && time_before(jiffies, end)) {
+		kvt_mlog_kick(mv->x.src->mlog);
+		wait_event_timeout(p->log_wait, !kvt_mv_kill_waits(mv), HZ / 10 + 1);
+	}
 }
 
 /* Take the source away, unless somebody relies on it. */

@@ -18,6 +18,7 @@
 #include "kvt_trace.h"
 
 #define KVT_PARKED_STEP	1024u	/* looked at under one hold of the meta lock */
+#define KVT_KILLS_STEP	64u	/* pending, between calls for the background */
 
 /**
  * kvt_block_expired() - is the block's time to live over
@@ -228,6 +229,10 @@ bool kvt_block_log_free(struct kvt_pool *p, u32 id)
 		kvt_mlog_kick(t->mlog);
 		return false;
 	}
+	/* Before the ring is full: then promotions would have to wait. */
+	if (t->mlog->w.nr_pending > t->mlog->w.cfg.ring / 2 &&
+	    !(t->mlog->w.nr_pending % KVT_KILLS_STEP))
+		kvt_mlog_kick(t->mlog);
 	while ((ids = kvt_log_stale_ids(&t->log)))
 		kvt_defer_free(p, ids);
 	h->log_tier = KVT_NO_TIER;

@@ -189,9 +189,10 @@ static void kvt_tier_publish(struct kvt_pool *p, struct kvt_tier *t)
 	u32 i;
 
 	spin_lock(&p->meta_lock);
-	/* The device may have gone already. */
+	/* The device may have gone already, or have failed a flush. */
 	if (t->state == KVTIER_TIER_ATTACHING)
-		t->state = KVTIER_TIER_ONLINE;
+		t->state = t->mlog && t->mlog->w.given_up ? KVTIER_TIER_DRAINING :
+							    KVTIER_TIER_ONLINE;
 	/* Pairs with kvt_tier_at(). */
 	smp_store_release(&p->tiers[t->id], t);
 	for (i = p->nr_tiers; i > 0 && p->tiers[p->order[i - 1]]->rank > t->rank; i--)

@@ -256,6 +256,8 @@ static inline int kvt_page_extra_refs(struct page *page)
  *            (source memory), -ENOMEM (nothing to stage in), -ETIMEDOUT (a DMA
  *            engine does not finish: the pages of both sides carry a foreign
  *            reference until it does, and must not be used again before)
+ * @src_bad:  out: @err is the source's: the bytes cannot be had from there. Else they are
+ *            as good there as before
  * @dma:      out: no CPU copy was made of it
  *
  * @bio, @done, @start_ns, @end_ns: kvt_xfer.c's
@@ -268,6 +270,7 @@ struct kvt_xfer {
 	u32 bytes;
 	u32 csum;
 	int err;
+	bool src_bad;
 	bool dma;
 
 	struct kvt_bio_xfer bio;
