@@ -126,11 +126,24 @@ static void kvt_held_collect(struct kvt_mlog *m, u32 seg, struct kvt_held *h)
 		kvt_recover_segment(&r, seg, &f);
 	/* What it holds for others is not known: it stays. */
 	h->full |= f.nr_io;
-	if (!h->full)
-		return;
-	spin_lock(&m->tier->pool->meta_lock);
-	m->w.segs[seg].unread = true;
-	spin_unlock(&m->tier->pool->meta_lock);
+}
+
+/*
+ * A segment cannot be ended, now or later, so that others have their turn. Of a doomed
+ * one the end is all that says that its blocks are dead: without that nothing can be
+ * promised of this member any more.
+ */
+static void kvt_mlog_no_end(struct kvt_mlog *m, u32 seg)
+{
+	struct kvt_pool *p = m->tier->pool;
+	bool doomed;
+
+	spin_lock(&p->meta_lock);
+	m->w.segs[seg].no_end = true;
+	doomed = m->w.segs[seg].doom && !m->w.given_up;
+	spin_unlock(&p->meta_lock);
+	if (doomed)
+		kvt_mlog_give_up(m->tier, "a doomed segment cannot be ended");
 }
 
 static struct kvt_ns *kvt_ns_by_id(struct kvt_pool *p, u64 id)
@@ -191,6 +204,25 @@ static enum kvt_wlog_status kvt_held_end(struct kvt_held *h, u32 seg)
 	return st;
 }
 
+/* The dead segment to be ended, and what it holds. KVT_NO_SEG: none can be. */
+static u32 kvt_mlog_next_held(struct kvt_mlog *m, struct kvt_held *h)
+{
+	struct kvt_pool *p = m->tier->pool;
+	u32 seg;
+
+	for (;;) {
+		spin_lock(&p->meta_lock);
+		seg = kvt_wlog_next_end(&m->w);
+		spin_unlock(&p->meta_lock);
+		if (seg == KVT_NO_SEG)
+			return seg;
+		kvt_held_collect(m, seg, h);
+		if (!h->full)
+			return seg;
+		kvt_mlog_no_end(m, seg);
+	}
+}
+
 /**
  * kvt_mlog_end_one() - end a dead segment
  * @m: member; put_lock[CARRY] held, no batch of the caller's is open or unwritten; sleeps
@@ -198,19 +230,13 @@ static enum kvt_wlog_status kvt_held_end(struct kvt_held *h, u32 seg)
  */
 bool kvt_mlog_end_one(struct kvt_mlog *m)
 {
-	struct kvt_pool *p = m->tier->pool;
-	enum kvt_wlog_status st;
+	enum kvt_wlog_status st = KVT_W_NONE;
 	struct kvt_held h;
 	bool done = false;
 	u32 seg, tries;
 
-	spin_lock(&p->meta_lock);
-	seg = kvt_wlog_next_end(&m->w);
-	spin_unlock(&p->meta_lock);
+	seg = kvt_mlog_next_held(m, &h);
 	if (seg == KVT_NO_SEG)
-		return false;
-	kvt_held_collect(m, seg, &h);
-	if (h.full)
 		return false;
 	for (tries = 0; tries < KVT_END_TRIES; tries++) {
 		st = kvt_held_end(&h, seg);
@@ -220,6 +246,8 @@ bool kvt_mlog_end_one(struct kvt_mlog *m)
 	}
 	/* Also if it did not come to an end: what is open has to be closed. */
 	kvt_mlog_close_empty(m, KVT_HEAD_CARRY);
+	if (st == KVT_W_NEVER)
+		kvt_mlog_no_end(m, seg);
 	return done;
 }
 

@@ -118,7 +118,7 @@ enum kvt_wseg_phase {
  * @phase:      enum kvt_wseg_phase
  * @unsealed:   left by a crash without a footer
  * @hopeless:   and it will not get one
- * @unread:     what it holds for others could not be read, so it cannot be ended
+ * @no_end:     it cannot be ended: what it holds for others cannot be read, or is too much
  * @bad:        not to be used again
  */
 struct kvt_wseg {
@@ -131,7 +131,7 @@ struct kvt_wseg {
 	u8 phase;
 	bool unsealed;
 	bool hopeless;
-	bool unread;
+	bool no_end;
 	bool bad;
 };
 
