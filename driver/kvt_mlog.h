@@ -58,6 +58,7 @@ struct kvt_tier;
  * @running:  @work may be queued. Meta lock
  * @cookie:   never two members with the same
  * @nr_wait:  who waits for what is dead to be so for good
+ * @nr_errors: writes of the background that failed in a row
  * @ids_hint: room for ids in the next segment. Meta lock
  * @header_lock: @header
  * @header:   for a batch when there is no memory
@@ -84,6 +85,7 @@ struct kvt_mlog {
 	bool running;
 	u64 cookie;
 	atomic_t nr_wait;
+	atomic_t nr_errors;
 	u32 ids_hint;
 	struct mutex header_lock;
 	void *header;

@@ -8,6 +8,8 @@
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
 
+#define KVT_MLOG_ERRORS_MAX	4u	/* in a row; some members have few segments */
+
 /**
  * kvt_mlog_rw() - read or write a member's structures
  * @t:     block tier; no spinlock held, sleeps
@@ -116,6 +118,19 @@ static void kvt_mlog_build(struct kvt_mlog *m, u32 batch, void *header)
 	spin_unlock(&m->tier->pool->meta_lock);
 }
 
+/*
+ * Each header that fails costs a segment. Of moves the tier's state takes care; a
+ * background that goes on like that would use up all of them, and nobody could ever
+ * be told that what is dead is so for good.
+ */
+static void kvt_mlog_judge(struct kvt_mlog *m, int err)
+{
+	if (!err)
+		atomic_set(&m->nr_errors, 0);
+	else if (atomic_inc_return(&m->nr_errors) >= KVT_MLOG_ERRORS_MAX)
+		kvt_mlog_give_up(m->tier, "its log cannot be written");
+}
+
 /**
  * kvt_mlog_write_header() - write the header of a closed batch
  * @m:  member; no spinlock held, sleeps
@@ -156,6 +171,7 @@ void kvt_mlog_write_empty(struct kvt_mlog *m, const struct kvt_wlog_io *io)
 	spin_lock(&m->tier->pool->meta_lock);
 	kvt_wlog_written(&m->w, io->batch, err);
 	spin_unlock(&m->tier->pool->meta_lock);
+	kvt_mlog_judge(m, err);
 }
 
 /* A batch is durable, or will never be: tell its blocks. Meta lock held. */
@@ -276,6 +292,7 @@ static bool kvt_mlog_footer(struct kvt_mlog *m)
 		spin_lock(&p->meta_lock);
 		kvt_wlog_footer_written(&m->w, f.handle, err);
 		spin_unlock(&p->meta_lock);
+		kvt_mlog_judge(m, err);
 	}
 	kvfree(buf);
 	return !st;
