@@ -66,6 +66,9 @@ struct kvt_tier;
  * @kills:    cfg.max_kills
  * @ns:       cfg.max_ns
  * @refill:   some segment may lack its footer since a crash. The background's
+ * @kept:     stopped so that it is found again
+ * @wiping:   its superblocks are being wiped. Meta lock, as the next one
+ * @wiped:    it has none any more
  * @lost:     given up: no member any more for the others. Meta lock, as the next three
  * @tell:     counts members lost; its superblock is to leave them out
  * @telling:  @tell when the newest superblock was made
@@ -95,6 +98,9 @@ struct kvt_mlog {
 	u64 gone[KVT_MLOG_GONE];
 	u32 nr_gone;
 	bool refill;
+	bool kept;
+	bool wiping;
+	bool wiped;
 	bool lost;
 	u32 tell;
 	u32 telling;
@@ -130,6 +136,7 @@ int kvt_mlog_alloc(struct kvt_tier *t, const struct kvt_geometry *geo);
 int kvt_mlog_check_free(struct kvt_tier *t);
 int kvt_mlog_format(struct kvt_tier *t);
 int kvt_mlog_start(struct kvt_tier *t);
+void kvt_mlog_leave(struct kvt_tier *t);
 void kvt_mlog_stop(struct kvt_tier *t, bool keep);
 void kvt_mlog_free(struct kvt_tier *t);
 int kvt_mlog_write_super(struct kvt_mlog *m, bool clean);
@@ -154,7 +161,7 @@ bool kvt_mlog_step(struct kvt_mlog *m, bool urgent);
 void kvt_mlog_doom(struct kvt_mlog *m, u32 seg);
 
 /* kvt_mlog_sync.c */
-int kvt_mlog_fsync(struct kvt_pool *p);
+int kvt_mlog_fsync(struct kvt_pool *p, u64 *seen);
 int kvt_mlog_fence(struct kvt_pool *p, struct kvt_ns *ns);
 void kvt_mlog_ns_gone(struct kvt_pool *p, const struct kvt_ns *ns);
 

@@ -180,17 +180,24 @@ static void kvt_mlog_settle(struct kvt_mlog *m, const struct kvt_wlog_done *d)
 	struct kvt_tier *t = m->tier;
 	struct kvt_pool *p = t->pool;
 	const struct kvt_seg *s = &t->log.segs[d->seg];
+	bool lost = false;
 	u32 i;
 
 	lockdep_assert_held(&p->meta_lock);
 	kvt_carry_settle(p, t, d);
-	for (i = 0; i < d->nr_ids && !d->err && s->ids && d->first_id + i < s->nr_ids; i++) {
+	for (i = 0; i < d->nr_ids && s->ids && d->first_id + i < s->nr_ids; i++) {
 		struct kvt_hot *h = kvt_hot(&p->table, s->ids[d->first_id + i]);
 
-		if ((kvt_ctl(h) & KVT_CTL_LOG) && h->log_tier == t->id &&
-		    h->log_unit - d->unit < d->units)
+		if (!(kvt_ctl(h) & KVT_CTL_LOG) || h->log_tier != t->id ||
+		    h->log_unit - d->unit >= d->units)
+			continue;
+		/* It was not carried: it is here, and nowhere durable. */
+		if (d->err)
+			lost |= kvt_ctl_state(kvt_ctl(h)) == KVT_READY;
+		else
 			WRITE_ONCE(h->flags, h->flags | KVT_HOT_DURABLE);
 	}
+	p->log_lost += lost;
 }
 
 /* Let dead blocks go that wait for room for their kills, as long as there is some. */
