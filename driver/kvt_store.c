@@ -289,6 +289,11 @@ void kvt_parked_retry(struct kvt_pool *p)
 		struct kvt_hot *h = kvt_hot(&p->table, id);
 
 		kvt_list_del(&p->table, &p->parked, id);
+		/* Not to be refused again: that would wake whom this is called by. */
+		if (!kvt_wlog_may_free(&p->tiers[h->log_tier]->mlog->w, h->log_unit)) {
+			kvt_list_add_head(&p->table, &p->parked, id);
+			continue;
+		}
 		WRITE_ONCE(h->flags, h->flags & ~KVT_HOT_PARKED);
 		kvt_block_reap(p, id);
 	}

@@ -472,6 +472,13 @@ static inline struct kvt_wkill *kvt_wlog_ring_at(const struct kvt_wlog *w, u64 p
 	return &w->ring[pos & (w->cfg.ring - 1)];
 }
 
+/* Would kvt_wlog_free() be heard now; false also if it might be, all the same. */
+static inline bool kvt_wlog_may_free(const struct kvt_wlog *w, u32 unit)
+{
+	return w->given_up || w->head - w->tail < w->cfg.ring ||
+	       w->segs[kvt_log_seg_of(w->cfg.log, unit)].doom;
+}
+
 /* Most kills in a segment, unless it begins with the end of another. */
 static inline u32 kvt_wlog_usual_kills(const struct kvt_wlog *w)
 {
