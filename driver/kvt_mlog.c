@@ -16,7 +16,6 @@
 
 #define KVT_MLOG_RING		4096u
 #define KVT_MLOG_BLOCKS_MAX	65536u
-#define KVT_MLOG_NS_MAX		256u
 #define KVT_MLOG_KILLS_MAX	8000u	/* with the namespaces they fit one header */
 #define KVT_SUPER_TRIES		3u
 #define KVT_STOP_TRIES		64u

@@ -36,6 +36,7 @@
 #include "core/kvt_wlog.h"
 
 #define KVT_MLOG_PUTS	6u	/* batches that one group of moves may be spread over */
+#define KVT_MLOG_NS_MAX	256u	/* definitions in a segment */
 #define KVT_MLOG_GONE	64u	/* namespaces whose end is not written yet */
 #define KVT_NS_ID_STEP	1024u
 
@@ -62,9 +63,10 @@ struct kvt_tier;
  * @ids_hint: room for ids in the next segment. Meta lock
  * @header_lock: @header
  * @header:   for a batch when there is no memory
- * @buf:      KVT_RECOVER_BUF_MIN, and room for kvt_mlog_read(). put_lock[CARRY], as the next two
+ * @buf:      KVT_RECOVER_BUF_MIN, and room for kvt_mlog_read(). put_lock[CARRY], as the next three
  * @kills:    cfg.max_kills
  * @ns:       cfg.max_ns
+ * @ns_idx:   for each of them, of the namespace in pool->ns; 0: there is none
  * @refill:   some segment may lack its footer since a crash. The background's
  * @kept:     stopped so that it is found again
  * @wiping:   its superblocks are being wiped. Meta lock, as the next one
@@ -95,6 +97,7 @@ struct kvt_mlog {
 	u8 *buf;
 	struct kvt_kill *kills;
 	struct kvt_nsdef *ns;
+	u32 ns_idx[KVT_MLOG_NS_MAX];
 	u64 gone[KVT_MLOG_GONE];
 	u32 nr_gone;
 	bool refill;
@@ -158,7 +161,7 @@ void kvt_mlog_kick(struct kvt_mlog *m);
 bool kvt_mlog_end_one(struct kvt_mlog *m);
 bool kvt_mlog_reap(struct kvt_mlog *m);
 bool kvt_mlog_step(struct kvt_mlog *m, bool urgent);
-void kvt_mlog_doom(struct kvt_mlog *m, u32 seg);
+bool kvt_mlog_doom(struct kvt_mlog *m, u32 seg);
 
 /* kvt_mlog_sync.c */
 int kvt_mlog_fsync(struct kvt_pool *p, u64 *seen);
