@@ -45,6 +45,12 @@ static struct kvt_mlog *kvt_moment_mlog(struct kvt_pool *p, u32 tier, u64 cookie
 	return cookie && t && t->mlog && t->mlog->cookie == cookie ? t->mlog : NULL;
 }
 
+/* Is what it has not certain to be durable. One that is empty, and leaves, has nothing. */
+static bool kvt_moment_lost(const struct kvt_mlog *m)
+{
+	return m->w.given_up && !m->wiping && !m->wiped;
+}
+
 /* Add @n waiters to each member that is waited for, and wake its background. */
 static void kvt_moments_wait(struct kvt_pool *p, struct kvt_moments *mo, int n)
 {
@@ -74,7 +80,7 @@ static void kvt_moments_take(struct kvt_pool *p, struct kvt_moments *mo, bool sy
 		if (!t || !t->mlog)
 			continue;
 		mo->tier[i].cookie = t->mlog->cookie;
-		mo->lost |= sync && t->mlog->w.given_up;
+		mo->lost |= sync && kvt_moment_lost(t->mlog);
 		if (sync)
 			kvt_wlog_sync(&t->mlog->w, &mo->tier[i].fence);
 		else
@@ -100,7 +106,7 @@ static bool kvt_moments_passed(struct kvt_pool *p, struct kvt_moments *mo)
 			mo->lost |= e->cookie;
 			continue;
 		}
-		mo->lost |= m->w.given_up;
+		mo->lost |= kvt_moment_lost(m);
 		/* A member that was lost knows nothing of it: it must not come back. */
 		passed = kvt_wlog_fence_passed(&m->w, &e->fence) &&
 			 (m->w.given_up ? !m->wiping : m->told == m->tell);
@@ -208,7 +214,8 @@ static bool kvt_mlog_unforgotten(struct kvt_pool *p, const struct kvt_ns *ns, u3
 	u32 i;
 
 	lockdep_assert_held(&p->meta_lock);
-	if (!m || !m->w.given_up || m->wiped || !(ns->on_tiers & 1u << tier))
+	/* If it is being wiped the fence has passed before that, and holds. */
+	if (!m || !kvt_moment_lost(m) || !(ns->on_tiers & 1u << tier))
 		return false;
 	for (i = 0; i < KVT_TIERS; i++) {
 		struct kvt_mlog *o = p->tiers[i] ? p->tiers[i]->mlog : NULL;
