@@ -176,7 +176,9 @@ static bool kvt_carry_stay(struct kvt_pool *p, struct kvt_mv *mv)
 		kvt_block_reap(p, mv->id);
 		kvt_block_wake(p, mv->id);
 	}
+	p->nr_strays -= mv->stray;
 	mv->stray = kvt_wlog_free(&m->w, mv->x.dst_addr, kvt_geo_units(&m->geo, mv->x.bytes));
+	p->nr_strays += mv->stray;
 	return !mv->stray;
 }
 

@@ -45,6 +45,10 @@ static int kvt_open(struct inode *inode, struct file *file)
 	init_waitqueue_head(&f->async_wait);
 	for (i = 0; i < KVTIER_GROUPS_MAX; i++)
 		f->arena[i].region = KVT_NO_REGION;
+	/* What was lost before is not this file's. */
+	spin_lock(&p->meta_lock);
+	f->log_seen = p->log_lost;
+	spin_unlock(&p->meta_lock);
 	file->f_mapping = p->inode->i_mapping;
 	file->private_data = f;
 	return nonseekable_open(inode, file);
@@ -232,7 +236,7 @@ static int kvt_fsync(struct file *file, loff_t start, loff_t end, int datasync)
 	/* Pairs with NS_OPEN. */
 	if (!smp_load_acquire(&f->ns))
 		return -EBADFD;
-	return kvt_mlog_fsync(f->pool);
+	return kvt_mlog_fsync(f->pool, &f->log_seen);
 }
 
 const struct file_operations kvt_data_fops = {

@@ -145,7 +145,9 @@ struct kvt_group {
  * @mem_bytes:  slot bytes it has in memory, moves under way included
  * @nr_blocks:  entries that carry its index, DEAD ones too
  * @nr_live:    blocks that can be found
- * @nr_ghosts:  dead blocks whose log copies are still there
+ * @nr_ghosts:  dead blocks whose log copies are still there, by the lowest bit of the
+ *              age in which they died
+ * @ghost_age:  newest age; there are none of ages before the last two
  * @on_tiers:   block tiers, by id, that it was ever defined on
  * @pinned_bytes: slot bytes of pinned blocks
  * @nr_regions: regions it owns
@@ -173,7 +175,8 @@ struct kvt_ns {
 	u64 mem_bytes;
 	u64 nr_blocks;
 	u64 nr_live;
-	u64 nr_ghosts;
+	u64 nr_ghosts[2];
+	u64 ghost_age;
 	u32 on_tiers;
 	u64 pinned_bytes;
 	u32 nr_regions;
@@ -233,6 +236,8 @@ struct kvt_async_queue {
  * @limbo:      slots that wait for foreign references. Meta lock
  * @parked:     dead blocks whose log copies wait for room for their kills. Meta lock
  * @carries:    see struct kvt_carry. Meta lock
+ * @nr_strays:  of their moves, those with @stray. Meta lock
+ * @log_lost:   batches with blocks that are durable nowhere. Meta lock
  * @uuid:       on the media; random
  * @log_seq:    numbers what is written to the members. Meta lock
  * @ns_limit:   namespace ids below are reserved on the members. conf_lock, meta lock
@@ -288,6 +293,8 @@ struct kvt_pool {
 	struct kvt_list limbo;
 	struct kvt_list parked;
 	struct list_head carries;
+	u32 nr_strays;
+	u64 log_lost;
 	u32 nr_quarantined;
 	u64 guaranteed_bytes;
 	u64 meta_bytes;
@@ -357,6 +364,7 @@ struct kvt_arena {
  * @ns:        set once by NS_OPEN; then constant
  * @id:        in pool->file_ids, from 1
  * @rdonly:    never writes
+ * @log_seen:  pool->log_lost when fsync told of it last. Meta lock
  * @fill_mapped: the fill view was mapped at some time
  * @leases:    table of @max_leases records, @nr_leases in use
  * @free:      first free record + 1, 0: none
@@ -373,6 +381,7 @@ struct kvt_file {
 	u32 id;
 	bool rdonly;
 	bool fill_mapped;
+	u64 log_seen;
 
 	struct mutex lock;
 	struct kvt_lease *leases;

@@ -16,7 +16,6 @@
 
 #define KVT_MLOG_RING		4096u
 #define KVT_MLOG_BLOCKS_MAX	65536u
-#define KVT_MLOG_NS_MAX		256u
 #define KVT_MLOG_KILLS_MAX	8000u	/* with the namespaces they fit one header */
 #define KVT_SUPER_TRIES		3u
 #define KVT_STOP_TRIES		64u
@@ -169,9 +168,13 @@ static int kvt_mlog_wipe(struct kvt_tier *t)
 	int err = block ? 0 : -ENOMEM;
 	u32 i;
 
-	for (i = 0; i < KVT_SUPER_SLOTS && !err; i++)
-		err = kvt_mlog_rw(t, (u64)i * KVT_SUPER_TWIN_BYTE, block, KVT_SUPER_BYTES,
-				  true, false);
+	/* Each that goes is one less to be found. */
+	for (i = 0; block && i < KVT_SUPER_SLOTS; i++) {
+		int ret = kvt_mlog_rw(t, (u64)i * KVT_SUPER_TWIN_BYTE, block, KVT_SUPER_BYTES,
+				      true, false);
+
+		err = err ?: ret;
+	}
 	kfree(block);
 	return err ?: kvt_mlog_flush_dev(t);
 }
@@ -377,6 +380,41 @@ static bool kvt_mlog_settle_all(struct kvt_mlog *m)
 }
 
 /**
+ * kvt_mlog_leave() - a member that was emptied is one no more: wipe its superblocks
+ * @t: block tier that nobody puts blocks to any more; sleeps
+ *
+ * Before it is withdrawn from the pool, because until then a DROP knows of it, and
+ * waits. Also if it was given up: it may be writable enough for that. One that was
+ * stopped to be kept, or whose device has gone, is left as it is.
+ */
+void kvt_mlog_leave(struct kvt_tier *t)
+{
+	struct kvt_mlog *m = t->mlog;
+	struct kvt_pool *p = t->pool;
+	int err;
+
+	spin_lock(&p->meta_lock);
+	m->wiping = !m->kept && !m->wiped && t->state != KVTIER_TIER_FAILED;
+	/* Nothing is to write another superblock after that. */
+	if (m->wiping)
+		kvt_wlog_give_up(&m->w);
+	spin_unlock(&p->meta_lock);
+	if (!m->wiping)
+		return;
+	mutex_lock(&m->io_lock);
+	err = kvt_mlog_wipe(t);
+	mutex_unlock(&m->io_lock);
+	if (err)
+		pr_warn("kvtier%u: tier %s: its superblocks cannot be wiped (%d)\n", p->id,
+			t->args.name, err);
+	spin_lock(&p->meta_lock);
+	m->wiped = !err;
+	m->wiping = false;
+	spin_unlock(&p->meta_lock);
+	wake_up_all(&p->log_wait);
+}
+
+/**
  * kvt_mlog_stop() - let a member go
  * @t:    tier that nobody puts blocks to any more; sleeps
  * @keep: it has blocks that are to be found again; else it is a member no more, and
@@ -392,6 +430,7 @@ void kvt_mlog_stop(struct kvt_tier *t, bool keep)
 	spin_lock(&t->pool->meta_lock);
 	m->running = false;
 	failed = t->state == KVTIER_TIER_FAILED || m->w.given_up;
+	m->kept |= keep;
 	spin_unlock(&t->pool->meta_lock);
 	cancel_work_sync(&m->work);
 	if (!failed && keep && kvt_mlog_settle_all(m))
@@ -400,6 +439,6 @@ void kvt_mlog_stop(struct kvt_tier *t, bool keep)
 	kvt_wlog_give_up(&m->w);
 	spin_unlock(&t->pool->meta_lock);
 	kvt_mlog_advance(m);
-	if (!failed && !keep)
-		kvt_mlog_wipe(t);
+	if (!keep)
+		kvt_mlog_leave(t);
 }

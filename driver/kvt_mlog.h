@@ -36,6 +36,7 @@
 #include "core/kvt_wlog.h"
 
 #define KVT_MLOG_PUTS	6u	/* batches that one group of moves may be spread over */
+#define KVT_MLOG_NS_MAX	256u	/* definitions in a segment */
 #define KVT_MLOG_GONE	64u	/* namespaces whose end is not written yet */
 #define KVT_NS_ID_STEP	1024u
 
@@ -58,13 +59,18 @@ struct kvt_tier;
  * @running:  @work may be queued. Meta lock
  * @cookie:   never two members with the same
  * @nr_wait:  who waits for what is dead to be so for good
+ * @nr_errors: writes of the background that failed in a row
  * @ids_hint: room for ids in the next segment. Meta lock
  * @header_lock: @header
  * @header:   for a batch when there is no memory
- * @buf:      KVT_RECOVER_BUF_MIN, and room for kvt_mlog_read(). put_lock[CARRY], as the next two
+ * @buf:      KVT_RECOVER_BUF_MIN, and room for kvt_mlog_read(). put_lock[CARRY], as the next three
  * @kills:    cfg.max_kills
  * @ns:       cfg.max_ns
+ * @ns_idx:   for each of them, of the namespace in pool->ns; 0: there is none
  * @refill:   some segment may lack its footer since a crash. The background's
+ * @kept:     stopped so that it is found again
+ * @wiping:   its superblocks are being wiped. Meta lock, as the next one
+ * @wiped:    it has none any more
  * @lost:     given up: no member any more for the others. Meta lock, as the next three
  * @tell:     counts members lost; its superblock is to leave them out
  * @telling:  @tell when the newest superblock was made
@@ -84,15 +90,20 @@ struct kvt_mlog {
 	bool running;
 	u64 cookie;
 	atomic_t nr_wait;
+	atomic_t nr_errors;
 	u32 ids_hint;
 	struct mutex header_lock;
 	void *header;
 	u8 *buf;
 	struct kvt_kill *kills;
 	struct kvt_nsdef *ns;
+	u32 ns_idx[KVT_MLOG_NS_MAX];
 	u64 gone[KVT_MLOG_GONE];
 	u32 nr_gone;
 	bool refill;
+	bool kept;
+	bool wiping;
+	bool wiped;
 	bool lost;
 	u32 tell;
 	u32 telling;
@@ -130,6 +141,7 @@ int kvt_mlog_alloc(struct kvt_tier *t, const struct kvt_geometry *geo);
 int kvt_mlog_check_free(struct kvt_tier *t);
 int kvt_mlog_format(struct kvt_tier *t);
 int kvt_mlog_start(struct kvt_tier *t);
+void kvt_mlog_leave(struct kvt_tier *t);
 void kvt_mlog_stop(struct kvt_tier *t, bool keep);
 void kvt_mlog_free(struct kvt_tier *t);
 int kvt_mlog_write_super(struct kvt_mlog *m, bool clean);
@@ -154,7 +166,7 @@ bool kvt_mlog_step(struct kvt_mlog *m, bool urgent);
 bool kvt_mlog_doom(struct kvt_mlog *m, u32 seg);
 
 /* kvt_mlog_sync.c */
-int kvt_mlog_fsync(struct kvt_pool *p);
+int kvt_mlog_fsync(struct kvt_pool *p, u64 *seen);
 int kvt_mlog_fence(struct kvt_pool *p, struct kvt_ns *ns);
 void kvt_mlog_ns_gone(struct kvt_pool *p, const struct kvt_ns *ns);
 

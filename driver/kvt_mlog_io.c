@@ -8,6 +8,8 @@
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
 
+#define KVT_MLOG_ERRORS_MAX	4u	/* in a row; some members have few segments */
+
 /**
  * kvt_mlog_rw() - read or write a member's structures
  * @t:     block tier; no spinlock held, sleeps
@@ -116,6 +118,19 @@ static void kvt_mlog_build(struct kvt_mlog *m, u32 batch, void *header)
 	spin_unlock(&m->tier->pool->meta_lock);
 }
 
+/*
+ * Each header that fails costs a segment. Of moves the tier's state takes care; a
+ * background that goes on like that would use up all of them, and nobody could ever
+ * be told that what is dead is so for good.
+ */
+static void kvt_mlog_judge(struct kvt_mlog *m, int err)
+{
+	if (!err)
+		atomic_set(&m->nr_errors, 0);
+	else if (atomic_inc_return(&m->nr_errors) >= KVT_MLOG_ERRORS_MAX)
+		kvt_mlog_give_up(m->tier, "its log cannot be written");
+}
+
 /**
  * kvt_mlog_write_header() - write the header of a closed batch
  * @m:  member; no spinlock held, sleeps
@@ -156,6 +171,7 @@ void kvt_mlog_write_empty(struct kvt_mlog *m, const struct kvt_wlog_io *io)
 	spin_lock(&m->tier->pool->meta_lock);
 	kvt_wlog_written(&m->w, io->batch, err);
 	spin_unlock(&m->tier->pool->meta_lock);
+	kvt_mlog_judge(m, err);
 }
 
 /* A batch is durable, or will never be: tell its blocks. Meta lock held. */
@@ -164,17 +180,24 @@ static void kvt_mlog_settle(struct kvt_mlog *m, const struct kvt_wlog_done *d)
 	struct kvt_tier *t = m->tier;
 	struct kvt_pool *p = t->pool;
 	const struct kvt_seg *s = &t->log.segs[d->seg];
+	bool lost = false;
 	u32 i;
 
 	lockdep_assert_held(&p->meta_lock);
 	kvt_carry_settle(p, t, d);
-	for (i = 0; i < d->nr_ids && !d->err && s->ids && d->first_id + i < s->nr_ids; i++) {
+	for (i = 0; i < d->nr_ids && s->ids && d->first_id + i < s->nr_ids; i++) {
 		struct kvt_hot *h = kvt_hot(&p->table, s->ids[d->first_id + i]);
 
-		if ((kvt_ctl(h) & KVT_CTL_LOG) && h->log_tier == t->id &&
-		    h->log_unit - d->unit < d->units)
+		if (!(kvt_ctl(h) & KVT_CTL_LOG) || h->log_tier != t->id ||
+		    h->log_unit - d->unit >= d->units)
+			continue;
+		/* It was not carried: it is here, and nowhere durable. */
+		if (d->err)
+			lost |= kvt_ctl_state(kvt_ctl(h)) == KVT_READY;
+		else
 			WRITE_ONCE(h->flags, h->flags | KVT_HOT_DURABLE);
 	}
+	p->log_lost += lost;
 }
 
 /* Let dead blocks go that wait for room for their kills, as long as there is some. */
@@ -276,6 +299,7 @@ static bool kvt_mlog_footer(struct kvt_mlog *m)
 		spin_lock(&p->meta_lock);
 		kvt_wlog_footer_written(&m->w, f.handle, err);
 		spin_unlock(&p->meta_lock);
+		kvt_mlog_judge(m, err);
 	}
 	kvfree(buf);
 	return !st;

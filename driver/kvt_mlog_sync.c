@@ -17,23 +17,23 @@
 /**
  * struct kvt_moment - of one member
  * @cookie: which
- * @lost:   batches it had lost
  * @fence:  see kvt_wlog_fence(), kvt_wlog_sync()
  */
 struct kvt_moment {
 	u64 cookie;
-	u64 lost;
 	struct kvt_wlog_fence fence;
 };
 
 /**
  * struct kvt_moments - of all members
  * @tier:   by tier id
- * @lost:   some member has lost batches since, or was given up
+ * @lost:   some member was given up, or has gone since
+ * @moves:  kills were still to come, from batches on their way on whatever member
  */
 struct kvt_moments {
 	struct kvt_moment tier[KVT_TIERS];
 	bool lost;
+	bool moves;
 };
 
 /* The member as it was, if it is still there. Meta lock held. */
@@ -43,6 +43,12 @@ static struct kvt_mlog *kvt_moment_mlog(struct kvt_pool *p, u32 tier, u64 cookie
 
 	lockdep_assert_held(&p->meta_lock);
 	return cookie && t && t->mlog && t->mlog->cookie == cookie ? t->mlog : NULL;
+}
+
+/* Is what it has not certain to be durable. One that is empty, and leaves, has nothing. */
+static bool kvt_moment_lost(const struct kvt_mlog *m)
+{
+	return m->w.given_up && !m->wiping && !m->wiped;
 }
 
 /* Add @n waiters to each member that is waited for, and wake its background. */
@@ -74,13 +80,14 @@ static void kvt_moments_take(struct kvt_pool *p, struct kvt_moments *mo, bool sy
 		if (!t || !t->mlog)
 			continue;
 		mo->tier[i].cookie = t->mlog->cookie;
-		mo->tier[i].lost = t->mlog->w.nr_lost;
-		mo->lost |= sync && t->mlog->w.given_up;
+		mo->lost |= sync && kvt_moment_lost(t->mlog);
 		if (sync)
 			kvt_wlog_sync(&t->mlog->w, &mo->tier[i].fence);
 		else
 			kvt_wlog_fence(&t->mlog->w, &mo->tier[i].fence);
+		mo->moves |= mo->tier[i].fence.batch;
 	}
+	mo->moves |= p->nr_strays;
 	spin_unlock(&p->meta_lock);
 }
 
@@ -95,12 +102,14 @@ static bool kvt_moments_passed(struct kvt_pool *p, struct kvt_moments *mo)
 		struct kvt_moment *e = &mo->tier[i];
 		struct kvt_mlog *m = kvt_moment_mlog(p, i, e->cookie);
 
-		if (!m)
+		if (!m) {
+			mo->lost |= e->cookie;
 			continue;
-		mo->lost |= m->w.given_up || m->w.nr_lost != e->lost;
+		}
+		mo->lost |= kvt_moment_lost(m);
 		/* A member that was lost knows nothing of it: it must not come back. */
 		passed = kvt_wlog_fence_passed(&m->w, &e->fence) &&
-			 (m->w.given_up || m->told == m->tell);
+			 (m->w.given_up ? !m->wiping : m->told == m->tell);
 	}
 	spin_unlock(&p->meta_lock);
 	return passed;
@@ -125,27 +134,108 @@ static int kvt_moments_run(struct kvt_pool *p, struct kvt_moments *mo)
 
 /**
  * kvt_mlog_fsync() - all blocks that are on block tiers now are found after a crash
- * @p: pool; no lock and no srcu held, sleeps
+ * @p:    pool; no lock and no srcu held, sleeps
+ * @seen: the caller's: losses of the pool, pool->log_lost, that he was told of
+ *
+ * Blocks of a batch that was lost can still be read where they are, and are durable
+ * nowhere. So each file is told of that once, also if it happened before the call.
  * Return: 0; -EIO: some are not; -EINTR on a fatal signal.
  */
-int kvt_mlog_fsync(struct kvt_pool *p)
+int kvt_mlog_fsync(struct kvt_pool *p, u64 *seen)
 {
 	struct kvt_moments mo;
 	int err;
 
 	kvt_moments_take(p, &mo, true);
 	err = kvt_moments_run(p, &mo);
-	return err ?: mo.lost ? -EIO : 0;
+	if (err)
+		return err;
+	spin_lock(&p->meta_lock);
+	mo.lost |= *seen != p->log_lost;
+	*seen = p->log_lost;
+	spin_unlock(&p->meta_lock);
+	return mo.lost ? -EIO : 0;
 }
 
-static bool kvt_ns_has_ghosts(struct kvt_pool *p, struct kvt_ns *ns)
+/*
+ * Have the ghosts of an age gone. Ages of a namespace are counted separately, the
+ * newest two of them, so that who waits does not wait for those that come later.
+ */
+static bool kvt_ghosts_passed(struct kvt_pool *p, struct kvt_ns *ns, u64 age)
 {
-	bool any;
+	bool passed;
 
 	spin_lock(&p->meta_lock);
-	any = ns->nr_ghosts;
+	/* The one before has gone: the newest one may be closed. */
+	if (ns->ghost_age <= age && !ns->nr_ghosts[~ns->ghost_age & 1])
+		ns->ghost_age++;
+	passed = ns->ghost_age > age + 1 ||
+		 (ns->ghost_age == age + 1 && !ns->nr_ghosts[age & 1]);
 	spin_unlock(&p->meta_lock);
-	return any;
+	return passed;
+}
+
+/* Addresses in lost batches whose kills wait for room. */
+static bool kvt_strays_passed(struct kvt_pool *p)
+{
+	return !READ_ONCE(p->nr_strays);
+}
+
+/* Wait for the ghosts that there are now, and all strays. */
+static int kvt_dead_wait(struct kvt_pool *p, struct kvt_ns *ns, struct kvt_moments *mo)
+{
+	u64 age;
+	long ret;
+
+	spin_lock(&p->meta_lock);
+	age = ns->ghost_age;
+	spin_unlock(&p->meta_lock);
+	if (kvt_ghosts_passed(p, ns, age) && kvt_strays_passed(p))
+		return 0;
+	kvt_moments_wait(p, mo, 1);
+	do {
+		ret = wait_event_killable_timeout(p->log_wait,
+						  kvt_ghosts_passed(p, ns, age) &&
+						  kvt_strays_passed(p), KVT_SYNC_POLL);
+		if (!ret)
+			kvt_moments_wait(p, mo, 0);
+	} while (!ret);
+	kvt_moments_wait(p, mo, -1);
+	return ret < 0 ? -EINTR : 0;
+}
+
+/*
+ * Does a member that was given up hold blocks that others do not know to be lost: it
+ * would bring back what is dead. Meta lock held.
+ */
+static bool kvt_mlog_unforgotten(struct kvt_pool *p, const struct kvt_ns *ns, u32 tier)
+{
+	struct kvt_mlog *m = p->tiers[tier] ? p->tiers[tier]->mlog : NULL;
+	u32 i;
+
+	lockdep_assert_held(&p->meta_lock);
+	/* If it is being wiped the fence has passed before that, and holds. */
+	if (!m || !kvt_moment_lost(m) || !(ns->on_tiers & 1u << tier))
+		return false;
+	for (i = 0; i < KVT_TIERS; i++) {
+		struct kvt_mlog *o = p->tiers[i] ? p->tiers[i]->mlog : NULL;
+
+		if (o && o != m && !o->w.given_up && o->told == o->tell)
+			return false;
+	}
+	return true;
+}
+
+static bool kvt_mlog_forgotten(struct kvt_pool *p, const struct kvt_ns *ns)
+{
+	bool all = true;
+	u32 i;
+
+	spin_lock(&p->meta_lock);
+	for (i = 0; i < KVT_TIERS; i++)
+		all &= !kvt_mlog_unforgotten(p, ns, i);
+	spin_unlock(&p->meta_lock);
+	return all;
 }
 
 /**
@@ -153,32 +243,31 @@ static bool kvt_ns_has_ghosts(struct kvt_pool *p, struct kvt_ns *ns)
  * @p:  pool; no lock and no srcu held, sleeps
  * @ns: whose blocks matter; a file of the caller's is bound to it
  *
- * That includes older blocks of the same names, which may be on their way still.
- * Return: 0, or -EINTR on a fatal signal.
+ * That includes older blocks of the same names, which may be on their way still. When
+ * the batch of one that moved to another member is over, the kill of where it was is
+ * in that one's ring, or it has become a stray: so the moments are taken once more.
+ * Return: 0; -EIO: a member that was given up may bring them back; -EINTR on a fatal
+ * signal.
  */
 int kvt_mlog_fence(struct kvt_pool *p, struct kvt_ns *ns)
 {
 	struct kvt_moments mo;
-	long ret = 1;
 	int err;
 
 	kvt_moments_take(p, &mo, false);
-	if (kvt_ns_has_ghosts(p, ns)) {
-		kvt_moments_wait(p, &mo, 1);
-		do {
-			ret = wait_event_killable_timeout(p->log_wait,
-							  !kvt_ns_has_ghosts(p, ns),
-							  KVT_SYNC_POLL);
-			if (!ret)
-				kvt_moments_wait(p, &mo, 0);
-		} while (!ret);
-		kvt_moments_wait(p, &mo, -1);
-	}
-	if (ret < 0)
-		return -EINTR;
+	err = kvt_dead_wait(p, ns, &mo);
+	if (err)
+		return err;
 	kvt_moments_take(p, &mo, false);
 	err = kvt_moments_run(p, &mo);
-	return err;
+	if (!err && mo.moves) {
+		err = kvt_dead_wait(p, ns, &mo);
+		kvt_moments_take(p, &mo, false);
+		err = err ?: kvt_moments_run(p, &mo);
+	}
+	if (err)
+		return err;
+	return kvt_mlog_forgotten(p, ns) ? 0 : -EIO;
 }
 
 /**

@@ -8,7 +8,8 @@
  *   - ends of namespaces
  *   - footers that a crash has left out
  *   - superblocks, when another member was lost
- *   - doomed segments: their blocks leave the pool, one by one as they can
+ *   - doomed segments: their blocks leave the pool, one by one as they can; and dooming
+ *     one, if kills have no room and nobody else makes some
  *
  * Nothing else is needed for a wait to come to an end.
  */
@@ -21,6 +22,7 @@
 #define KVT_WORK_ROUNDS	32u	/* before others have their turn */
 #define KVT_END_TRIES	4u
 #define KVT_REAP_MAX	8u	/* segments ended in one go */
+#define KVT_HELD_STEP	256u	/* namespaces under one hold of the meta lock */
 #define KVT_DOOM_STEP	256u	/* blocks under one hold of the meta lock */
 
 /**
@@ -126,31 +128,78 @@ static void kvt_held_collect(struct kvt_mlog *m, u32 seg, struct kvt_held *h)
 		kvt_recover_segment(&r, seg, &f);
 	/* What it holds for others is not known: it stays. */
 	h->full |= f.nr_io;
-	if (!h->full)
-		return;
-	spin_lock(&m->tier->pool->meta_lock);
-	m->w.segs[seg].unread = true;
-	spin_unlock(&m->tier->pool->meta_lock);
 }
 
-static struct kvt_ns *kvt_ns_by_id(struct kvt_pool *p, u64 id)
+/*
+ * A segment cannot be ended, now or later, so that others have their turn. Of a doomed
+ * one the end is all that says that its blocks are dead: without that nothing can be
+ * promised of this member any more.
+ */
+static void kvt_mlog_no_end(struct kvt_mlog *m, u32 seg)
 {
+	struct kvt_pool *p = m->tier->pool;
+	bool doomed;
+
+	spin_lock(&p->meta_lock);
+	m->w.segs[seg].no_end = true;
+	doomed = m->w.segs[seg].doom && !m->w.given_up;
+	spin_unlock(&p->meta_lock);
+	if (doomed)
+		kvt_mlog_give_up(m->tier, "a doomed segment cannot be ended");
+}
+
+static void kvt_held_seen(struct kvt_held *h, const struct kvt_ns *ns)
+{
+	u32 i;
+
+	for (i = 0; i < h->nr_ns; i++) {
+		if (h->m->ns[i].id == ns->id)
+			h->m->ns_idx[i] = ns->idx;
+	}
+}
+
+/*
+ * Where the namespaces are that definitions were found of. There may be many, so this
+ * is done in steps. None appears later: a definition is written after its namespace
+ * was made, and ids are not used twice. One that goes meanwhile is noticed later.
+ */
+static void kvt_held_find_ns(struct kvt_held *h)
+{
+	struct kvt_pool *p = h->m->tier->pool;
+	unsigned long idx = 0;
 	struct kvt_ns *ns;
-	unsigned long idx;
+	u32 n;
+
+	memset(h->m->ns_idx, 0, sizeof(h->m->ns_idx));
+	for (ns = NULL; h->nr_ns && idx < ULONG_MAX; cond_resched()) {
+		spin_lock(&p->meta_lock);
+		for (n = 0; n < KVT_HELD_STEP; n++, idx++) {
+			ns = xa_find(&p->ns, &idx, ULONG_MAX, XA_PRESENT);
+			if (!ns)
+				break;
+			kvt_held_seen(h, ns);
+		}
+		spin_unlock(&p->meta_lock);
+		if (!ns)
+			break;
+	}
+}
+
+/* The namespace of a definition, if there is one. Meta lock held. */
+static struct kvt_ns *kvt_held_ns_of(struct kvt_held *h, u32 i, u64 id)
+{
+	struct kvt_pool *p = h->m->tier->pool;
+	struct kvt_ns *ns = h->m->ns_idx[i] ? xa_load(&p->ns, h->m->ns_idx[i]) : NULL;
 
 	lockdep_assert_held(&p->meta_lock);
-	xa_for_each(&p->ns, idx, ns) {
-		if (ns->id == id)
-			return ns;
-	}
-	return NULL;
+	return ns && ns->id == id ? ns : NULL;
 }
 
 /* What of it still matters, to the front, as it is to be written. Meta lock held. */
 static void kvt_held_filter(struct kvt_held *h, u32 seg)
 {
 	struct kvt_mlog *m = h->m;
-	u32 i, n;
+	u32 i, n, idx;
 
 	for (i = 0, n = 0; i < h->nr_kills; i++) {
 		if (kvt_wlog_kill_needed(&m->w, &m->kills[i]))
@@ -159,12 +208,14 @@ static void kvt_held_filter(struct kvt_held *h, u32 seg)
 	h->nr_kills = n;
 	for (i = 0, n = 0; i < h->nr_ns; i++) {
 		struct kvt_nsdef *d = &m->ns[i];
-		struct kvt_ns *ns = kvt_ns_by_id(m->tier->pool, d->id);
+		struct kvt_ns *ns = kvt_held_ns_of(h, i, d->id);
 
+		idx = m->ns_idx[i];
 		if (ns && !(d->flags & KVT_NSF_GONE))
 			kvt_mlog_nsdef(ns, d);
 		else if (!(d->flags & KVT_NSF_GONE) || !kvt_wlog_ns_needed(&m->w, seg, d))
 			continue;
+		m->ns_idx[n] = idx;
 		m->ns[n++] = *d;
 	}
 	h->nr_ns = n;
@@ -191,6 +242,25 @@ static enum kvt_wlog_status kvt_held_end(struct kvt_held *h, u32 seg)
 	return st;
 }
 
+/* The dead segment to be ended, and what it holds. KVT_NO_SEG: none can be. */
+static u32 kvt_mlog_next_held(struct kvt_mlog *m, struct kvt_held *h)
+{
+	struct kvt_pool *p = m->tier->pool;
+	u32 seg;
+
+	for (;;) {
+		spin_lock(&p->meta_lock);
+		seg = kvt_wlog_next_end(&m->w);
+		spin_unlock(&p->meta_lock);
+		if (seg == KVT_NO_SEG)
+			return seg;
+		kvt_held_collect(m, seg, h);
+		if (!h->full)
+			return seg;
+		kvt_mlog_no_end(m, seg);
+	}
+}
+
 /**
  * kvt_mlog_end_one() - end a dead segment
  * @m: member; put_lock[CARRY] held, no batch of the caller's is open or unwritten; sleeps
@@ -198,20 +268,15 @@ static enum kvt_wlog_status kvt_held_end(struct kvt_held *h, u32 seg)
  */
 bool kvt_mlog_end_one(struct kvt_mlog *m)
 {
-	struct kvt_pool *p = m->tier->pool;
-	enum kvt_wlog_status st;
+	enum kvt_wlog_status st = KVT_W_NONE;
 	struct kvt_held h;
 	bool done = false;
 	u32 seg, tries;
 
-	spin_lock(&p->meta_lock);
-	seg = kvt_wlog_next_end(&m->w);
-	spin_unlock(&p->meta_lock);
+	seg = kvt_mlog_next_held(m, &h);
 	if (seg == KVT_NO_SEG)
 		return false;
-	kvt_held_collect(m, seg, &h);
-	if (h.full)
-		return false;
+	kvt_held_find_ns(&h);
 	for (tries = 0; tries < KVT_END_TRIES; tries++) {
 		st = kvt_held_end(&h, seg);
 		done = !st;
@@ -220,6 +285,8 @@ bool kvt_mlog_end_one(struct kvt_mlog *m)
 	}
 	/* Also if it did not come to an end: what is open has to be closed. */
 	kvt_mlog_close_empty(m, KVT_HEAD_CARRY);
+	if (st == KVT_W_NEVER)
+		kvt_mlog_no_end(m, seg);
 	return done;
 }
 
@@ -268,6 +335,160 @@ static enum kvt_wlog_status kvt_mlog_kills_at(struct kvt_mlog *m, enum kvt_log_h
 	return st;
 }
 
+/* Does the segment have a block that may not go. In steps: there may be many. */
+static bool kvt_seg_pinned(struct kvt_mlog *m, u32 seg)
+{
+	const struct kvt_seg *s = &m->tier->log.segs[seg];
+	struct kvt_pool *p = m->tier->pool;
+	u32 want = KVT_CTL_LOG | KVT_CTL_PINNED, pos = 0, end, nr;
+	bool pinned = false;
+
+	do {
+		spin_lock(&p->meta_lock);
+		nr = s->state == KVT_SEG_CLEANING ? s->nr_ids : 0;
+		for (end = min(nr, pos + KVT_DOOM_STEP); pos < end && !pinned; pos++) {
+			const struct kvt_hot *h = kvt_hot(&p->table, s->ids[pos]);
+			u32 ctl = kvt_ctl(h);
+
+			/* One that is dead goes, pinned or not. */
+			pinned = (ctl & want) == want && kvt_ctl_state(ctl) == KVT_READY &&
+				 h->log_tier == m->tier->id &&
+				 kvt_log_seg_of(&m->tier->log, h->log_unit) == seg;
+		}
+		spin_unlock(&p->meta_lock);
+		cond_resched();
+	} while (!pinned && pos < nr);
+	return pinned;
+}
+
+/**
+ * kvt_mlog_doom() - there is no room to carry what is in a segment: it has to go
+ * @m:   member; no spinlock held, sleeps
+ * @seg: CLEANING, by the caller
+ * Return: whether it is doomed: the background does the rest then, and it is not the
+ * caller's any more.
+ */
+bool kvt_mlog_doom(struct kvt_mlog *m, u32 seg)
+{
+	struct kvt_pool *p = m->tier->pool;
+	bool doomed;
+
+	if (kvt_seg_pinned(m, seg))
+		return false;
+	spin_lock(&p->meta_lock);
+	doomed = !m->w.given_up && m->tier->log.segs[seg].state == KVT_SEG_CLEANING;
+	if (doomed)
+		kvt_wlog_doom(&m->w, seg);
+	spin_unlock(&p->meta_lock);
+	kvt_mlog_kick(m);
+	return doomed;
+}
+
+/*
+ * Take the sealed segment with the least in it to be emptied. @after: only those behind
+ * that in this order; it moves on.
+ */
+static u32 kvt_room_claim(struct kvt_mlog *m, u64 *after)
+{
+	struct kvt_log *log = &m->tier->log;
+	u64 best = U64_MAX;
+	u32 i;
+
+	spin_lock(&m->tier->pool->meta_lock);
+	for (i = 0; i < log->nr_segs; i++) {
+		const struct kvt_seg *s = &log->segs[i];
+		u64 key = (u64)s->live << 32 | i;
+
+		if (s->state == KVT_SEG_SEALED && !s->writes && key >= *after)
+			best = min(best, key);
+	}
+	if (best != U64_MAX) {
+		kvt_log_claim(log, (u32)best);
+		*after = best + 1;
+	}
+	spin_unlock(&m->tier->pool->meta_lock);
+	return best == U64_MAX ? KVT_NO_SEG : (u32)best;
+}
+
+/* Is there no segment that can ever be written again. Meta lock held. */
+static bool kvt_mlog_worn_out(struct kvt_mlog *m)
+{
+	const struct kvt_log *log = &m->tier->log;
+	u32 i;
+
+	lockdep_assert_held(&m->tier->pool->meta_lock);
+	for (i = 0; i < log->nr_segs; i++) {
+		u8 state = log->segs[i].state;
+
+		if (state == KVT_SEG_OPEN || state == KVT_SEG_SEALED ||
+		    state == KVT_SEG_CLEANING ||
+		    (state == KVT_SEG_EMPTY && !m->w.segs[i].no_end))
+			return false;
+	}
+	return true;
+}
+
+enum kvt_room {
+	KVT_ROOM_WAIT,		/* it comes, or never */
+	KVT_ROOM_CLEAN,		/* the pool's worker makes some */
+	KVT_ROOM_DOOM,		/* nobody does */
+	KVT_ROOM_NEVER,
+};
+
+/* Where is room for kills to come from. */
+static enum kvt_room kvt_mlog_room(struct kvt_mlog *m)
+{
+	struct kvt_tier *t = m->tier;
+	enum kvt_room room = KVT_ROOM_DOOM;
+	u32 i;
+
+	spin_lock(&t->pool->meta_lock);
+	if (m->w.given_up)
+		room = KVT_ROOM_WAIT;
+	else if (kvt_mlog_worn_out(m))
+		room = KVT_ROOM_NEVER;
+	else if (!m->running || m->w.nr_doomed)
+		room = KVT_ROOM_WAIT;
+	else if (t->state == KVTIER_TIER_ONLINE && !t->pool->assembling)
+		room = KVT_ROOM_CLEAN;
+	for (i = 0; room == KVT_ROOM_DOOM && i < m->geo.nr_segs; i++) {
+		if (m->w.segs[i].phase == KVT_WSEG_ENDING)
+			room = KVT_ROOM_WAIT;
+	}
+	spin_unlock(&t->pool->meta_lock);
+	return room;
+}
+
+/*
+ * No kill can be written, because there is no segment for it. The pool's worker cleans
+ * tiers that take blocks. Another one's blocks cannot be carried, and those that leave
+ * it wait for their kills: some of them have to leave without, all of a segment.
+ * A member that stops keeps its blocks, and its kills stay unwritten.
+ * Return: whether a segment was doomed.
+ */
+static bool kvt_mlog_make_room(struct kvt_mlog *m)
+{
+	struct kvt_pool *p = m->tier->pool;
+	enum kvt_room room = kvt_mlog_room(m);
+	u64 after = 0;
+	u32 seg;
+
+	if (room == KVT_ROOM_NEVER)
+		kvt_mlog_give_up(m->tier, "it has no segment left that can be written");
+	if (room == KVT_ROOM_CLEAN)
+		kvt_reclaim_kick(p);
+	if (room != KVT_ROOM_DOOM)
+		return false;
+	while ((seg = kvt_room_claim(m, &after)) != KVT_NO_SEG) {
+		if (kvt_mlog_doom(m, seg))
+			return true;
+		spin_lock(&p->meta_lock);
+		kvt_log_clean_end(&m->tier->log, seg);
+		spin_unlock(&p->meta_lock);
+	}
+	return false;
+}
+
 /* Write pending kills: where there is a segment, before a new one is opened. */
 static bool kvt_mlog_kills(struct kvt_mlog *m)
 {
@@ -289,6 +510,8 @@ static bool kvt_mlog_kills(struct kvt_mlog *m)
 	     kvt_mlog_open(m, KVT_HEAD_CARRY, 0, true, &open)))
 		st = kvt_mlog_kills_at(m, KVT_HEAD_CARRY);
 	mutex_unlock(&m->put_lock[KVT_HEAD_CARRY]);
+	if (st == KVT_W_SEGMENT && open == KVT_W_SPACE)
+		return kvt_mlog_make_room(m);
 	return !st;
 }
 
@@ -318,47 +541,6 @@ static bool kvt_mlog_gone(struct kvt_mlog *m)
 	kvt_mlog_close_empty(m, KVT_HEAD_CARRY);
 	mutex_unlock(&m->put_lock[KVT_HEAD_CARRY]);
 	return done;
-}
-
-/* Does the segment have a block that may not go. Meta lock held. */
-static bool kvt_seg_pinned(struct kvt_mlog *m, u32 seg)
-{
-	const struct kvt_seg *s = &m->tier->log.segs[seg];
-	struct kvt_table *table = &m->tier->pool->table;
-	u32 i;
-
-	for (i = 0; i < s->nr_ids; i++) {
-		const struct kvt_hot *h = kvt_hot(table, s->ids[i]);
-		u32 ctl = kvt_ctl(h);
-
-		if (kvt_ctl_state(ctl) == KVT_READY && (ctl & KVT_CTL_LOG) &&
-		    (ctl & KVT_CTL_PINNED) &&
-		    h->log_tier == m->tier->id &&
-		    kvt_log_seg_of(&m->tier->log, h->log_unit) == seg)
-			return true;
-	}
-	return false;
-}
-
-/**
- * kvt_mlog_doom() - there is no room to carry what is in a segment: it has to go
- * @m:   member; no spinlock held
- * @seg: CLEANING
- * Return: whether it is doomed, and the background's from now on: by the time this
- * returns it may be free, or open again. If not, it is still the caller's.
- */
-bool kvt_mlog_doom(struct kvt_mlog *m, u32 seg)
-{
-	struct kvt_pool *p = m->tier->pool;
-	bool may;
-
-	spin_lock(&p->meta_lock);
-	may = !m->w.given_up && !kvt_seg_pinned(m, seg);
-	if (may)
-		kvt_wlog_doom(&m->w, seg);
-	spin_unlock(&p->meta_lock);
-	kvt_mlog_kick(m);
-	return may;
 }
 
 /* Evict from @pos on. Meta lock held. Returns where it stopped. */

@@ -240,6 +240,27 @@ bool kvt_block_log_free(struct kvt_pool *p, u32 id)
 	return true;
 }
 
+/* A block died, and its log copy is still there: see kvt_mlog_fence(). */
+static void kvt_ghost_born(struct kvt_pool *p, struct kvt_hot *h)
+{
+	struct kvt_ns *ns = kvt_ns_of(p, h->ns_group);
+	u32 odd = ns->ghost_age & 1;
+
+	lockdep_assert_held(&p->meta_lock);
+	WRITE_ONCE(h->flags, h->flags | KVT_HOT_GHOST | (odd ? KVT_HOT_GHOST_ODD : 0));
+	ns->nr_ghosts[odd]++;
+}
+
+static void kvt_ghost_gone(struct kvt_pool *p, struct kvt_hot *h)
+{
+	u32 odd = !!(h->flags & KVT_HOT_GHOST_ODD);
+
+	lockdep_assert_held(&p->meta_lock);
+	WRITE_ONCE(h->flags, h->flags & ~(KVT_HOT_GHOST | KVT_HOT_GHOST_ODD));
+	if (!--kvt_ns_of(p, h->ns_group)->nr_ghosts[odd])
+		wake_up_all(&p->log_wait);
+}
+
 /* A dead block's log copy goes at once, whoever still refers to the entry. */
 static bool kvt_block_log_drop(struct kvt_pool *p, u32 id)
 {
@@ -254,11 +275,8 @@ static bool kvt_block_log_drop(struct kvt_pool *p, u32 id)
 		return false;
 	}
 	kvt_ctl_update(h, 0, 0, KVT_CTL_LOG, 0);
-	if (h->flags & KVT_HOT_GHOST) {
-		WRITE_ONCE(h->flags, h->flags & ~KVT_HOT_GHOST);
-		if (!--kvt_ns_of(p, h->ns_group)->nr_ghosts)
-			wake_up_all(&p->log_wait);
-	}
+	if (h->flags & KVT_HOT_GHOST)
+		kvt_ghost_gone(p, h);
 	return true;
 }
 
@@ -276,6 +294,11 @@ void kvt_parked_retry(struct kvt_pool *p)
 		struct kvt_hot *h = kvt_hot(&p->table, id);
 
 		kvt_list_del(&p->table, &p->parked, id);
+		/* Not to be refused again: that would wake whom this is called by. */
+		if (!kvt_wlog_may_free(&p->tiers[h->log_tier]->mlog->w, h->log_unit)) {
+			kvt_list_add_head(&p->table, &p->parked, id);
+			continue;
+		}
 		WRITE_ONCE(h->flags, h->flags & ~KVT_HOT_PARKED);
 		kvt_block_reap(p, id);
 	}
@@ -337,10 +360,8 @@ void kvt_block_die(struct kvt_pool *p, u32 id)
 	lockdep_assert_held(&p->meta_lock);
 	kvt_block_unhash(p, id);
 	kvt_ctl_update(h, 0, 0, KVT_CTL_STATE, KVT_DEAD);
-	if (kvt_ctl(h) & KVT_CTL_LOG) {
-		WRITE_ONCE(h->flags, h->flags | KVT_HOT_GHOST);
-		kvt_ns_of(p, h->ns_group)->nr_ghosts++;
-	}
+	if (kvt_ctl(h) & KVT_CTL_LOG)
+		kvt_ghost_born(p, h);
 	kvt_block_reap(p, id);
 	kvt_block_reap(p, parent);
 }

@@ -370,6 +370,8 @@ void kvt_tier_disown(struct kvt_pool *p, struct kvt_tier *t)
 static void kvt_tier_release(struct kvt_pool *p, struct kvt_tier *t)
 {
 	kvt_sysfs_tier_del(t);
+	if (!t->ops->is_mem)
+		kvt_mlog_leave(t);
 	kvt_tier_withdraw(p, t);
 	synchronize_srcu(&p->srcu);
 	if (!t->ops->is_mem)

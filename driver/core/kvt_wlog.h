@@ -118,7 +118,7 @@ enum kvt_wseg_phase {
  * @phase:      enum kvt_wseg_phase
  * @unsealed:   left by a crash without a footer
  * @hopeless:   and it will not get one
- * @unread:     what it holds for others could not be read, so it cannot be ended
+ * @no_end:     it cannot be ended: what it holds for others cannot be read, or is too much
  * @bad:        not to be used again
  */
 struct kvt_wseg {
@@ -131,7 +131,7 @@ struct kvt_wseg {
 	u8 phase;
 	bool unsealed;
 	bool hopeless;
-	bool unread;
+	bool no_end;
 	bool bad;
 };
 
@@ -470,6 +470,13 @@ static inline u64 kvt_wlog_durable_seq(const struct kvt_wlog *w)
 static inline struct kvt_wkill *kvt_wlog_ring_at(const struct kvt_wlog *w, u64 pos)
 {
 	return &w->ring[pos & (w->cfg.ring - 1)];
+}
+
+/* Would kvt_wlog_free() be heard now; false also if it might be, all the same. */
+static inline bool kvt_wlog_may_free(const struct kvt_wlog *w, u32 unit)
+{
+	return w->given_up || w->head - w->tail < w->cfg.ring ||
+	       w->segs[kvt_log_seg_of(w->cfg.log, unit)].doom;
 }
 
 /* Most kills in a segment, unless it begins with the end of another. */

@@ -468,6 +468,9 @@ static bool kvt_wbatch_brings_kills(const struct kvt_wlog *w, const struct kvt_w
 
 	if (b->state == KVT_WBATCH_FREE || !b->nr_blocks)
 		return false;
+	/* The caller gives the addresses of carried blocks back when he is told. */
+	if (b->lost && !b->told)
+		return true;
 	if (b->nr_src || b->state == KVT_WBATCH_OPEN || b->state == KVT_WBATCH_CLOSED)
 		return true;
 	for (i = 0; i < b->nr_blocks; i++) {

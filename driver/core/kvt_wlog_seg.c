@@ -25,7 +25,7 @@ u32 kvt_wlog_next_end(const struct kvt_wlog *w)
 
 	for (i = 0; i < w->cfg.geo->nr_segs && !w->given_up; i++) {
 		if (w->cfg.log->segs[i].state != KVT_SEG_EMPTY ||
-		    w->segs[i].phase != KVT_WSEG_NONE || w->segs[i].unread)
+		    w->segs[i].phase != KVT_WSEG_NONE || w->segs[i].no_end)
 			continue;
 		if (best == KVT_NO_SEG || w->segs[i].nr_entries < w->segs[best].nr_entries)
 			best = i;

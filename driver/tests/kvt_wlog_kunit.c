@@ -316,6 +316,57 @@ static void wlog_end(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kvt_wlog_kill_needed(&f->w, &k));
 }
 
+/* One that cannot be ended does not keep others from being ended. */
+static void wlog_no_end(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	u32 a, b;
+
+	a = put_durable(test, f, DEMOTE, 1);
+	seal(test, f, DEMOTE);
+	b = put_durable(test, f, DEMOTE, 2);
+	seal(test, f, DEMOTE);
+	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_free(&f->w, a, 1), (u32)KVT_W_OK);
+	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_free(&f->w, b, 1), (u32)KVT_W_OK);
+	a /= TM_SEG_UNITS;
+	b /= TM_SEG_UNITS;
+	KUNIT_EXPECT_EQ(test, kvt_wlog_next_end(&f->w), a);
+	f->w.segs[a].no_end = true;
+	KUNIT_EXPECT_EQ(test, kvt_wlog_next_end(&f->w), b);
+	f->w.segs[b].no_end = true;
+	KUNIT_EXPECT_EQ(test, kvt_wlog_next_end(&f->w), KVT_NO_SEG);
+}
+
+/*
+ * Of a lost batch the caller gives back where carried blocks would have gone, when he
+ * is told. Until then fences count it.
+ */
+static void wlog_lost_not_told(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	u32 src = put_durable(test, f, DEMOTE, 3), to, first, second;
+	struct kvt_wlog_fence fence;
+	struct kvt_wlog_done d;
+
+	seal(test, f, DEMOTE);
+	to = put(test, f, CARRY, 1, 1, 0);
+	first = close_batch(test, f, CARRY);
+	put(test, f, CARRY, 3, 1, src);
+	second = close_batch(test, f, CARRY);
+	kvt_wlog_unput(&f->w, to, 1);
+	kvt_wlog_written(&f->w, second, 0);
+	kvt_wlog_written(&f->w, first, -EIO);
+	KUNIT_ASSERT_TRUE(test, kvt_wlog_advance(&f->w, &d));
+	KUNIT_EXPECT_EQ(test, d.err, -EIO);
+	kvt_wlog_fence(&f->w, &fence);
+	KUNIT_EXPECT_EQ(test, fence.batch, f->w.ordinal);
+	KUNIT_ASSERT_TRUE(test, kvt_wlog_advance(&f->w, &d));
+	KUNIT_EXPECT_EQ(test, d.err, -EIO);
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_advance(&f->w, &d));
+	/* Where it was is not given back. */
+	KUNIT_EXPECT_EQ(test, f->segs[src / TM_SEG_UNITS].live, 1u);
+}
+
 /* R1: where a block was carried from is live until the copy is durable. */
 static void wlog_carry(struct kunit *test)
 {
@@ -618,6 +669,8 @@ static struct kunit_case wlog_cases[] = {
 	KUNIT_CASE(wlog_durable_in_order),
 	KUNIT_CASE(wlog_first_batch_fails),
 	KUNIT_CASE(wlog_end),
+	KUNIT_CASE(wlog_no_end),
+	KUNIT_CASE(wlog_lost_not_told),
 	KUNIT_CASE(wlog_carry),
 	KUNIT_CASE(wlog_kills_and_fences),
 	KUNIT_CASE(wlog_unput),
