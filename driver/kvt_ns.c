@@ -190,25 +190,34 @@ static void kvt_ns_free(struct kvt_ns *ns)
 	kfree_sensitive(ns);
 }
 
-/* An id that no member has seen. They know of it before it is used. */
-static u64 kvt_ns_new_id(struct kvt_pool *p)
+static void kvt_ns_set_limit(struct kvt_pool *p, u64 limit)
 {
-	u64 id = ++p->next_ns_id;
-	bool more;
-	int idx;
+	spin_lock(&p->meta_lock);
+	p->ns_limit = limit;
+	spin_unlock(&p->meta_lock);
+}
+
+/*
+ * An id that no member has seen. They know of it before it is used, or it might be
+ * given again after a crash; one that is given up gets no blocks of it.
+ */
+static int kvt_ns_new_id(struct kvt_pool *p, u64 *id)
+{
+	u64 limit = p->ns_limit;
+	int err, idx;
 
 	lockdep_assert_held(&p->conf_lock);
-	spin_lock(&p->meta_lock);
-	more = id >= p->ns_limit;
-	if (more)
-		p->ns_limit = id + KVT_NS_ID_STEP;
-	spin_unlock(&p->meta_lock);
-	if (more) {
-		idx = srcu_read_lock(&p->srcu);
-		kvt_mlog_update_supers(p);
-		srcu_read_unlock(&p->srcu, idx);
-	}
-	return id;
+	*id = ++p->next_ns_id;
+	if (*id < limit)
+		return 0;
+	kvt_ns_set_limit(p, *id + KVT_NS_ID_STEP);
+	idx = srcu_read_lock(&p->srcu);
+	err = kvt_mlog_update_supers(p);
+	srcu_read_unlock(&p->srcu, idx);
+	/* The next one has to try again. */
+	if (err)
+		kvt_ns_set_limit(p, limit);
+	return err;
 }
 
 static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
@@ -232,7 +241,9 @@ static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
 	ns->counts = alloc_percpu_gfp(struct kvt_counts, GFP_KERNEL_ACCOUNT);
 	if (!ns->counts)
 		goto free;
-	ns->id = kvt_ns_new_id(p);
+	err = kvt_ns_new_id(p, &ns->id);
+	if (err)
+		goto free;
 	err = xa_alloc(&p->ns, &ns->idx, ns, XA_LIMIT(1, KVT_NS_MAX), GFP_KERNEL);
 	if (err)
 		goto free;
