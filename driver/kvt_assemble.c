@@ -45,6 +45,31 @@ static void kvt_as_unlist(struct kvt_assembly *as)
 	list_del(&as->link);
 }
 
+/**
+ * kvt_as_reserve() - become the only pool with a uuid
+ * @as:   assembly, listed
+ * @uuid: of its members
+ *
+ * Two with disjoint sets of members must not both run, each without the other's.
+ * Holds until the assembly is off the list: by then the pool is published, or none of
+ * its members is written to any more.
+ * Return: 0 or -EEXIST.
+ */
+int kvt_as_reserve(struct kvt_assembly *as, const u8 *uuid)
+{
+	const struct kvt_assembly *o;
+
+	guard(mutex)(&kvt_assemblies_lock);
+	if (kvt_pool_is_up(uuid))
+		return -EEXIST;
+	list_for_each_entry(o, &kvt_assemblies, link) {
+		if (!memcmp(o->p->uuid, uuid, KVT_UUID_BYTES))
+			return -EEXIST;
+	}
+	memcpy(as->p->uuid, uuid, KVT_UUID_BYTES);
+	return 0;
+}
+
 static int kvt_as_copy_in(struct kvt_assembly *as)
 {
 	const struct kvtier_assemble_device __user *u = u64_to_user_ptr(as->out->devices);
@@ -116,6 +141,7 @@ static void kvt_as_undo(struct kvt_assembly *as, bool shown)
 		if (as->members[i].tier)
 			kvt_tier_disown(p, as->members[i].tier);
 	}
+	kvt_as_unlist(as);
 	kvt_pool_unmake(p, shown);
 }
 
@@ -145,15 +171,16 @@ static int kvt_as_assemble(struct kvt_assembly *as)
 		return PTR_ERR(as->p);
 	kvt_as_list(as);
 	err = kvt_as_bring_up(as, &shown);
-	kvt_as_unlist(as);
 	out->time_ns = ktime_get_ns() - start_ns;
-	if (!err)
-		pr_info("kvtier%u: %llu blocks of %llu namespaces from %u of %u members\n",
-			out->pool_id, out->nr_blocks, out->nr_namespaces, out->nr_found,
-			out->nr_members);
-	else
+	if (err) {
 		kvt_as_undo(as, shown);
-	return err;
+		return err;
+	}
+	kvt_as_unlist(as);
+	pr_info("kvtier%u: %llu blocks of %llu namespaces from %u of %u members\n",
+		out->pool_id, out->nr_blocks, out->nr_namespaces, out->nr_found,
+		out->nr_members);
+	return 0;
 }
 
 static int kvt_as_alloc(struct kvtier_pool_assemble *a, struct kvt_assembly **out)

@@ -171,6 +171,9 @@ struct kvt_assembly {
 	struct list_head link;
 };
 
+/* kvt_assemble.c */
+int kvt_as_reserve(struct kvt_assembly *as, const u8 *uuid);
+
 /* kvt_assemble_member.c */
 int kvt_as_open_all(struct kvt_assembly *as);
 int kvt_as_agree(struct kvt_assembly *as);
