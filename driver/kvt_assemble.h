@@ -187,9 +187,10 @@ int kvt_as_owe(struct kvt_as_worker *w, u32 member, u32 seg, u32 unit);
 u32 kvt_as_ns_index(struct kvt_assembly *as, u64 id);
 void kvt_as_ns_define(struct kvt_assembly *as, const struct kvt_nsdef *def);
 
-static inline bool kvt_as_ns_valid(u64 id)
+/* No member says that it knows of ids from the limit on: whoever wrote it lies. */
+static inline bool kvt_as_ns_valid(const struct kvt_assembly *as, u64 id)
 {
-	return id && id < KVT_LIFE_MAX;
+	return id && id < as->p->ns_limit;
 }
 
 static inline bool kvt_as_stopped(struct kvt_assembly *as)

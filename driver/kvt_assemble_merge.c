@@ -200,7 +200,7 @@ void kvt_as_block(struct kvt_as_worker *w, u64 life, const struct kvt_rec *rec)
 	}
 	if (!w->ns_idx || w->ns_id != rec->ns) {
 		w->ns_id = rec->ns;
-		w->ns_idx = kvt_as_ns_valid(rec->ns) ? kvt_as_ns_index(w->as, rec->ns) : 0;
+		w->ns_idx = kvt_as_ns_valid(w->as, rec->ns) ? kvt_as_ns_index(w->as, rec->ns) : 0;
 	}
 	if (test_bit(unit, w->m->dead))
 		err = kvt_as_unused(w, rec->unit, true);
@@ -226,7 +226,6 @@ static int kvt_as_make_namespaces(struct kvt_assembly *as)
 	for (i = 1; i <= as->nr_ns && !err; i++) {
 		const struct kvt_nsdef *def = as->ns_at[i]->def;
 
-		p->next_ns_id = max(p->next_ns_id, as->ns_at[i]->id);
 		if (!def || !kvt_ns_sane(def))
 			continue;
 		err = kvt_ns_adopt(p, i, def);

@@ -145,7 +145,7 @@ void kvt_as_ns_define(struct kvt_assembly *as, const struct kvt_nsdef *def)
 	struct kvt_nsdef *copy = NULL;
 	bool gone = def->flags & KVT_NSF_GONE;
 
-	if (!kvt_as_ns_valid(def->id)) {
+	if (!kvt_as_ns_valid(as, def->id)) {
 		kfree(fresh);
 		return;
 	}

@@ -234,6 +234,9 @@ static int kvt_ns_new_id(struct kvt_pool *p, u64 *id)
 	*id = ++p->next_ns_id;
 	if (*id < limit)
 		return 0;
+	/* A superblock that says more is refused; only a forged one is near it. */
+	if (*id >= KVT_LIFE_MAX - KVT_NS_ID_STEP)
+		return -ENOSPC;
 	kvt_ns_set_limit(p, *id + KVT_NS_ID_STEP);
 	idx = srcu_read_lock(&p->srcu);
 	err = kvt_mlog_update_supers(p);
