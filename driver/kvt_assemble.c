@@ -156,7 +156,9 @@ static int kvt_as_bring_up(struct kvt_assembly *as, bool *shown)
 		return err;
 	*shown = true;
 	as->p->nr_missing = as->out->nr_members - as->out->nr_found;
-	return kvt_as_show(as) ?: kvt_as_start(as) ?: kvt_pool_publish(as->p);
+	/* Nothing that can fail comes after the pool is everybody's. */
+	return kvt_as_show(as) ?: kvt_as_start(as) ?: kvt_as_copy_out(as) ?:
+	       kvt_pool_publish(as->p);
 }
 
 static int kvt_as_assemble(struct kvt_assembly *as)
@@ -208,7 +210,7 @@ static int kvt_as_alloc(struct kvtier_pool_assemble *a, struct kvt_assembly **ou
 int kvt_assemble(struct kvtier_pool_assemble *a)
 {
 	struct kvt_assembly *as;
-	int err, fault;
+	int err;
 
 	*a = (struct kvtier_pool_assemble) {
 		.size = a->size,
@@ -225,8 +227,9 @@ int kvt_assemble(struct kvtier_pool_assemble *a)
 	err = kvt_as_copy_in(as);
 	if (!err) {
 		err = kvt_as_assemble(as);
-		fault = kvt_as_copy_out(as);
-		err = err ?: fault;
+		/* What is wrong with which; the error itself is known anyway. */
+		if (err)
+			kvt_as_copy_out(as);
 	}
 	kvt_as_read_free(as);
 	kvfree(as->members);

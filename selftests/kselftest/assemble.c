@@ -4,6 +4,7 @@
  * durable after one without, and never with wrong bytes, whatever is on the devices.
  */
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include "kvt_test.h"
 
@@ -778,6 +779,31 @@ TEST_F_TIMEOUT(assemble, time_to_live, 300)
 	ASSERT_EQ(0, open_again(self));
 	EXPECT_EQ(0, kvt_lookup(self->c.fd, 0, &keys[0], 1, &res));
 	EXPECT_EQ(1, kvt_lookup(self->c.fd, 0, &keys[1], 1, &res));
+}
+
+/* A result that cannot be told of is none: the pool is not up. */
+TEST_F(assemble, nowhere_to_tell)
+{
+	void *page = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct kvtier_pool_assemble a;
+
+	ASSERT_NE(MAP_FAILED, page);
+	ASSERT_GE(65536, (int)sizeof(self->dev[0]));
+	ASSERT_EQ(CHAIN, put_chains(&self->c, 0, 1));
+	ASSERT_EQ(0, send_down(self));
+	ASSERT_EQ(0, end_pool(self));
+	memcpy(page, self->disk[0].dev, sizeof(self->disk[0].dev));
+	ASSERT_EQ(0, mprotect(page, 65536, PROT_READ));
+	a = (struct kvtier_pool_assemble) {
+		.size = sizeof(a),
+		.pool_id = KVTIER_POOL_ANY_ID,
+		.nr_devices = 1,
+		.devices = KVT_U64(page),
+	};
+	EXPECT_EQ(-EFAULT, kvt_ioctl(self->pool.ctl, KVTIER_OP_POOL_ASSEMBLE, &a));
+	munmap(page, 65536);
+	ASSERT_EQ(0, assemble(self, 0, 1, 0));
+	EXPECT_EQ(CHAIN, self->a.nr_blocks);
 }
 
 TEST_F(assemble, arguments)
