@@ -359,6 +359,21 @@ static void kvt_as_link(struct kvt_assembly *as, const struct kvt_as_parent *pa)
 		kvt_ch_link(&p->table, pa->id, parent);
 }
 
+static void kvt_as_cut_cycles(struct kvt_assembly *as)
+{
+	struct kvt_ch_cut cut;
+	bool more;
+
+	kvt_ch_cut_start(&cut);
+	do {
+		spin_lock(&as->p->meta_lock);
+		more = kvt_ch_cut_step(&as->p->table, &cut, 4096);
+		spin_unlock(&as->p->meta_lock);
+		cond_resched();
+	} while (more);
+	as->out->nr_cycles = cut.nr;
+}
+
 static void kvt_as_link_all(struct kvt_assembly *as)
 {
 	struct kvt_as_chunk *c;
@@ -373,7 +388,7 @@ static void kvt_as_link_all(struct kvt_assembly *as)
 			cond_resched();
 		}
 	}
-	as->out->nr_cycles = kvt_ch_cut_cycles(&as->p->table);
+	kvt_as_cut_cycles(as);
 }
 
 /* --- order of the lists -------------------------------------------------------- */

@@ -29,7 +29,7 @@
  *   - The other ones must be killed, as must be what bad() reports with a payload that
  *     is wrong or cannot be read, and blocks of a namespace that is gone or nowhere
  *     defined. The unit of what is bad otherwise may be wrong, or another block's.
- *   - Parents may be missing, or form cycles: kvt_ch_cut_cycles().
+ *   - Parents may be missing, or form cycles: kvt_ch_cut_step().
  *
  * Work is bounded by the segment's length, memory is the scratch buffer. No locks.
  */
