@@ -156,8 +156,8 @@ static int kvt_as_bring_up(struct kvt_assembly *as, bool *shown)
 		return err;
 	*shown = true;
 	as->p->nr_missing = as->out->nr_members - as->out->nr_found;
-	/* Nothing that can fail comes after the pool is everybody's. */
-	return kvt_as_show(as) ?: kvt_as_start(as) ?: kvt_as_copy_out(as) ?:
+	/* All is known of the devices: told of before the first is written to. */
+	return kvt_as_copy_out(as) ?: kvt_as_show(as) ?: kvt_as_start(as) ?:
 	       kvt_pool_publish(as->p);
 }
 

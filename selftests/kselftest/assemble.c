@@ -786,12 +786,14 @@ TEST_F(assemble, nowhere_to_tell)
 {
 	void *page = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct kvtier_pool_assemble a;
+	__u64 sum;
 
 	ASSERT_NE(MAP_FAILED, page);
 	ASSERT_GE(65536, (int)sizeof(self->dev[0]));
 	ASSERT_EQ(CHAIN, put_chains(&self->c, 0, 1));
 	ASSERT_EQ(0, send_down(self));
 	ASSERT_EQ(0, end_pool(self));
+	sum = kvt_disk_sum(&self->disk[0]);
 	memcpy(page, self->disk[0].dev, sizeof(self->disk[0].dev));
 	ASSERT_EQ(0, mprotect(page, 65536, PROT_READ));
 	a = (struct kvtier_pool_assemble) {
@@ -802,6 +804,7 @@ TEST_F(assemble, nowhere_to_tell)
 	};
 	EXPECT_EQ(-EFAULT, kvt_ioctl(self->pool.ctl, KVTIER_OP_POOL_ASSEMBLE, &a));
 	munmap(page, 65536);
+	EXPECT_EQ(sum, kvt_disk_sum(&self->disk[0]));
 	ASSERT_EQ(0, assemble(self, 0, 1, 0));
 	EXPECT_EQ(CHAIN, self->a.nr_blocks);
 }
