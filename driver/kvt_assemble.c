@@ -45,6 +45,31 @@ static void kvt_as_unlist(struct kvt_assembly *as)
 	list_del(&as->link);
 }
 
+/**
+ * kvt_as_reserve() - become the only pool with a uuid
+ * @as:   assembly, listed
+ * @uuid: of its members
+ *
+ * Two with disjoint sets of members must not both run, each without the other's.
+ * Holds until the assembly is off the list: by then the pool is published, or none of
+ * its members is written to any more.
+ * Return: 0 or -EEXIST.
+ */
+int kvt_as_reserve(struct kvt_assembly *as, const u8 *uuid)
+{
+	const struct kvt_assembly *o;
+
+	guard(mutex)(&kvt_assemblies_lock);
+	if (kvt_pool_is_up(uuid))
+		return -EEXIST;
+	list_for_each_entry(o, &kvt_assemblies, link) {
+		if (!memcmp(o->p->uuid, uuid, KVT_UUID_BYTES))
+			return -EEXIST;
+	}
+	memcpy(as->p->uuid, uuid, KVT_UUID_BYTES);
+	return 0;
+}
+
 static int kvt_as_copy_in(struct kvt_assembly *as)
 {
 	const struct kvtier_assemble_device __user *u = u64_to_user_ptr(as->out->devices);
@@ -116,6 +141,7 @@ static void kvt_as_undo(struct kvt_assembly *as, bool shown)
 		if (as->members[i].tier)
 			kvt_tier_disown(p, as->members[i].tier);
 	}
+	kvt_as_unlist(as);
 	kvt_pool_unmake(p, shown);
 }
 
@@ -130,7 +156,9 @@ static int kvt_as_bring_up(struct kvt_assembly *as, bool *shown)
 		return err;
 	*shown = true;
 	as->p->nr_missing = as->out->nr_members - as->out->nr_found;
-	return kvt_as_show(as) ?: kvt_as_start(as) ?: kvt_pool_publish(as->p);
+	/* All is known of the devices: told of before the first is written to. */
+	return kvt_as_copy_out(as) ?: kvt_as_show(as) ?: kvt_as_start(as) ?:
+	       kvt_pool_publish(as->p);
 }
 
 static int kvt_as_assemble(struct kvt_assembly *as)
@@ -145,15 +173,16 @@ static int kvt_as_assemble(struct kvt_assembly *as)
 		return PTR_ERR(as->p);
 	kvt_as_list(as);
 	err = kvt_as_bring_up(as, &shown);
-	kvt_as_unlist(as);
 	out->time_ns = ktime_get_ns() - start_ns;
-	if (!err)
-		pr_info("kvtier%u: %llu blocks of %llu namespaces from %u of %u members\n",
-			out->pool_id, out->nr_blocks, out->nr_namespaces, out->nr_found,
-			out->nr_members);
-	else
+	if (err) {
 		kvt_as_undo(as, shown);
-	return err;
+		return err;
+	}
+	kvt_as_unlist(as);
+	pr_info("kvtier%u: %llu blocks of %llu namespaces from %u of %u members\n",
+		out->pool_id, out->nr_blocks, out->nr_namespaces, out->nr_found,
+		out->nr_members);
+	return 0;
 }
 
 static int kvt_as_alloc(struct kvtier_pool_assemble *a, struct kvt_assembly **out)
@@ -181,7 +210,7 @@ static int kvt_as_alloc(struct kvtier_pool_assemble *a, struct kvt_assembly **ou
 int kvt_assemble(struct kvtier_pool_assemble *a)
 {
 	struct kvt_assembly *as;
-	int err, fault;
+	int err;
 
 	*a = (struct kvtier_pool_assemble) {
 		.size = a->size,
@@ -198,8 +227,9 @@ int kvt_assemble(struct kvtier_pool_assemble *a)
 	err = kvt_as_copy_in(as);
 	if (!err) {
 		err = kvt_as_assemble(as);
-		fault = kvt_as_copy_out(as);
-		err = err ?: fault;
+		/* What is wrong with which; the error itself is known anyway. */
+		if (err)
+			kvt_as_copy_out(as);
 	}
 	kvt_as_read_free(as);
 	kvfree(as->members);

@@ -19,7 +19,9 @@
  * Reading headers and summaries twice is what bounds memory: no kill is kept, and
  * no record beside the entry it becomes. Per unit of a device there is at most one
  * entry, with the key of its parent, and two bits; per segment a struct kvt_as_seg.
- * Namespaces are limited to KVT_AS_NS_MAX.
+ * Namespaces that records name are limited to KVT_AS_NS_MAX, which is more than a pool
+ * may have: those that ended count, and some of them are not known to have. If too many
+ * seem to be left, those without blocks are left out first.
  *
  * While blocks are read it is not yet known which namespaces exist. A namespace gets
  * its index in the pool when its id is first seen, and is made, or not, at the end.
@@ -78,12 +80,16 @@ struct kvt_as_member {
 	bool started;
 };
 
-/* Namespace that some record names. @def: newest definition, NULL: none, or GONE. */
+/*
+ * Namespace that some record names. @def: newest definition, NULL: none, or GONE.
+ * @used: it had a block when that was read
+ */
 struct kvt_as_ns {
 	struct kvt_as_ns *next;
 	u64 id;
 	u64 seq;
 	u32 idx;
+	bool used;
 	struct kvt_nsdef *def;
 };
 
@@ -171,6 +177,9 @@ struct kvt_assembly {
 	struct list_head link;
 };
 
+/* kvt_assemble.c */
+int kvt_as_reserve(struct kvt_assembly *as, const u8 *uuid);
+
 /* kvt_assemble_member.c */
 int kvt_as_open_all(struct kvt_assembly *as);
 int kvt_as_agree(struct kvt_assembly *as);
@@ -184,9 +193,10 @@ int kvt_as_owe(struct kvt_as_worker *w, u32 member, u32 seg, u32 unit);
 u32 kvt_as_ns_index(struct kvt_assembly *as, u64 id);
 void kvt_as_ns_define(struct kvt_assembly *as, const struct kvt_nsdef *def);
 
-static inline bool kvt_as_ns_valid(u64 id)
+/* No member says that it knows of ids from the limit on: whoever wrote it lies. */
+static inline bool kvt_as_ns_valid(const struct kvt_assembly *as, u64 id)
 {
-	return id && id < KVT_LIFE_MAX;
+	return id && id < as->p->ns_limit;
 }
 
 static inline bool kvt_as_stopped(struct kvt_assembly *as)

@@ -272,7 +272,7 @@ static int kvt_as_lay_out(struct kvt_assembly *as, struct kvt_as_member *m)
  * @as: assembly whose devices are open, with or without errors
  *
  * If so they become its tiers.
- * Return: 0; the first device's error; -EEXIST: the pool is up; -ENOMEDIUM: members
+ * Return: 0; the first device's error; -EEXIST: the pool is, or comes, up; -ENOMEDIUM: members
  * are missing.
  */
 int kvt_as_agree(struct kvt_assembly *as)
@@ -284,10 +284,10 @@ int kvt_as_agree(struct kvt_assembly *as)
 	kvt_as_count_members(as);
 	if (err)
 		return err;
-	if (kvt_pool_is_up(as->members[0].super.pool))
-		return -EEXIST;
+	err = kvt_as_reserve(as, as->members[0].super.pool);
+	if (err)
+		return err;
 	memcpy(out->pool, as->members[0].super.pool, sizeof(out->pool));
-	memcpy(as->p->uuid, as->members[0].super.pool, KVT_UUID_BYTES);
 	if (out->nr_found < out->nr_members && !(out->flags & KVTIER_ASSEMBLE_DEGRADED))
 		return -ENOMEDIUM;
 	for (i = 0; i < as->nr_members && !err; i++) {

@@ -155,6 +155,7 @@ static int kvt_as_live(struct kvt_as_worker *w, u32 ns_group, const struct kvt_r
 	}
 	id = kvt_as_enter(w, ns_group, rec, &lost);
 	spin_unlock(&p->meta_lock);
+	WRITE_ONCE(w->as->ns_at[w->ns_idx]->used, true);
 	if (id != KVT_NIL)
 		kvt_as_note_parent(w, id, rec);
 	if (lost.tier == KVT_NO_TIER)
@@ -200,7 +201,7 @@ void kvt_as_block(struct kvt_as_worker *w, u64 life, const struct kvt_rec *rec)
 	}
 	if (!w->ns_idx || w->ns_id != rec->ns) {
 		w->ns_id = rec->ns;
-		w->ns_idx = kvt_as_ns_valid(rec->ns) ? kvt_as_ns_index(w->as, rec->ns) : 0;
+		w->ns_idx = kvt_as_ns_valid(w->as, rec->ns) ? kvt_as_ns_index(w->as, rec->ns) : 0;
 	}
 	if (test_bit(unit, w->m->dead))
 		err = kvt_as_unused(w, rec->unit, true);
@@ -214,25 +215,41 @@ void kvt_as_block(struct kvt_as_worker *w, u64 life, const struct kvt_rec *rec)
 
 /* --- when all has been read -------------------------------------------------- */
 
+/* Of those with blocks, or of those without, as many as there is room for. */
+static int kvt_as_make_some(struct kvt_assembly *as, bool used)
+{
+	u32 i, left_out = 0;
+	int err = 0;
+
+	for (i = 1; i <= as->nr_ns && !err; i++) {
+		const struct kvt_nsdef *def = as->ns_at[i]->def;
+
+		if (as->ns_at[i]->used != used || !def || !kvt_ns_sane(def))
+			continue;
+		err = kvt_ns_adopt(as->p, i, def);
+		if (err == -ENOSPC) {
+			left_out++;
+			err = 0;
+			continue;
+		}
+		as->out->nr_namespaces++;
+		as->out->nr_unclaimed += !(def->flags & KVT_NSF_SECRET);
+	}
+	if (left_out)
+		pr_warn("kvtier%u: no room for %u namespaces %s blocks\n", as->p->id, left_out,
+			used ? "with" : "without");
+	return err;
+}
+
 static int kvt_as_make_namespaces(struct kvt_assembly *as)
 {
 	struct kvt_pool *p = as->p;
-	int err = 0;
-	u32 i;
+	int err;
 
 	mutex_lock(&p->conf_lock);
 	/* The one below is the last that may have been given. */
 	p->next_ns_id = max(p->ns_limit, 1) - 1;
-	for (i = 1; i <= as->nr_ns && !err; i++) {
-		const struct kvt_nsdef *def = as->ns_at[i]->def;
-
-		p->next_ns_id = max(p->next_ns_id, as->ns_at[i]->id);
-		if (!def || !kvt_ns_sane(def))
-			continue;
-		err = kvt_ns_adopt(p, i, def);
-		as->out->nr_namespaces++;
-		as->out->nr_unclaimed += !(def->flags & KVT_NSF_SECRET);
-	}
+	err = kvt_as_make_some(as, true) ?: kvt_as_make_some(as, false);
 	mutex_unlock(&p->conf_lock);
 	return err;
 }
@@ -342,6 +359,21 @@ static void kvt_as_link(struct kvt_assembly *as, const struct kvt_as_parent *pa)
 		kvt_ch_link(&p->table, pa->id, parent);
 }
 
+static void kvt_as_cut_cycles(struct kvt_assembly *as)
+{
+	struct kvt_ch_cut cut;
+	bool more;
+
+	kvt_ch_cut_start(&cut);
+	do {
+		spin_lock(&as->p->meta_lock);
+		more = kvt_ch_cut_step(&as->p->table, &cut, 4096);
+		spin_unlock(&as->p->meta_lock);
+		cond_resched();
+	} while (more);
+	as->out->nr_cycles = cut.nr;
+}
+
 static void kvt_as_link_all(struct kvt_assembly *as)
 {
 	struct kvt_as_chunk *c;
@@ -356,7 +388,7 @@ static void kvt_as_link_all(struct kvt_assembly *as)
 			cond_resched();
 		}
 	}
-	as->out->nr_cycles = kvt_ch_cut_cycles(&as->p->table);
+	kvt_as_cut_cycles(as);
 }
 
 /* --- order of the lists -------------------------------------------------------- */
@@ -564,7 +596,7 @@ static int kvt_as_segments(struct kvt_assembly *as)
  * @as: assembly after kvt_as_read_all()
  *
  * Nothing is written to any member.
- * Return: 0; -ENOMEM; -ENOSPC: too many namespaces; -EINTR.
+ * Return: 0; -ENOMEM; -EINTR.
  */
 int kvt_as_merge(struct kvt_assembly *as)
 {

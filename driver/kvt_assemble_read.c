@@ -145,7 +145,7 @@ void kvt_as_ns_define(struct kvt_assembly *as, const struct kvt_nsdef *def)
 	struct kvt_nsdef *copy = NULL;
 	bool gone = def->flags & KVT_NSF_GONE;
 
-	if (!kvt_as_ns_valid(def->id)) {
+	if (!kvt_as_ns_valid(as, def->id)) {
 		kfree(fresh);
 		return;
 	}
@@ -243,11 +243,16 @@ static void kvt_as_on_ns(void *ctx, u32 seg, const struct kvt_nsdef *d)
 	kvt_as_ns_define(((struct kvt_as_worker *)ctx)->as, d);
 }
 
+/*
+ * What verifies but has a bad payload is killed: a footer made later would vouch for it.
+ * Of other records the unit is not known for certain, and may be that of a good one;
+ * they stay what they are.
+ */
 static void kvt_as_on_bad(void *ctx, u32 seg, u64 life, u32 unit, enum kvt_bad why)
 {
 	struct kvt_as_worker *w = ctx;
 
-	if (unit < w->m->super.geo.seg_units)
+	if (why == KVT_BAD_PAYLOAD || why == KVT_BAD_IO)
 		kvt_as_owe(w, w->m - w->as->members, seg, unit);
 }
 

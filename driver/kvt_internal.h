@@ -448,6 +448,7 @@ void kvt_ns_close(struct kvt_file *f);
 void kvt_ns_reap(struct kvt_pool *p);
 void kvt_ns_free_all(struct kvt_pool *p);
 bool kvt_ns_sane(const struct kvt_nsdef *def);
+u64 kvt_ns_min_bytes(struct kvt_pool *p, const struct kvt_ns *ns);
 int kvt_ns_adopt(struct kvt_pool *p, u32 idx, const struct kvt_nsdef *def);
 int kvt_ns_claim(struct kvt_pool *p, const struct kvtier_ns_claim *c);
 static inline struct kvt_ns *kvt_ns_of(struct kvt_pool *p, u32 ns_group)

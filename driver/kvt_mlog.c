@@ -328,11 +328,13 @@ int kvt_mlog_start(struct kvt_tier *t)
  * @p: pool; srcu held or the set of tiers locked; sleeps
  *
  * One that cannot be written is given up, and is found to be out of date later.
+ * Return: 0, or an error of one that is not given up and does not know: -ENOMEM.
  */
-void kvt_mlog_update_supers(struct kvt_pool *p)
+int kvt_mlog_update_supers(struct kvt_pool *p)
 {
 	struct kvt_tier *t[KVT_TIERS];
 	u32 nr = kvt_tier_snapshot(p, t, false), i;
+	int err = 0, ret;
 
 	for (i = 0; i < nr; i++) {
 		struct kvt_mlog *m = t[i]->mlog;
@@ -342,10 +344,13 @@ void kvt_mlog_update_supers(struct kvt_pool *p)
 		/* A superblock follows a flush with no write since: so no new ones now. */
 		mutex_lock(&m->put_lock[KVT_HEAD_DEMOTE]);
 		mutex_lock(&m->put_lock[KVT_HEAD_CARRY]);
-		kvt_mlog_write_super(m, false);
+		ret = kvt_mlog_write_super(m, false);
 		mutex_unlock(&m->put_lock[KVT_HEAD_CARRY]);
 		mutex_unlock(&m->put_lock[KVT_HEAD_DEMOTE]);
+		if (ret && !READ_ONCE(m->w.given_up))
+			err = ret;
 	}
+	return err;
 }
 
 /* Seal what is open: nothing is put any more. */

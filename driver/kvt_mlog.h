@@ -145,7 +145,7 @@ void kvt_mlog_leave(struct kvt_tier *t);
 void kvt_mlog_stop(struct kvt_tier *t, bool keep);
 void kvt_mlog_free(struct kvt_tier *t);
 int kvt_mlog_write_super(struct kvt_mlog *m, bool clean);
-void kvt_mlog_update_supers(struct kvt_pool *p);
+int kvt_mlog_update_supers(struct kvt_pool *p);
 
 /* kvt_assemble_refill.c */
 bool kvt_mlog_refill(struct kvt_mlog *m);

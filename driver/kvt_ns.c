@@ -143,17 +143,41 @@ static bool kvt_ns_may(const struct kvt_ns *ns, const struct cred *cred, u32 wan
 
 static u64 kvt_mem_capacity(struct kvt_pool *p)
 {
-	struct kvt_tier *t[KVT_TIERS];
-	int idx = srcu_read_lock(&p->srcu);
-	u32 nr = kvt_tier_snapshot(p, t, true);
 	u64 sum = 0;
+	u32 i;
 
-	while (nr--) {
-		if (t[nr]->state == KVTIER_TIER_ONLINE)
-			sum += t[nr]->capacity_bytes;
+	lockdep_assert_held(&p->meta_lock);
+	for (i = 0; i < p->nr_tiers; i++) {
+		const struct kvt_tier *t = p->tiers[p->order[i]];
+
+		if (t->ops->is_mem && t->state == KVTIER_TIER_ONLINE)
+			sum += t->capacity_bytes;
 	}
-	srcu_read_unlock(&p->srcu, idx);
 	return sum;
+}
+
+/**
+ * kvt_ns_min_bytes() - memory that is guaranteed to a namespace as things are
+ * @p:  pool, meta lock held
+ * @ns: namespace
+ *
+ * More may have been promised than there is: memory has been taken out, or an assembled
+ * pool has not got all of it back. If every promise counted then, no block at all could
+ * be evicted for another namespace; so none does until all can be kept.
+ * Return: bytes.
+ */
+u64 kvt_ns_min_bytes(struct kvt_pool *p, const struct kvt_ns *ns)
+{
+	if (!ns->min_bytes || READ_ONCE(p->guaranteed_bytes) > kvt_mem_capacity(p))
+		return 0;
+	return ns->min_bytes;
+}
+
+/* conf_lock held. */
+static void kvt_ns_guarantee(struct kvt_pool *p, s64 bytes)
+{
+	lockdep_assert_held(&p->conf_lock);
+	WRITE_ONCE(p->guaranteed_bytes, p->guaranteed_bytes + bytes);
 }
 
 static void kvt_ns_fill(struct kvt_ns *ns, struct kvt_pool *p, const struct cred *cred,
@@ -190,25 +214,37 @@ static void kvt_ns_free(struct kvt_ns *ns)
 	kfree_sensitive(ns);
 }
 
-/* An id that no member has seen. They know of it before it is used. */
-static u64 kvt_ns_new_id(struct kvt_pool *p)
+static void kvt_ns_set_limit(struct kvt_pool *p, u64 limit)
 {
-	u64 id = ++p->next_ns_id;
-	bool more;
-	int idx;
+	spin_lock(&p->meta_lock);
+	p->ns_limit = limit;
+	spin_unlock(&p->meta_lock);
+}
+
+/*
+ * An id that no member has seen. They know of it before it is used, or it might be
+ * given again after a crash; one that is given up gets no blocks of it.
+ */
+static int kvt_ns_new_id(struct kvt_pool *p, u64 *id)
+{
+	u64 limit = p->ns_limit;
+	int err, idx;
 
 	lockdep_assert_held(&p->conf_lock);
-	spin_lock(&p->meta_lock);
-	more = id >= p->ns_limit;
-	if (more)
-		p->ns_limit = id + KVT_NS_ID_STEP;
-	spin_unlock(&p->meta_lock);
-	if (more) {
-		idx = srcu_read_lock(&p->srcu);
-		kvt_mlog_update_supers(p);
-		srcu_read_unlock(&p->srcu, idx);
-	}
-	return id;
+	*id = ++p->next_ns_id;
+	if (*id < limit)
+		return 0;
+	/* A superblock that says more is refused; only a forged one is near it. */
+	if (*id >= KVT_LIFE_MAX - KVT_NS_ID_STEP)
+		return -ENOSPC;
+	kvt_ns_set_limit(p, *id + KVT_NS_ID_STEP);
+	idx = srcu_read_lock(&p->srcu);
+	err = kvt_mlog_update_supers(p);
+	srcu_read_unlock(&p->srcu, idx);
+	/* The next one has to try again. */
+	if (err)
+		kvt_ns_set_limit(p, limit);
+	return err;
 }
 
 static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
@@ -221,7 +257,9 @@ static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
 
 	if (p->nr_ns >= KVT_NS_MAX)
 		return ERR_PTR(-ENOSPC);
+	spin_lock(&p->meta_lock);
 	capacity = kvt_mem_capacity(p);
+	spin_unlock(&p->meta_lock);
 	if (o->min_bytes > capacity - min(p->guaranteed_bytes, capacity))
 		return ERR_PTR(-ENOSPC);
 	ns = kzalloc(struct_size(ns, group, o->nr_groups), GFP_KERNEL_ACCOUNT);
@@ -232,7 +270,9 @@ static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
 	ns->counts = alloc_percpu_gfp(struct kvt_counts, GFP_KERNEL_ACCOUNT);
 	if (!ns->counts)
 		goto free;
-	ns->id = kvt_ns_new_id(p);
+	err = kvt_ns_new_id(p, &ns->id);
+	if (err)
+		goto free;
 	err = xa_alloc(&p->ns, &ns->idx, ns, XA_LIMIT(1, KVT_NS_MAX), GFP_KERNEL);
 	if (err)
 		goto free;
@@ -240,7 +280,7 @@ static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
 	if (err)
 		goto erase;
 	p->nr_ns++;
-	p->guaranteed_bytes += ns->min_bytes;
+	kvt_ns_guarantee(p, ns->min_bytes);
 	return ns;
 erase:
 	xa_erase(&p->ns, ns->idx);
@@ -340,7 +380,7 @@ static void kvt_ns_destroy(struct kvt_pool *p, struct kvt_ns *ns)
 	xa_erase(&p->ns, ns->idx);
 	spin_unlock(&p->meta_lock);
 	p->nr_ns--;
-	p->guaranteed_bytes -= ns->min_bytes;
+	kvt_ns_guarantee(p, -(s64)ns->min_bytes);
 	kvt_mlog_ns_gone(p, ns);
 	kvt_sysfs_ns_del(ns);
 	kvt_ns_free(ns);
@@ -410,7 +450,8 @@ static void kvt_ns_fill_def(struct kvt_ns *ns, const struct kvt_nsdef *def)
 	memcpy(ns->salt, def->salt, sizeof(ns->salt));
 	memcpy(ns->secret, def->secret, sizeof(ns->secret));
 	ns->quota_bytes = def->quota_bytes;
-	ns->min_bytes = def->min_bytes;
+	/* No more than can ever have been granted, so that sums do not overflow. */
+	ns->min_bytes = min(def->min_bytes, KVT_WINDOW_BYTES);
 	/* Which of them does not matter much: at worst its end is told to too many. */
 	ns->on_tiers = ~0u;
 	ns->nr_groups = def->nr_groups;
@@ -454,7 +495,7 @@ int kvt_ns_adopt(struct kvt_pool *p, u32 idx, const struct kvt_nsdef *def)
 		return err;
 	}
 	p->nr_ns++;
-	p->guaranteed_bytes += ns->min_bytes;
+	kvt_ns_guarantee(p, ns->min_bytes);
 	return 0;
 }
 

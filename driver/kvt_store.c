@@ -209,7 +209,7 @@ bool kvt_ns_guarded(struct kvt_pool *p, const struct kvt_hot *h, const struct kv
 {
 	const struct kvt_ns *ns = kvt_ns_of(p, h->ns_group);
 
-	return ns != asker && ns->mem_bytes <= ns->min_bytes;
+	return ns != asker && ns->mem_bytes <= kvt_ns_min_bytes(p, ns);
 }
 
 /**

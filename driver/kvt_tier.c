@@ -360,6 +360,8 @@ void kvt_tier_disown(struct kvt_pool *p, struct kvt_tier *t)
 	kvt_sysfs_tier_del(t);
 	if (p->tiers[t->id] == t)
 		kvt_tier_withdraw(p, t);
+	/* Who has opened sysfs files of the pool may be looking at it. */
+	synchronize_srcu(&p->srcu);
 	t->ops->detach(t);
 	if (t->mlog)
 		kvt_tier_free_space(t);

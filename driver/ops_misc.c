@@ -448,7 +448,7 @@ static int kvt_arena_charge(struct kvt_pool *p, struct kvt_ns *ns, s64 bytes)
 	int err = 0;
 
 	spin_lock(&p->meta_lock);
-	if (bytes > 0 && ns->arena_bytes + bytes > ns->min_bytes)
+	if (bytes > 0 && ns->arena_bytes + bytes > kvt_ns_min_bytes(p, ns))
 		err = -ENOSPC;
 	else
 		ns->arena_bytes += bytes;

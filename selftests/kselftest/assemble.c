@@ -3,6 +3,9 @@
  * Pools come back from their devices: whole after an end in order, with all that was
  * durable after one without, and never with wrong bytes, whatever is on the devices.
  */
+#include <pthread.h>
+#include <sys/mman.h>
+
 #include "kvt_test.h"
 
 #define BLOCK_BYTES	(64 * KVT_KIB)
@@ -480,6 +483,56 @@ TEST_F_TIMEOUT(assemble, a_disk_fails, 600)
 	EXPECT_EQ(1, self->a.nr_members);
 }
 
+struct lone_disk {
+	int ctl;
+	struct kvtier_assemble_device dev;
+	struct kvtier_pool_assemble a;
+	pthread_barrier_t *start;
+	int err;
+};
+
+static void *assemble_lone_disk(void *arg)
+{
+	struct lone_disk *l = arg;
+
+	pthread_barrier_wait(l->start);
+	l->err = kvt_ioctl(l->ctl, KVTIER_OP_POOL_ASSEMBLE, &l->a);
+	return NULL;
+}
+
+/* Halves of a pool, each without the other: only one of them comes up. */
+TEST_F_TIMEOUT(assemble, only_one_half, 600)
+{
+	struct lone_disk half[2] = {};
+	pthread_barrier_t start;
+	pthread_t thread;
+	int i, won;
+
+	ASSERT_EQ(0, two_members(self));
+	ASSERT_EQ(0, pthread_barrier_init(&start, NULL, 2));
+	for (i = 0; i < 2; i++) {
+		half[i].ctl = self->pool.ctl;
+		half[i].start = &start;
+		memcpy(half[i].dev.path, self->disk[i].dev, sizeof(self->disk[i].dev));
+		half[i].a = (struct kvtier_pool_assemble) {
+			.size = sizeof(half[i].a),
+			.flags = KVTIER_ASSEMBLE_DEGRADED,
+			.pool_id = KVTIER_POOL_ANY_ID,
+			.nr_devices = 1,
+			.devices = KVT_U64(&half[i].dev),
+		};
+	}
+	ASSERT_EQ(0, pthread_create(&thread, NULL, assemble_lone_disk, &half[0]));
+	assemble_lone_disk(&half[1]);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	pthread_barrier_destroy(&start);
+	won = half[1].err == 0;
+	EXPECT_EQ(0, half[won].err);
+	EXPECT_EQ(-EEXIST, half[!won].err);
+	EXPECT_EQ(1, half[won].a.nr_found);
+	self->pool.id = half[won].a.pool_id;
+}
+
 /* A copy of a member from before the last run. */
 TEST_F_TIMEOUT(assemble, an_old_copy, 600)
 {
@@ -772,6 +825,34 @@ TEST_F_TIMEOUT(assemble, time_to_live, 300)
 	ASSERT_EQ(0, open_again(self));
 	EXPECT_EQ(0, kvt_lookup(self->c.fd, 0, &keys[0], 1, &res));
 	EXPECT_EQ(1, kvt_lookup(self->c.fd, 0, &keys[1], 1, &res));
+}
+
+/* A result that cannot be told of is none: the pool is not up. */
+TEST_F(assemble, nowhere_to_tell)
+{
+	void *page = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct kvtier_pool_assemble a;
+	__u64 sum;
+
+	ASSERT_NE(MAP_FAILED, page);
+	ASSERT_GE(65536, (int)sizeof(self->dev[0]));
+	ASSERT_EQ(CHAIN, put_chains(&self->c, 0, 1));
+	ASSERT_EQ(0, send_down(self));
+	ASSERT_EQ(0, end_pool(self));
+	sum = kvt_disk_sum(&self->disk[0]);
+	memcpy(page, self->disk[0].dev, sizeof(self->disk[0].dev));
+	ASSERT_EQ(0, mprotect(page, 65536, PROT_READ));
+	a = (struct kvtier_pool_assemble) {
+		.size = sizeof(a),
+		.pool_id = KVTIER_POOL_ANY_ID,
+		.nr_devices = 1,
+		.devices = KVT_U64(page),
+	};
+	EXPECT_EQ(-EFAULT, kvt_ioctl(self->pool.ctl, KVTIER_OP_POOL_ASSEMBLE, &a));
+	munmap(page, 65536);
+	EXPECT_EQ(sum, kvt_disk_sum(&self->disk[0]));
+	ASSERT_EQ(0, assemble(self, 0, 1, 0));
+	EXPECT_EQ(CHAIN, self->a.nr_blocks);
 }
 
 TEST_F(assemble, arguments)
