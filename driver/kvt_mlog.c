@@ -44,7 +44,8 @@ static void kvt_mlog_limits(struct kvt_tier *t, struct kvt_mlog *m, struct kvt_w
 		.geo = g,
 		.log = &t->log,
 		.seq = &t->pool->log_seq,
-		.batch_blocks = KVT_BATCH_BLOCKS,
+		/* A group of moves has no more, and its header takes room for as many. */
+		.batch_blocks = KVT_MOVE_BATCH,
 		.batch_bytes = KVT_BATCH_BYTES,
 		.max_blocks = clamp(g->seg_units, KVT_BATCH_BLOCKS, KVT_MLOG_BLOCKS_MAX),
 		.max_ns = min(g->seg_units / 8, KVT_MLOG_NS_MAX),
