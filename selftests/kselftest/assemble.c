@@ -18,6 +18,7 @@
 #define DRAM_BYTES	(8 * KVT_MIB)
 #define ALICE		1001
 #define BOB		1002
+#define FAIL		"/sys/kernel/debug/fail_make_request"
 #define QUOTA		(900 * KVT_MIB)
 
 /* Offsets in a superblock, see the format's description. */
