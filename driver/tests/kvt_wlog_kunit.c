@@ -648,21 +648,6 @@ static void wlog_give_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kvt_wlog_work(&f->w), 0u);
 }
 
-/* What a dead segment holds for others cannot be read: the next one is ended. */
-static void wlog_unread(struct kunit *test)
-{
-	struct wf *f = wf_new(test);
-	u32 a, seg;
-
-	a = put_durable(test, f, DEMOTE, 1);
-	seal(test, f, DEMOTE);
-	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_free(&f->w, a, 1), (u32)KVT_W_OK);
-	seg = kvt_wlog_next_end(&f->w);
-	KUNIT_ASSERT_EQ(test, seg, a / TM_SEG_UNITS);
-	f->w.segs[seg].unread = true;
-	KUNIT_EXPECT_EQ(test, kvt_wlog_next_end(&f->w), KVT_NO_SEG);
-}
-
 static struct kunit_case wlog_cases[] = {
 	KUNIT_CASE(wlog_round_trip),
 	KUNIT_CASE(wlog_footer_after_flush),
@@ -680,7 +665,6 @@ static struct kunit_case wlog_cases[] = {
 	KUNIT_CASE(wlog_keeps_segments),
 	KUNIT_CASE(wlog_doom),
 	KUNIT_CASE(wlog_give_up),
-	KUNIT_CASE(wlog_unread),
 	KUNIT_CASE(wlog_refill),
 	{ }
 };
