@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Block tiers' space: opening segments, cleaning them, emptying the tier.
+ * Block tiers' space: cleaning segments, emptying the tier.
  *
  * Space comes back by whole segments. When few are free the one with the least
  * in it is emptied: its blocks are carried forward into a segment of their own,
@@ -10,37 +10,8 @@
 #include <linux/slab.h>
 
 #include "kvt_internal.h"
+#include "kvt_mlog.h"
 #include "kvt_trace.h"
-
-/**
- * kvt_log_room() - make sure that the next allocation at a head succeeds
- * @t:     block tier; may sleep
- * @head:  which end
- * @units: length
- * Return: 0: it should, but somebody else may be faster; -ENOSPC; -ENOMEM.
- */
-int kvt_log_room(struct kvt_tier *t, enum kvt_log_head head, u32 units)
-{
-	struct kvt_pool *p = t->pool;
-	u32 max_ids, *ids, *stale;
-	bool ok;
-
-	if (units > t->seg_units)
-		return -ENOSPC;
-	/* Twice what fits of this size; a segment of smaller blocks is sealed early. */
-	max_ids = clamp(2 * (t->seg_units / units), 64u, max(t->seg_units, 64u));
-	ids = kvmalloc_array(max_ids, sizeof(*ids), GFP_KERNEL);
-	if (!ids)
-		return -ENOMEM;
-	spin_lock(&p->meta_lock);
-	stale = ids;
-	if (kvt_log_needs_segment(&t->log, head, units))
-		stale = kvt_log_open(&t->log, head, ids, max_ids);
-	ok = !kvt_log_needs_segment(&t->log, head, units);
-	spin_unlock(&p->meta_lock);
-	kvfree(stale);
-	return ok ? 0 : -ENOSPC;
-}
 
 /* Claim the next live blocks of a segment from *@pos on. Meta lock held. */
 static u32 kvt_seg_claim(struct kvt_pool *p, struct kvt_tier *t, u32 seg, u32 *pos, u32 *ids,
@@ -62,28 +33,83 @@ static u32 kvt_seg_claim(struct kvt_pool *p, struct kvt_tier *t, u32 seg, u32 *p
 	return nr;
 }
 
-/* Carry a batch forward; false when there is no room to. */
-static bool kvt_carry(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32 nr,
-		      struct kvt_mv *mv)
+/* Carry a batch forward. Returns how many got a place; *@full: there is no segment. */
+static u32 kvt_carry(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32 nr,
+		     struct kvt_carry *c, bool *full)
 {
-	u32 i, placed = 0;
+	struct kvt_mlog_puts puts = { .nr = 0 };
+	u32 left = 0, placed, i;
 
 	spin_lock(&p->meta_lock);
 	for (i = 0; i < nr; i++)
-		kvt_mv_start(p, &mv[i], ids[i]);
+		kvt_mv_start(p, &c->mv[i], ids[i]);
 	spin_unlock(&p->meta_lock);
-	while (placed < nr && kvt_mv_place_log(p, &mv[placed], t, KVT_HEAD_CARRY))
-		placed++;
-	kvt_mv_run(mv, placed);
+	placed = kvt_mlog_place(t, KVT_HEAD_CARRY, c->mv, nr, &puts);
+	*full |= puts.full;
+	for (i = 0; i < nr; i++)
+		left |= c->mv[i].placed ? 0 : 1u << i;
+	kvt_mv_run(c->mv, nr);
+	kvt_mv_write(p, &puts, c->mv, nr, c);
 	spin_lock(&p->meta_lock);
-	for (i = 0; i < placed; i++)
-		kvt_mv_finish(p, &mv[i], false);
-	for (; i < nr; i++)
-		kvt_mv_cancel(p, &mv[i]);
+	for (i = 0; i < nr; i++) {
+		if (left & 1u << i)
+			kvt_mv_cancel(p, &c->mv[i]);
+	}
 	spin_unlock(&p->meta_lock);
+	/* Until that is durable they are nowhere else, and their readers wait. */
+	kvt_mlog_progress(t->mlog);
 	for (i = 0; i < nr; i++)
 		kvt_block_wake(p, ids[i]);
-	return placed == nr;
+	return placed;
+}
+
+/*
+ * Carry what is in a segment forward. Whether it ended for want of a free segment: not
+ * for want of memory, or because others were faster, or the tier is to be emptied.
+ */
+static bool kvt_seg_carry(struct kvt_tier *t, u32 seg)
+{
+	u32 pos = 0, nr, placed = 0, ids[KVT_MOVE_BATCH];
+	struct kvt_pool *p = t->pool;
+	bool full = false;
+
+	do {
+		struct kvt_carry *c = kvt_carry_alloc(KVT_MOVE_BATCH);
+
+		if (!c)
+			return false;
+		spin_lock(&p->meta_lock);
+		nr = kvt_seg_claim(p, t, seg, &pos, ids, KVT_MOVE_BATCH);
+		spin_unlock(&p->meta_lock);
+		placed = nr ? kvt_carry(p, t, ids, nr, c, &full) : 0;
+		kvt_carry_put(p, c);
+		kvt_garbage_free(p);
+	} while (placed);
+	return full;
+}
+
+/* Let dead segments be ended, so that they are free again. */
+static bool kvt_log_reap(struct kvt_tier *t)
+{
+	bool got;
+
+	mutex_lock(&t->mlog->put_lock[KVT_HEAD_CARRY]);
+	got = kvt_mlog_reap(t->mlog);
+	mutex_unlock(&t->mlog->put_lock[KVT_HEAD_CARRY]);
+	return got;
+}
+
+/* The cleaner is done with a segment that it still has. */
+static void kvt_seg_keep(struct kvt_tier *t, u32 seg, bool full)
+{
+	struct kvt_pool *p = t->pool;
+
+	spin_lock(&p->meta_lock);
+	/* What can neither be carried nor go, pinned blocks, must not be tried for ever. */
+	if (full)
+		kvt_log_pass_over(&t->log, seg);
+	kvt_log_clean_end(&t->log, seg);
+	spin_unlock(&p->meta_lock);
 }
 
 /**
@@ -94,29 +120,24 @@ static bool kvt_carry(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u3
 bool kvt_log_clean(struct kvt_tier *t)
 {
 	struct kvt_pool *p = t->pool;
-	u32 seg, pos = 0, nr, before, ids[KVT_MOVE_BATCH];
-	struct kvt_mv *mv = kvmalloc_array(KVT_MOVE_BATCH, sizeof(*mv), GFP_KERNEL);
-	bool more = true;
+	bool more, full, doomed;
+	u32 seg, before;
 
-	if (!mv)
-		return false;
+	if (kvt_log_reap(t))
+		return true;
 	spin_lock(&p->meta_lock);
 	before = t->log.nr_free;
-	seg = kvt_log_victim(&t->log);
+	seg = t->mlog->w.given_up ? KVT_NO_SEG : kvt_log_victim(&t->log);
 	spin_unlock(&p->meta_lock);
-	if (seg == KVT_NO_SEG) {
-		kvfree(mv);
+	if (seg == KVT_NO_SEG)
 		return false;
-	}
-	while (more) {
-		spin_lock(&p->meta_lock);
-		nr = kvt_seg_claim(p, t, seg, &pos, ids, KVT_MOVE_BATCH);
-		spin_unlock(&p->meta_lock);
-		more = nr && kvt_carry(p, t, ids, nr, mv);
-	}
-	kvfree(mv);
+	full = kvt_seg_carry(t, seg);
+	doomed = full && READ_ONCE(t->log.nr_free) <= 1 && kvt_mlog_doom(t->mlog, seg);
+	/* One that is doomed must not be sealed again: the background ends that. */
+	if (!doomed)
+		kvt_seg_keep(t, seg, full);
+	kvt_log_reap(t);
 	spin_lock(&p->meta_lock);
-	kvt_defer_free(p, kvt_log_clean_end(&t->log, seg));
 	more = t->log.nr_free > before;
 	spin_unlock(&p->meta_lock);
 	kvt_garbage_free(p);

@@ -11,11 +11,11 @@
 #include <linux/slab.h>
 
 #include "kvt_internal.h"
+#include "kvt_mlog.h"
 #include "kvt_trace.h"
 
 #define KVT_COLLECT_BUDGET	256u
 #define KVT_OWN_STEP		4096u	/* looked at under one hold of the meta lock */
-#define KVT_WRITE_ERRORS_MAX	16u	/* in a row */
 
 /**
  * kvt_tier_over() - is more of a tier used than this
@@ -23,7 +23,7 @@
  * @t:       tier
  * @percent: of its capacity
  *
- * Two segments of a log are kept for cleaning and do not count as capacity, nor does
+ * Three segments of a log are kept for cleaning and do not count as capacity, nor does
  * what is retired. Racy without the meta lock.
  */
 bool kvt_tier_over(struct kvt_pool *p, struct kvt_tier *t, u32 percent)
@@ -35,7 +35,7 @@ bool kvt_tier_over(struct kvt_pool *p, struct kvt_tier *t, u32 percent)
 		all = (u64)t->nr_pieces * KVT_PIECE_PAGES - READ_ONCE(t->mem.retired_pages);
 	} else {
 		used = READ_ONCE(t->log.live_units);
-		all = (u64)(t->nr_segs - min(t->nr_segs / 2, 2u)) * t->seg_units;
+		all = (u64)(t->nr_segs - min(t->nr_segs / 2, 3u)) * t->seg_units;
 	}
 	return used * 100 > all * percent;
 }
@@ -258,28 +258,41 @@ u32 kvt_evict_some(struct kvt_pool *p, struct kvt_tier *t, u32 max)
 	return nr;
 }
 
-/* Place a move on the best tier that takes it. Lower ranks first. */
-static bool kvt_demote_place(struct kvt_pool *p, struct kvt_mv *mv, bool any_tier)
+/* Place what has no place yet on a memory tier. Whether all have one now. */
+static bool kvt_demote_place_mem(struct kvt_pool *p, struct kvt_tier *t, struct kvt_mv *mv,
+				 u32 nr, bool up)
 {
-	struct kvt_tier *t[KVT_TIERS], *src = mv->x.src;
-	u32 nr = kvt_tier_snapshot(p, t, false), i;
+	u32 i, left = 0;
 
 	for (i = 0; i < nr; i++) {
+		if (!mv[i].placed &&
+		    (up || !kvt_tier_over(p, t, READ_ONCE(p->watermark_high_percent))))
+			kvt_mv_place_mem(p, &mv[i], t);
+		left += !mv[i].placed;
+	}
+	return !left;
+}
+
+/* Place moves, all from one tier, on the best tiers that take them. Lower ranks first. */
+static void kvt_demote_place(struct kvt_pool *p, struct kvt_mv *mv, u32 nr, bool any_tier,
+			     struct kvt_mlog_puts *puts)
+{
+	struct kvt_tier *t[KVT_TIERS], *src = mv->x.src;
+	u32 nr_tiers = kvt_tier_snapshot(p, t, false), left = nr, i;
+
+	for (i = 0; i < nr_tiers && left; i++) {
 		if (t[i]->rank <= src->rank || t[i]->state != KVTIER_TIER_ONLINE)
 			continue;
-		if (!t[i]->ops->is_mem && kvt_mv_place_log(p, mv, t[i], KVT_HEAD_DEMOTE))
-			return true;
-		if (t[i]->ops->is_mem &&
-		    !kvt_tier_over(p, t[i], READ_ONCE(p->watermark_high_percent)) &&
-		    kvt_mv_place_mem(p, mv, t[i]))
-			return true;
+		if (!t[i]->ops->is_mem)
+			left -= kvt_mlog_place(t[i], KVT_HEAD_DEMOTE, mv, nr, puts);
+		else if (kvt_demote_place_mem(p, t[i], mv, nr, false))
+			left = 0;
 	}
-	for (i = 0; any_tier && i < nr; i++) {
+	for (i = 0; any_tier && i < nr_tiers && left; i++) {
 		if (t[i]->rank < src->rank && t[i]->ops->is_mem &&
-		    kvt_mv_place_mem(p, mv, t[i]))
-			return true;
+		    kvt_demote_place_mem(p, t[i], mv, nr, true))
+			left = 0;
 	}
-	return false;
 }
 
 bool kvt_tier_has_lower(struct kvt_pool *p, struct kvt_tier *t)
@@ -298,24 +311,23 @@ bool kvt_tier_has_lower(struct kvt_pool *p, struct kvt_tier *t)
 }
 
 /*
- * Blocks for which no tier had room: let the lowest tier evict what is worth less
- * than they are; if that frees nothing they go themselves. Those that were merely
- * unlucky stay as they are.
+ * Blocks for which no tier had room, those whose bit is set: let the lowest tier evict
+ * what is worth less than they are; if that frees nothing they go themselves. Those that
+ * were merely unlucky stay as they are.
  */
-static u32 kvt_demote_leftover(struct kvt_pool *p, struct kvt_tier *t, struct kvt_mv *mv,
-			       u32 nr, bool room_below)
+static u32 kvt_demote_leftover(struct kvt_pool *p, struct kvt_mv *mv, u32 left,
+			       bool room_below)
 {
 	u32 i, gone = 0;
 
 	spin_lock(&p->meta_lock);
-	for (i = 0; i < nr; i++) {
-		if (mv[i].placed)
+	for (i = 0; i < KVT_MOVE_BATCH; i++) {
+		if (!(left & 1u << i))
 			continue;
 		if (room_below || mv[i].retry)
 			kvt_mv_cancel(p, &mv[i]);
 		else
 			gone += kvt_evict_claimed(p, mv[i].id, KVT_WHY_ROOM);
-		mv[i].id = KVT_NIL;
 	}
 	spin_unlock(&p->meta_lock);
 	return gone;
@@ -341,67 +353,70 @@ static bool kvt_evict_below(struct kvt_pool *p, struct kvt_tier *t, u32 want)
 	return any;
 }
 
-/*
- * A block tier that takes no writes any more must not keep memory from being freed
- * otherwise: nothing new is placed there, what is there is still served.
- */
-static void kvt_demote_judge(struct kvt_tier *t, int err)
-{
-	if (t->ops->is_mem)
-		return;
-	if (!err) {
-		t->write_errors = 0;
-	} else if (err == -EIO && ++t->write_errors == KVT_WRITE_ERRORS_MAX &&
-		   t->state == KVTIER_TIER_ONLINE) {
-		t->state = KVTIER_TIER_DRAINING;
-		pr_warn("kvtier%u: tier %s fails every write, draining it\n", t->pool->id,
-			t->args.name);
-	}
-}
-
+/* Those that went to memory. */
 static u32 kvt_demote_finish(struct kvt_pool *p, struct kvt_mv *mv, u32 nr)
 {
 	u32 i, done = 0;
 
 	spin_lock(&p->meta_lock);
 	for (i = 0; i < nr; i++) {
-		if (mv[i].id == KVT_NIL || !mv[i].placed)
-			continue;
-		kvt_demote_judge(mv[i].x.dst, mv[i].x.err);
-		done += kvt_mv_finish(p, &mv[i], false);
+		if (mv[i].placed && mv[i].x.dst->ops->is_mem)
+			done += kvt_mv_finish(p, &mv[i], false);
 	}
 	spin_unlock(&p->meta_lock);
 	return done;
 }
 
 static u32 kvt_demote_batch(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32 nr,
-			    bool any_tier, struct kvt_mv *mv)
+			    bool any_tier, struct kvt_mv *mv, struct kvt_carry *c)
 {
-	u32 i, placed = 0, unlucky = 0, gone = 0, full;
+	struct kvt_mlog_puts puts = { .nr = 0 };
+	u32 i, left = 0, full = 0, gone;
 
+	BUILD_BUG_ON(KVT_MOVE_BATCH > 32);
 	spin_lock(&p->meta_lock);
 	for (i = 0; i < nr; i++)
 		kvt_mv_start(p, &mv[i], ids[i]);
 	spin_unlock(&p->meta_lock);
+	kvt_demote_place(p, mv, nr, any_tier, &puts);
 	for (i = 0; i < nr; i++) {
-		if (kvt_demote_place(p, &mv[i], any_tier))
-			placed++;
-		else
-			unlucky += mv[i].retry;
+		left |= mv[i].placed ? 0 : 1u << i;
+		full += !mv[i].placed && !mv[i].retry;
 	}
-	full = nr - placed - unlucky;
-	if (placed < nr)
-		gone = kvt_demote_leftover(p, t, mv, nr, full && kvt_tier_has_lower(p, t) &&
-					   kvt_evict_below(p, t, full));
-	/* Those placed, to the front, in order. */
-	for (i = 0, placed = 0; i < nr; i++) {
-		if (mv[i].id != KVT_NIL)
-			mv[placed++] = mv[i];
-	}
-	kvt_mv_run(mv, placed);
-	gone += kvt_demote_finish(p, mv, placed);
+	kvt_mv_run(mv, nr);
+	gone = kvt_demote_finish(p, mv, nr);
+	gone += kvt_mv_write(p, &puts, mv, nr, c);
+	/* Only now: who has batches that are not written must not wait for others. */
+	if (left)
+		gone += kvt_demote_leftover(p, mv, left, full && kvt_tier_has_lower(p, t) &&
+					    kvt_evict_below(p, t, full));
+	for (i = 0; c && i < puts.nr; i++)
+		kvt_mlog_progress(puts.b[i].m);
 	for (i = 0; i < nr; i++)
 		kvt_block_wake(p, ids[i]);
+	return gone;
+}
+
+/* From a block tier. */
+static u32 kvt_demote_carry(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32 nr,
+			    bool any_tier)
+{
+	struct kvt_carry *c = kvt_carry_alloc(nr);
+	u32 gone, i;
+
+	if (!c) {
+		spin_lock(&p->meta_lock);
+		for (i = 0; i < nr; i++) {
+			kvt_ctl_update(kvt_hot(&p->table, ids[i]), 0, 0, KVT_CTL_MOVING, 0);
+			kvt_block_reap(p, ids[i]);
+			kvt_block_wake(p, ids[i]);
+		}
+		spin_unlock(&p->meta_lock);
+		return 0;
+	}
+	gone = kvt_demote_batch(p, t, ids, nr, any_tier, c->mv, c);
+	kvt_carry_put(p, c);
+	kvt_garbage_free(p);
 	return gone;
 }
 
@@ -421,13 +436,15 @@ u32 kvt_demote(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32 nr, b
 
 	if (!nr)
 		return 0;
+	if (!t->ops->is_mem)
+		return kvt_demote_carry(p, t, ids, nr, any_tier);
 	mv = kvmalloc_array(nr, sizeof(*mv), GFP_KERNEL | __GFP_NOWARN);
 	if (mv) {
-		gone = kvt_demote_batch(p, t, ids, nr, any_tier, mv);
+		gone = kvt_demote_batch(p, t, ids, nr, any_tier, mv, NULL);
 		kvfree(mv);
 	} else {
 		for (i = 0; i < nr; i++)
-			gone += kvt_demote_batch(p, t, &ids[i], 1, any_tier, &one);
+			gone += kvt_demote_batch(p, t, &ids[i], 1, any_tier, &one, NULL);
 	}
 	kvt_garbage_free(p);
 	return gone;

@@ -16,6 +16,7 @@
 #include <linux/vmalloc.h>
 
 #include "kvt_internal.h"
+#include "kvt_mlog.h"
 
 static int kvt_open(struct inode *inode, struct file *file)
 {
@@ -44,6 +45,10 @@ static int kvt_open(struct inode *inode, struct file *file)
 	init_waitqueue_head(&f->async_wait);
 	for (i = 0; i < KVTIER_GROUPS_MAX; i++)
 		f->arena[i].region = KVT_NO_REGION;
+	/* What was lost before is not this file's. */
+	spin_lock(&p->meta_lock);
+	f->log_seen = p->log_lost;
+	spin_unlock(&p->meta_lock);
 	file->f_mapping = p->inode->i_mapping;
 	file->private_data = f;
 	return nonseekable_open(inode, file);
@@ -223,6 +228,17 @@ void kvt_lease_del(struct kvt_file *f, struct kvt_lease *l)
 	f->nr_leases--;
 }
 
+/* What is on block tiers now is found again after a crash. See the uapi header. */
+static int kvt_fsync(struct file *file, loff_t start, loff_t end, int datasync)
+{
+	struct kvt_file *f = file->private_data;
+
+	/* Pairs with NS_OPEN. */
+	if (!smp_load_acquire(&f->ns))
+		return -EBADFD;
+	return kvt_mlog_fsync(f->pool, &f->log_seen);
+}
+
 const struct file_operations kvt_data_fops = {
 	.owner = THIS_MODULE,
 	.open = kvt_open,
@@ -233,5 +249,6 @@ const struct file_operations kvt_data_fops = {
 	.get_unmapped_area = thp_get_unmapped_area,
 	.read = kvt_async_read,
 	.poll = kvt_async_poll,
+	.fsync = kvt_fsync,
 	.llseek = noop_llseek,
 };

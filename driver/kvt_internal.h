@@ -56,6 +56,7 @@
 
 #include "core/kvt_block.h"
 #include "core/kvt_chain.h"
+#include "core/kvt_format.h"
 #include "core/kvt_index.h"
 #include "core/kvt_log.h"
 #include "core/kvt_mem.h"
@@ -129,11 +130,14 @@ struct kvt_group {
  * struct kvt_ns - a namespace
  * @id:         never used twice in a pool
  * @idx:        in pool->ns; part of every block's name while the namespace lives
- * @uid:        who it belongs to
+ * @uid:        who it belongs to. conf_lock, as @gid and @unclaimed
  * @gid:        same
+ * @unclaimed:  its owner comes from media, and it has no secret
  * @mode:       permission bits
  * @identity:   as given
- * @secret:     as given; zeroes if none
+ * @salt:       random
+ * @secret:     SHA-256 of @salt and the secret, if @has_secret
+ * @has_secret: one was given that is not zero
  * @quota_bytes: 0: none
  * @min_bytes:  guaranteed memory
  * @arena_bytes: of which claimed by arenas. Meta lock, as all below
@@ -141,6 +145,10 @@ struct kvt_group {
  * @mem_bytes:  slot bytes it has in memory, moves under way included
  * @nr_blocks:  entries that carry its index, DEAD ones too
  * @nr_live:    blocks that can be found
+ * @nr_ghosts:  dead blocks whose log copies are still there, by the lowest bit of the
+ *              age in which they died
+ * @ghost_age:  newest age; there are none of ages before the last two
+ * @on_tiers:   block tiers, by id, that it was ever defined on
  * @pinned_bytes: slot bytes of pinned blocks
  * @nr_regions: regions it owns
  * @nr_files:   open files bound to it. Pool's conf_lock and meta lock
@@ -153,10 +161,13 @@ struct kvt_ns {
 	u32 idx;
 	kuid_t uid;
 	kgid_t gid;
+	bool unclaimed;
 	u32 mode;
 	u32 identity_len;
 	u8 identity[KVTIER_IDENTITY_MAX];
-	u8 secret[KVTIER_SECRET_BYTES];
+	u8 salt[KVT_NS_SALT];
+	u8 secret[KVT_NS_SECRET];
+	bool has_secret;
 	u64 quota_bytes;
 	u64 min_bytes;
 	u64 arena_bytes;
@@ -164,6 +175,9 @@ struct kvt_ns {
 	u64 mem_bytes;
 	u64 nr_blocks;
 	u64 nr_live;
+	u64 nr_ghosts[2];
+	u64 ghost_age;
+	u32 on_tiers;
 	u64 pinned_bytes;
 	u32 nr_regions;
 	u32 nr_files;
@@ -210,6 +224,8 @@ struct kvt_async_queue {
  * @dev:        /sys/class/kvtier/kvtierN; its release frees the pool
  * @id:         N
  * @dying:      no more opens. Registry lock
+ * @assembling: not published yet: a tier that is lost is only marked. Meta lock
+ * @nr_missing: members that were given up when it was assembled
  * @nr_files:   open files. Registry lock
  * @inode:      of no filesystem; its address_space is every file's f_mapping
  * @tiers:      by id. Written under tier_lock and meta lock, read under srcu
@@ -218,6 +234,15 @@ struct kvt_async_queue {
  * @file_ids:   ids of open files, part of fill view offsets
  * @filling:    reservations, newest at the head. Meta lock
  * @limbo:      slots that wait for foreign references. Meta lock
+ * @parked:     dead blocks whose log copies wait for room for their kills. Meta lock
+ * @carries:    see struct kvt_carry. Meta lock
+ * @nr_strays:  of their moves, those with @stray. Meta lock
+ * @log_lost:   batches with blocks that are durable nowhere. Meta lock
+ * @uuid:       on the media; random
+ * @log_seq:    numbers what is written to the members. Meta lock
+ * @ns_limit:   namespace ids below are reserved on the members. conf_lock, meta lock
+ * @log_wait:   waiters for what is to be durable
+ * @log_wq:     members' background work
  * @lease_bytes: lease tables of all open files
  * @moved:      waiters for blocks, by id; woken when a block settles
  * @room:       waiters for room
@@ -240,8 +265,14 @@ struct kvt_pool {
 	struct cdev cdev;
 	u32 id;
 	bool dying;
+	bool assembling;
+	u32 nr_missing;
 	u32 nr_files;
 	struct inode *inode;
+
+	u8 uuid[KVT_UUID_BYTES];
+	u64 log_seq;
+	u64 ns_limit;
 
 	struct mutex tier_lock;
 	struct mutex conf_lock;
@@ -260,6 +291,10 @@ struct kvt_pool {
 	struct kvt_policy policy;
 	struct kvt_list filling;
 	struct kvt_list limbo;
+	struct kvt_list parked;
+	struct list_head carries;
+	u32 nr_strays;
+	u64 log_lost;
 	u32 nr_quarantined;
 	u64 guaranteed_bytes;
 	u64 meta_bytes;
@@ -274,6 +309,7 @@ struct kvt_pool {
 
 	wait_queue_head_t moved[KVT_WAITQS];
 	wait_queue_head_t room;
+	wait_queue_head_t log_wait;
 	struct list_head wants;
 	spinlock_t up_lock;
 	u32 nr_up;
@@ -284,6 +320,7 @@ struct kvt_pool {
 	struct workqueue_struct *reclaim_wq;
 	struct workqueue_struct *promote_wq;
 	struct workqueue_struct *async_wq;
+	struct workqueue_struct *log_wq;
 	struct work_struct async_work;
 	struct kvt_async_queue async[KVT_WAITQS];
 	DECLARE_BITMAP(async_marked, KVT_WAITQS);
@@ -327,6 +364,7 @@ struct kvt_arena {
  * @ns:        set once by NS_OPEN; then constant
  * @id:        in pool->file_ids, from 1
  * @rdonly:    never writes
+ * @log_seen:  pool->log_lost when fsync told of it last. Meta lock
  * @fill_mapped: the fill view was mapped at some time
  * @leases:    table of @max_leases records, @nr_leases in use
  * @free:      first free record + 1, 0: none
@@ -343,6 +381,7 @@ struct kvt_file {
 	u32 id;
 	bool rdonly;
 	bool fill_mapped;
+	u64 log_seen;
 
 	struct mutex lock;
 	struct kvt_lease *leases;
@@ -367,6 +406,11 @@ struct inode *kvt_inode_alloc(void);
 /* kvt_pool.c */
 int kvt_pool_create(u32 *id);
 int kvt_pool_destroy(u32 id);
+struct kvt_pool *kvt_pool_make(u32 *id);
+int kvt_pool_show(struct kvt_pool *p);
+int kvt_pool_publish(struct kvt_pool *p);
+void kvt_pool_unmake(struct kvt_pool *p, bool shown);
+bool kvt_pool_is_up(const u8 *uuid);
 struct kvt_pool *kvt_pool_get(u32 id);
 void kvt_pool_put(struct kvt_pool *p);
 u32 kvt_pool_ids(u32 *ids, u32 max);
@@ -403,16 +447,27 @@ int kvt_op_ns_open(struct kvt_file *f, void *arg);
 void kvt_ns_close(struct kvt_file *f);
 void kvt_ns_reap(struct kvt_pool *p);
 void kvt_ns_free_all(struct kvt_pool *p);
+bool kvt_ns_sane(const struct kvt_nsdef *def);
+u64 kvt_ns_min_bytes(struct kvt_pool *p, const struct kvt_ns *ns);
+int kvt_ns_adopt(struct kvt_pool *p, u32 idx, const struct kvt_nsdef *def);
+int kvt_ns_claim(struct kvt_pool *p, const struct kvtier_ns_claim *c);
 static inline struct kvt_ns *kvt_ns_of(struct kvt_pool *p, u32 ns_group)
 {
 	return xa_load(&p->ns, ns_group >> 4);
 }
+
+/* kvt_assemble.c */
+int kvt_assemble(struct kvtier_pool_assemble *a);
+ssize_t kvt_assemble_show(char *buf);
 
 /* kvt_tier.c */
 int kvt_tier_attach(struct kvt_pool *p, const struct kvtier_tier_attach *a, u32 *id);
 int kvt_tier_detach(struct kvt_pool *p, u32 id, u64 timeout_ns, bool discard);
 int kvt_tier_drain(struct kvt_pool *p, u32 id, u64 timeout_ns);
 void kvt_tier_free_all(struct kvt_pool *p);
+int kvt_tier_check(struct kvt_pool *p, const struct kvtier_tier_attach *a);
+int kvt_tier_adopt(struct kvt_pool *p, struct kvt_tier *t);
+void kvt_tier_disown(struct kvt_pool *p, struct kvt_tier *t);
 u32 kvt_tier_snapshot(struct kvt_pool *p, struct kvt_tier **t, bool mem_only);
 u64 kvt_tier_used_bytes(struct kvt_tier *t);
 
@@ -446,7 +501,8 @@ u32 kvt_block_mem_alloc(struct kvt_pool *p, struct kvt_tier *t, struct kvt_ns *n
 			u32 region, u32 id);
 bool kvt_ns_guarded(struct kvt_pool *p, const struct kvt_hot *h, const struct kvt_ns *asker);
 void kvt_block_mem_free(struct kvt_pool *p, u32 tier, u32 page, u32 ns_group);
-void kvt_block_log_free(struct kvt_pool *p, u32 id);
+bool kvt_block_log_free(struct kvt_pool *p, u32 id);
+void kvt_parked_retry(struct kvt_pool *p);
 void kvt_block_wake(struct kvt_pool *p, u32 id);	/* no lock */
 void kvt_lease_drop(struct kvt_pool *p, u32 id);	/* takes the lock if needed */
 void kvt_touch(struct kvt_pool *p, const u32 *ids, u32 nr);	/* no lock */
@@ -503,6 +559,8 @@ void kvt_limbo_add(struct kvt_pool *p, struct kvt_tier *t, u32 page,
 /* kvt_move.c: moves of claimed (MOVING) blocks between any two tiers */
 #define KVT_MOVE_BATCH	32
 
+#define KVT_NO_PUT	0xff
+
 /**
  * struct kvt_mv - one block on its way
  * @x:      transfer; @x.src and @x.dst are the tiers
@@ -512,6 +570,10 @@ void kvt_limbo_add(struct kvt_pool *p, struct kvt_tier *t, u32 page,
  *          else was faster
  * @held:   its source is memory that somebody refers to: an engine that was given up
  * @leased: out: kvt_mv_finish() took a lease
+ * @put:    to a block tier: index of its batch in struct kvt_mlog_puts
+ * @carried: from block tier to block tier: see struct kvt_carry, as the next two
+ * @waits:  written, and not known to be durable
+ * @stray:  @x.dst_addr is to be given back, and nothing else
  */
 struct kvt_mv {
 	struct kvt_xfer x;
@@ -520,15 +582,43 @@ struct kvt_mv {
 	bool retry;
 	bool held;
 	bool leased;
+	bool carried;
+	bool waits;
+	bool stray;
+	u8 put;
+};
+
+/**
+ * struct kvt_carry - moves between block tiers, see kvt_carry.c
+ * @link:    pool->carries, while any of them waits. Meta lock, as all of this then
+ * @nr_left: who refers to it: the one who makes the moves, and those that wait
+ * @nr:      moves
+ */
+struct kvt_carry {
+	struct list_head link;
+	u32 nr_left;
+	u32 nr;
+	struct kvt_mv mv[] __counted_by(nr);
 };
 
 void kvt_mv_start(struct kvt_pool *p, struct kvt_mv *mv, u32 id);
 bool kvt_mv_place_mem(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t);
-bool kvt_mv_place_log(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t,
-		      enum kvt_log_head head);
 void kvt_mv_cancel(struct kvt_pool *p, struct kvt_mv *mv);
+void kvt_mv_wait_kill(struct kvt_pool *p, const struct kvt_mv *mv, unsigned long end);
 void kvt_mv_run(struct kvt_mv *mv, u32 nr);
 bool kvt_mv_finish(struct kvt_pool *p, struct kvt_mv *mv, bool lease);
+void kvt_mv_account(struct kvt_pool *p, struct kvt_mv *mv);	/* meta lock held */
+
+/* kvt_carry.c */
+struct kvt_mlog_puts;
+struct kvt_wlog_done;
+struct kvt_carry *kvt_carry_alloc(u32 nr);
+void kvt_carry_put(struct kvt_pool *p, struct kvt_carry *c);
+u32 kvt_mv_write(struct kvt_pool *p, struct kvt_mlog_puts *puts, struct kvt_mv *mv, u32 nr,
+		 struct kvt_carry *c);
+void kvt_carry_settle(struct kvt_pool *p, struct kvt_tier *t,
+		      const struct kvt_wlog_done *d);	/* meta lock held */
+void kvt_carry_retry(struct kvt_pool *p);	/* meta lock held */
 
 /* kvt_reclaim.c */
 void kvt_reclaim_work(struct work_struct *work);
@@ -554,7 +644,6 @@ void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t);
 bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group);
 
 /* kvt_clean.c: block tiers */
-int kvt_log_room(struct kvt_tier *t, enum kvt_log_head head, u32 units);
 bool kvt_log_clean(struct kvt_tier *t);
 void kvt_log_evacuate(struct kvt_pool *p, struct kvt_tier *t, bool discard);
 
@@ -620,6 +709,7 @@ static inline u64 kvt_window_offset(const struct kvt_tier *t, u32 page)
 
 /* kvt_sysfs.c */
 extern const struct attribute_group *kvt_pool_groups[];
+extern const struct attribute_group *kvt_class_groups[];
 int kvt_sysfs_tier_add(struct kvt_tier *t);
 void kvt_sysfs_tier_del(struct kvt_tier *t);
 int kvt_sysfs_ns_add(struct kvt_ns *ns);

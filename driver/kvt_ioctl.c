@@ -27,6 +27,7 @@
  * @reserved: offset of a __u32 that must be 0, or 0
  * @unbound:  works before NS_OPEN
  * @anyone:   control: no capability needed
+ * @report:   the struct is copied back whatever the result
  */
 struct kvt_op {
 	int (*data)(struct kvt_file *f, void *arg);
@@ -37,6 +38,7 @@ struct kvt_op {
 	u16 reserved;
 	bool unbound;
 	bool anyone;
+	bool report;
 };
 
 static int kvt_ctl_query(void *arg)
@@ -72,6 +74,24 @@ static int kvt_ctl_pool_destroy(void *arg)
 	struct kvtier_pool_destroy *d = arg;
 
 	return kvt_pool_destroy(d->pool_id);
+}
+
+static int kvt_ctl_pool_assemble(void *arg)
+{
+	return kvt_assemble(arg);
+}
+
+static int kvt_ctl_ns_claim(void *arg)
+{
+	struct kvtier_ns_claim *c = arg;
+	struct kvt_pool *p = kvt_pool_get(c->pool_id);
+	int err;
+
+	if (!p)
+		return -ENOENT;
+	err = kvt_ns_claim(p, c);
+	kvt_pool_put(p);
+	return err;
 }
 
 static int kvt_ctl_tier_attach(void *arg)
@@ -150,11 +170,14 @@ static const struct kvt_op kvt_ops[] = {
 	    RSV(kvtier_pool_create)),
 	CTL(POOL_DESTROY, kvt_ctl_pool_destroy, kvtier_pool_destroy, pool_id,
 	    RSV(kvtier_pool_destroy)),
+	CTL(POOL_ASSEMBLE, kvt_ctl_pool_assemble, kvtier_pool_assemble, time_ns,
+	    .flags = KVTIER_ASSEMBLE_FLAGS, .report = true),
 	CTL(TIER_ATTACH, kvt_ctl_tier_attach, kvtier_tier_attach, tier_id,
-	    RSV(kvtier_tier_attach)),
+	    .flags = KVTIER_ATTACH_FLAGS, RSV(kvtier_tier_attach)),
 	CTL(TIER_DETACH, kvt_ctl_tier_detach, kvtier_tier_op, timeout_ns,
 	    .flags = KVTIER_DETACH_FLAGS),
 	CTL(TIER_DRAIN, kvt_ctl_tier_drain, kvtier_tier_op, timeout_ns),
+	CTL(NS_CLAIM, kvt_ctl_ns_claim, kvtier_ns_claim, gid, RSV(kvtier_ns_claim)),
 };
 
 /**
@@ -175,7 +198,7 @@ u64 kvt_ops_mask(bool ctl)
 
 u64 kvt_features(void)
 {
-	return KVTIER_FEAT_ASYNC | KVTIER_FEAT_ARENA |
+	return KVTIER_FEAT_ASYNC | KVTIER_FEAT_ARENA | KVTIER_FEAT_DURABLE |
 	       (kvt_xfer_has_dmaengine() ? KVTIER_FEAT_DMAENGINE : 0);
 }
 
@@ -190,8 +213,6 @@ static const struct kvt_op *kvt_op_row(unsigned int cmd, bool ctl)
 	if (nr == KVTIER_OP_SESSION || nr == KVTIER_OP_EVENTS ||
 	    nr == KVTIER_OP_EXPORT)
 		return ERR_PTR(ctl ? -ENOTTY : -EOPNOTSUPP);
-	if (nr == KVTIER_OP_POOL_ASSEMBLE)
-		return ERR_PTR(ctl ? -EOPNOTSUPP : -ENOTTY);
 	if (nr >= ARRAY_SIZE(kvt_ops))
 		return ERR_PTR(-ENOTTY);
 	op = &kvt_ops[array_index_nospec(nr, ARRAY_SIZE(kvt_ops))];
@@ -232,7 +253,7 @@ static long kvt_op_call(const struct kvt_op *op, struct kvt_file *f, void __user
 	if (err)
 		return err;
 	err = f ? op->data(f, arg) : op->ctl(arg);
-	if (err && err != -EMSGSIZE)
+	if (err && err != -EMSGSIZE && !op->report)
 		return err;
 	if (copy_to_user(uarg, arg, min_t(u32, usize, op->size)))
 		return -EFAULT;

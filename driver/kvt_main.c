@@ -30,6 +30,7 @@ struct class kvt_class = {
 	.name = "kvtier",
 	.devnode = kvt_devnode,
 	.dev_groups = kvt_pool_groups,
+	.class_groups = kvt_class_groups,
 };
 
 static struct miscdevice kvt_ctl_dev = {

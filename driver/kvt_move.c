@@ -4,12 +4,15 @@
  *
  * A move has five steps: claim (MOVING, by the caller), place (space at the
  * destination), run (bytes), finish (change of place, under the meta lock) and
- * wake. The block stays what it was until finish: readers in memory go on, and
- * one who takes a lease meanwhile makes the move void. If the bytes did not
- * arrive, the destination is given back; if they could not be read, the block is
- * a miss from then on.
+ * wake. Moves to a block tier are placed by kvt_mlog_place() and finished batch by
+ * batch, when its header is written (kvt_mv_write()); those between block tiers when
+ * that is durable, see struct kvt_carry. The block stays what it was until finish: readers
+ * in memory go on, and one who takes a lease meanwhile makes the move void. If the
+ * bytes did not arrive, the destination is given back; if they could not be read, and
+ * only then, the block is a miss from then on.
  */
 #include "kvt_internal.h"
+#include "kvt_mlog.h"
 #include "kvt_trace.h"
 
 /**
@@ -26,6 +29,7 @@ void kvt_mv_start(struct kvt_pool *p, struct kvt_mv *mv, u32 id)
 	lockdep_assert_held(&p->meta_lock);
 	memset(mv, 0, sizeof(*mv));
 	mv->id = id;
+	mv->put = KVT_NO_PUT;
 	mv->x.src = p->tiers[mem ? h->mem_tier : h->log_tier];
 	mv->x.src_addr = mem ? h->mem_page : h->log_unit;
 	mv->x.bytes = kvt_slot_bytes(kvt_group_of(p, h->ns_group));
@@ -66,41 +70,6 @@ bool kvt_mv_place_mem(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t)
 	return false;
 }
 
-/**
- * kvt_mv_place_log() - find room for a move on a block tier
- * @p:    pool; no spinlock held, may sleep
- * @mv:   move
- * @t:    destination
- * @head: which end of the log
- * Return: whether there is now; see also @mv->retry.
- */
-bool kvt_mv_place_log(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t,
-		      enum kvt_log_head head)
-{
-	u32 units = DIV_ROUND_UP(mv->x.bytes, t->unit_bytes), unit;
-	int tries, err;
-
-	for (tries = 0; tries < 4; tries++) {
-		spin_lock(&p->meta_lock);
-		unit = t->state != KVTIER_TIER_ONLINE && head != KVT_HEAD_CARRY ?
-		       KVT_NO_UNIT : kvt_log_alloc(&t->log, head, units, mv->id);
-		spin_unlock(&p->meta_lock);
-		if (unit != KVT_NO_UNIT) {
-			mv->x.dst = t;
-			mv->x.dst_addr = unit;
-			mv->placed = true;
-			return true;
-		}
-		err = t->state != KVTIER_TIER_ONLINE ? -ENOSPC : kvt_log_room(t, head, units);
-		if (err) {
-			mv->retry |= err == -ENOMEM;
-			return false;
-		}
-	}
-	mv->retry = true;
-	return false;
-}
-
 /*
  * What came from a device and did not verify may be anything, another tenant's
  * bytes included, and its slot's region is mapped: wipe it before it is given back.
@@ -112,7 +81,7 @@ static void kvt_mv_wipe_failed(struct kvt_mv *mv, u32 nr)
 	for (i = 0; i < nr; i++) {
 		const struct kvt_xfer *x = &mv[i].x;
 
-		if (x->err && x->dst->ops->is_mem && !x->src->ops->is_mem)
+		if (mv[i].placed && x->err && x->dst->ops->is_mem && !x->src->ops->is_mem)
 			kvt_pages_scrub(x->dst, x->dst_addr, x->bytes >> KVT_PAGE_SHIFT);
 	}
 }
@@ -120,20 +89,26 @@ static void kvt_mv_wipe_failed(struct kvt_mv *mv, u32 nr)
 static void kvt_mv_transfer(struct kvt_mv *mv, u32 nr)
 {
 	struct kvt_xfer *x;
-	u32 i;
+	u32 i, n = 0;
 
 	/* The transfer engine takes a plain array. */
 	x = kvmalloc_array(nr, sizeof(*x), GFP_KERNEL);
 	if (!x) {
-		for (i = 0; i < nr; i++)
-			kvt_xfer_run(&mv[i].x, 1);
+		for (i = 0; i < nr; i++) {
+			if (mv[i].placed)
+				kvt_xfer_run(&mv[i].x, 1);
+		}
 		return;
 	}
-	for (i = 0; i < nr; i++)
-		x[i] = mv[i].x;
-	kvt_xfer_run(x, nr);
-	for (i = 0; i < nr; i++)
-		mv[i].x = x[i];
+	for (i = 0; i < nr; i++) {
+		if (mv[i].placed)
+			x[n++] = mv[i].x;
+	}
+	kvt_xfer_run(x, n);
+	for (i = 0, n = 0; i < nr; i++) {
+		if (mv[i].placed)
+			mv[i].x = x[n++];
+	}
 	kvfree(x);
 }
 
@@ -150,6 +125,8 @@ static void kvt_mv_prepare_limbo(struct kvt_mv *mv, u32 nr)
 	for (i = 0; i < nr; i++) {
 		const struct kvt_xfer *x = &mv[i].x;
 
+		if (!mv[i].placed)
+			continue;
 		mv[i].held = x->src->ops->is_mem &&
 			     kvt_pages_foreign(x->src, x->src_addr, x->bytes >> KVT_PAGE_SHIFT);
 		n += mv[i].held || x->err == -ETIMEDOUT;
@@ -158,9 +135,11 @@ static void kvt_mv_prepare_limbo(struct kvt_mv *mv, u32 nr)
 		kvt_pool_grow(mv[0].x.src->pool, n);
 }
 
-/* Carry out all placed moves and wait. */
+/* Carry out those moves that are placed and wait. */
 void kvt_mv_run(struct kvt_mv *mv, u32 nr)
 {
+	if (!nr)
+		return;
 	kvt_mv_transfer(mv, nr);
 	kvt_mv_wipe_failed(mv, nr);
 	kvt_mv_prepare_limbo(mv, nr);
@@ -184,8 +163,8 @@ static void kvt_mv_unplace(struct kvt_pool *p, struct kvt_mv *mv)
 		kvt_block_mem_free(p, t->id, mv->x.dst_addr,
 				   kvt_hot(&p->table, mv->id)->ns_group);
 	else
-		kvt_defer_free(p, kvt_log_free(&t->log, mv->x.dst_addr,
-					       DIV_ROUND_UP(mv->x.bytes, t->unit_bytes)));
+		kvt_wlog_unput(&t->mlog->w, mv->x.dst_addr,
+			       kvt_geo_units(&t->mlog->geo, mv->x.bytes));
 }
 
 /* The move did not happen: as it was before, or dead. Meta lock held. */
@@ -199,30 +178,14 @@ static void kvt_mv_void(struct kvt_pool *p, struct kvt_mv *mv)
 }
 
 /**
- * kvt_mv_cancel() - give a claimed block up before its move was run
+ * kvt_mv_cancel() - let a block stay where it is: its move was not run, or in vain
  * @p:  pool, meta lock held
  * @mv: move
  */
 void kvt_mv_cancel(struct kvt_pool *p, struct kvt_mv *mv)
 {
 	lockdep_assert_held(&p->meta_lock);
-	if (mv->placed && !mv->x.dst->ops->is_mem)
-		kvt_defer_free(p, kvt_log_write_done(&mv->x.dst->log, mv->x.dst_addr));
 	kvt_mv_void(p, mv);
-}
-
-/* Were the bytes unreadable at the source, so that the block must go. */
-static bool kvt_mv_source_bad(const struct kvt_mv *mv)
-{
-	switch (mv->x.err) {
-	case -EBADMSG:
-		return true;
-	case -EHWPOISON:
-		return mv->x.src->ops->is_mem;
-	case -EIO:
-		return !mv->x.src->ops->is_mem;
-	}
-	return false;
 }
 
 /* A move met bad memory, on the one side that is memory or at the source. */
@@ -244,11 +207,38 @@ static void kvt_mv_failed(struct kvt_pool *p, struct kvt_mv *mv)
 	lockdep_assert_held(&p->meta_lock);
 	if (mv->x.err == -EHWPOISON)
 		kvt_mv_poisoned(mv);
-	if (kvt_mv_source_bad(mv) && kvt_ctl_state(kvt_ctl(h)) == KVT_READY) {
+	/* Only what cannot be read goes: where it is it may be as good as ever. */
+	if (mv->x.src_bad && kvt_ctl_state(kvt_ctl(h)) == KVT_READY) {
 		/* Not freed by this: MOVING is still set. */
 		kvt_block_lose(p, mv->id, KVT_WHY_IO);
 	}
 	kvt_mv_void(p, mv);
+}
+
+/* The record at the source has to be killed, and the ring has no room. Racy. */
+static bool kvt_mv_kill_waits(const struct kvt_mv *mv)
+{
+	const struct kvt_wlog *w = &mv->x.src->mlog->w;
+
+	return !READ_ONCE(w->given_up) && !kvt_wlog_kill_room(w);
+}
+
+/**
+ * kvt_mv_wait_kill() - wait until the source of a move can be given back
+ * @p:   pool; no spinlock held, srcu held, sleeps
+ * @mv:  move that was run; its caller has no batch that is open or not written
+ * @end: jiffies at which that ends
+ *
+ * Somebody else may be faster: kvt_mv_finish() tells whether there was room.
+ */
+void kvt_mv_wait_kill(struct kvt_pool *p, const struct kvt_mv *mv, unsigned long end)
+{
+	if (mv->x.src->ops->is_mem || mv->x.err)
+		return;
+	while (kvt_mv_kill_waits(mv) && time_before(jiffies, end)) {
+		kvt_mlog_kick(mv->x.src->mlog);
+		wait_event_timeout(p->log_wait, !kvt_mv_kill_waits(mv), HZ / 10 + 1);
+	}
 }
 
 /* Take the source away, unless somebody relies on it. */
@@ -268,6 +258,12 @@ static bool kvt_mv_leave(struct kvt_pool *p, struct kvt_mv *mv)
 			kvt_block_mem_free(p, mv->x.src->id, mv->x.src_addr, h->ns_group);
 		h->flags &= ~KVT_HOT_HELD;
 		return true;
+	}
+	/* Its record has to be killed; until there is room for that it stays. */
+	if (!kvt_wlog_kill_room(&mv->x.src->mlog->w) && !mv->x.src->mlog->w.given_up) {
+		mv->x.err = -ENOSPC;
+		kvt_mlog_kick(mv->x.src->mlog);
+		return false;
 	}
 	if (!kvt_ctl_update(h, KVT_CTL_STATE | KVT_CTL_LOG, KVT_READY | KVT_CTL_LOG,
 			    KVT_CTL_LOG, 0))
@@ -289,13 +285,14 @@ static void kvt_mv_arrive(struct kvt_pool *p, struct kvt_mv *mv, bool lease)
 	} else {
 		h->log_tier = t->id;
 		h->log_unit = mv->x.dst_addr;
+		WRITE_ONCE(h->flags, h->flags & ~KVT_HOT_DURABLE);
 		kvt_cold(&p->table, mv->id)->csum = mv->x.csum;
 		kvt_ctl_update(h, 0, 0, 0, KVT_CTL_LOG);
 	}
 	kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
 }
 
-static void kvt_mv_account(struct kvt_pool *p, struct kvt_mv *mv)
+void kvt_mv_account(struct kvt_pool *p, struct kvt_mv *mv)
 {
 	struct kvt_hot *h = kvt_hot(&p->table, mv->id);
 	struct kvt_tier *from = mv->x.src, *to = mv->x.dst;
@@ -332,8 +329,6 @@ bool kvt_mv_finish(struct kvt_pool *p, struct kvt_mv *mv, bool lease)
 	struct kvt_hot *h = kvt_hot(&p->table, mv->id);
 
 	lockdep_assert_held(&p->meta_lock);
-	if (!to->ops->is_mem)
-		kvt_defer_free(p, kvt_log_write_done(&to->log, mv->x.dst_addr));
 	if (mv->x.err) {
 		kvt_mv_failed(p, mv);
 		return false;

@@ -11,11 +11,14 @@
  */
 #include <linux/cleanup.h>
 #include <linux/cred.h>
+#include <linux/random.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
+#include <crypto/sha2.h>
 #include <crypto/utils.h>
 
 #include "kvt_internal.h"
+#include "kvt_mlog.h"
 
 /* What NS_OPEN asks for, in kernel memory. */
 struct kvt_ns_args {
@@ -55,19 +58,54 @@ static int kvt_ns_copy_args(const struct kvtier_ns_open *o, struct kvt_ns_args *
 	return 0;
 }
 
-static struct kvt_ns *kvt_ns_find(struct kvt_pool *p, kuid_t uid,
+/*
+ * What was found on media without a secret may be whoever's by now: see NS_CLAIM.
+ */
+static bool kvt_ns_open_to(const struct kvt_ns *ns, const struct kvt_file *f)
+{
+	return !ns->unclaimed || file_ns_capable(f->file, &init_user_ns, CAP_SYS_ADMIN);
+}
+
+/* Only this is kept of a secret, here and on the media. */
+static void kvt_secret_hash(const u8 *salt, const u8 *secret, u8 *hash)
+{
+	u8 both[KVT_NS_SALT + KVTIER_SECRET_BYTES];
+
+	BUILD_BUG_ON(SHA256_DIGEST_SIZE != KVT_NS_SECRET);
+	memcpy(both, salt, KVT_NS_SALT);
+	memcpy(both + KVT_NS_SALT, secret, KVTIER_SECRET_BYTES);
+	sha256(both, sizeof(both), hash);
+	memzero_explicit(both, sizeof(both));
+}
+
+/* No secret is one of zeroes. */
+static bool kvt_ns_knows(const struct kvt_ns *ns, const u8 *secret)
+{
+	bool given = memchr_inv(secret, 0, KVTIER_SECRET_BYTES);
+	u8 hash[KVT_NS_SECRET];
+
+	if (!ns->has_secret || !given)
+		return ns->has_secret == given;
+	kvt_secret_hash(ns->salt, secret, hash);
+	return !crypto_memneq(ns->secret, hash, sizeof(hash));
+}
+
+static struct kvt_ns *kvt_ns_find(struct kvt_file *f, kuid_t uid,
 				  const struct kvtier_ns_open *o,
 				  const struct kvt_ns_args *a)
 {
+	struct kvt_pool *p = f->pool;
 	struct kvt_ns *ns;
 	unsigned long idx;
 
 	lockdep_assert_held(&p->conf_lock);
 	xa_for_each(&p->ns, idx, ns) {
+		if (!kvt_ns_open_to(ns, f))
+			continue;
 		if (!uid_eq(ns->uid, uid) || ns->identity_len != o->identity_len)
 			continue;
 		if (!memcmp(ns->identity, a->identity, o->identity_len) &&
-		    !crypto_memneq(ns->secret, a->secret, KVTIER_SECRET_BYTES))
+		    kvt_ns_knows(ns, a->secret))
 			return ns;
 	}
 	return NULL;
@@ -105,17 +143,41 @@ static bool kvt_ns_may(const struct kvt_ns *ns, const struct cred *cred, u32 wan
 
 static u64 kvt_mem_capacity(struct kvt_pool *p)
 {
-	struct kvt_tier *t[KVT_TIERS];
-	int idx = srcu_read_lock(&p->srcu);
-	u32 nr = kvt_tier_snapshot(p, t, true);
 	u64 sum = 0;
+	u32 i;
 
-	while (nr--) {
-		if (t[nr]->state == KVTIER_TIER_ONLINE)
-			sum += t[nr]->capacity_bytes;
+	lockdep_assert_held(&p->meta_lock);
+	for (i = 0; i < p->nr_tiers; i++) {
+		const struct kvt_tier *t = p->tiers[p->order[i]];
+
+		if (t->ops->is_mem && t->state == KVTIER_TIER_ONLINE)
+			sum += t->capacity_bytes;
 	}
-	srcu_read_unlock(&p->srcu, idx);
 	return sum;
+}
+
+/**
+ * kvt_ns_min_bytes() - memory that is guaranteed to a namespace as things are
+ * @p:  pool, meta lock held
+ * @ns: namespace
+ *
+ * More may have been promised than there is: memory has been taken out, or an assembled
+ * pool has not got all of it back. If every promise counted then, no block at all could
+ * be evicted for another namespace; so none does until all can be kept.
+ * Return: bytes.
+ */
+u64 kvt_ns_min_bytes(struct kvt_pool *p, const struct kvt_ns *ns)
+{
+	if (!ns->min_bytes || READ_ONCE(p->guaranteed_bytes) > kvt_mem_capacity(p))
+		return 0;
+	return ns->min_bytes;
+}
+
+/* conf_lock held. */
+static void kvt_ns_guarantee(struct kvt_pool *p, s64 bytes)
+{
+	lockdep_assert_held(&p->conf_lock);
+	WRITE_ONCE(p->guaranteed_bytes, p->guaranteed_bytes + bytes);
 }
 
 static void kvt_ns_fill(struct kvt_ns *ns, struct kvt_pool *p, const struct cred *cred,
@@ -129,7 +191,10 @@ static void kvt_ns_fill(struct kvt_ns *ns, struct kvt_pool *p, const struct cred
 	ns->mode = o->mode;
 	ns->identity_len = o->identity_len;
 	memcpy(ns->identity, a->identity, o->identity_len);
-	memcpy(ns->secret, a->secret, KVTIER_SECRET_BYTES);
+	ns->has_secret = memchr_inv(a->secret, 0, KVTIER_SECRET_BYTES);
+	get_random_bytes(ns->salt, sizeof(ns->salt));
+	if (ns->has_secret)
+		kvt_secret_hash(ns->salt, a->secret, ns->secret);
 	ns->quota_bytes = o->quota_bytes;
 	ns->min_bytes = o->min_bytes;
 	ns->nr_groups = o->nr_groups;
@@ -149,6 +214,39 @@ static void kvt_ns_free(struct kvt_ns *ns)
 	kfree_sensitive(ns);
 }
 
+static void kvt_ns_set_limit(struct kvt_pool *p, u64 limit)
+{
+	spin_lock(&p->meta_lock);
+	p->ns_limit = limit;
+	spin_unlock(&p->meta_lock);
+}
+
+/*
+ * An id that no member has seen. They know of it before it is used, or it might be
+ * given again after a crash; one that is given up gets no blocks of it.
+ */
+static int kvt_ns_new_id(struct kvt_pool *p, u64 *id)
+{
+	u64 limit = p->ns_limit;
+	int err, idx;
+
+	lockdep_assert_held(&p->conf_lock);
+	*id = ++p->next_ns_id;
+	if (*id < limit)
+		return 0;
+	/* A superblock that says more is refused; only a forged one is near it. */
+	if (*id >= KVT_LIFE_MAX - KVT_NS_ID_STEP)
+		return -ENOSPC;
+	kvt_ns_set_limit(p, *id + KVT_NS_ID_STEP);
+	idx = srcu_read_lock(&p->srcu);
+	err = kvt_mlog_update_supers(p);
+	srcu_read_unlock(&p->srcu, idx);
+	/* The next one has to try again. */
+	if (err)
+		kvt_ns_set_limit(p, limit);
+	return err;
+}
+
 static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
 				    const struct kvtier_ns_open *o,
 				    const struct kvt_ns_args *a)
@@ -159,7 +257,9 @@ static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
 
 	if (p->nr_ns >= KVT_NS_MAX)
 		return ERR_PTR(-ENOSPC);
+	spin_lock(&p->meta_lock);
 	capacity = kvt_mem_capacity(p);
+	spin_unlock(&p->meta_lock);
 	if (o->min_bytes > capacity - min(p->guaranteed_bytes, capacity))
 		return ERR_PTR(-ENOSPC);
 	ns = kzalloc(struct_size(ns, group, o->nr_groups), GFP_KERNEL_ACCOUNT);
@@ -170,7 +270,9 @@ static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
 	ns->counts = alloc_percpu_gfp(struct kvt_counts, GFP_KERNEL_ACCOUNT);
 	if (!ns->counts)
 		goto free;
-	ns->id = ++p->next_ns_id;
+	err = kvt_ns_new_id(p, &ns->id);
+	if (err)
+		goto free;
 	err = xa_alloc(&p->ns, &ns->idx, ns, XA_LIMIT(1, KVT_NS_MAX), GFP_KERNEL);
 	if (err)
 		goto free;
@@ -178,7 +280,7 @@ static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
 	if (err)
 		goto erase;
 	p->nr_ns++;
-	p->guaranteed_bytes += ns->min_bytes;
+	kvt_ns_guarantee(p, ns->min_bytes);
 	return ns;
 erase:
 	xa_erase(&p->ns, ns->idx);
@@ -194,7 +296,7 @@ static struct kvt_ns *kvt_ns_get(struct kvt_file *f, const struct kvtier_ns_open
 	const struct cred *cred = f->file->f_cred;
 	struct kvt_pool *p = f->pool;
 	u32 want = MAY_READ;
-	struct kvt_ns *ns = kvt_ns_find(p, cred->fsuid, o, a);
+	struct kvt_ns *ns = kvt_ns_find(f, cred->fsuid, o, a);
 
 	if (!f->rdonly && !(o->flags & KVTIER_NS_RDONLY))
 		want |= MAY_WRITE;
@@ -273,9 +375,13 @@ void kvt_ns_close(struct kvt_file *f)
 
 static void kvt_ns_destroy(struct kvt_pool *p, struct kvt_ns *ns)
 {
+	/* Who looks for one by its id holds the meta lock. */
+	spin_lock(&p->meta_lock);
 	xa_erase(&p->ns, ns->idx);
+	spin_unlock(&p->meta_lock);
 	p->nr_ns--;
-	p->guaranteed_bytes -= ns->min_bytes;
+	kvt_ns_guarantee(p, -(s64)ns->min_bytes);
+	kvt_mlog_ns_gone(p, ns);
 	kvt_sysfs_ns_del(ns);
 	kvt_ns_free(ns);
 }
@@ -316,4 +422,127 @@ void kvt_ns_free_all(struct kvt_pool *p)
 
 	xa_for_each(&p->ns, idx, ns)
 		kvt_ns_destroy(p, ns);
+}
+
+/**
+ * kvt_ns_sane() - could a namespace be made with this definition
+ * @def: from media
+ */
+bool kvt_ns_sane(const struct kvt_nsdef *def)
+{
+	return def->nr_groups && def->identity_len && !(def->mode & ~0777u) &&
+	       uid_valid(make_kuid(&init_user_ns, def->uid)) &&
+	       gid_valid(make_kgid(&init_user_ns, def->gid));
+}
+
+static void kvt_ns_fill_def(struct kvt_ns *ns, const struct kvt_nsdef *def)
+{
+	u32 i, t;
+
+	ns->id = def->id;
+	ns->uid = make_kuid(&init_user_ns, def->uid);
+	ns->gid = make_kgid(&init_user_ns, def->gid);
+	ns->mode = def->mode;
+	ns->identity_len = def->identity_len;
+	memcpy(ns->identity, def->identity, def->identity_len);
+	ns->has_secret = def->flags & KVT_NSF_SECRET;
+	ns->unclaimed = !ns->has_secret;
+	memcpy(ns->salt, def->salt, sizeof(ns->salt));
+	memcpy(ns->secret, def->secret, sizeof(ns->secret));
+	ns->quota_bytes = def->quota_bytes;
+	/* No more than can ever have been granted, so that sums do not overflow. */
+	ns->min_bytes = min(def->min_bytes, KVT_WINDOW_BYTES);
+	/* Which of them does not matter much: at worst its end is told to too many. */
+	ns->on_tiers = ~0u;
+	ns->nr_groups = def->nr_groups;
+	for (i = 0; i < def->nr_groups; i++) {
+		struct kvt_group *g = &ns->group[i];
+
+		g->block_bytes = def->group_bytes[i];
+		g->slot_pages = DIV_ROUND_UP(g->block_bytes, KVTIER_SLOT_ALIGN);
+		for (t = 0; t < KVT_TIERS; t++)
+			g->owner[t].partial = KVT_NO_REGION;
+	}
+}
+
+/**
+ * kvt_ns_adopt() - make a namespace that was found on media
+ * @p:   private pool; conf_lock held
+ * @idx: its index, taken by nobody
+ * @def: sane definition
+ * Return: 0, -ENOSPC or -ENOMEM.
+ */
+int kvt_ns_adopt(struct kvt_pool *p, u32 idx, const struct kvt_nsdef *def)
+{
+	struct kvt_ns *ns;
+	int err;
+
+	lockdep_assert_held(&p->conf_lock);
+	if (p->nr_ns >= KVT_NS_MAX)
+		return -ENOSPC;
+	ns = kzalloc(struct_size(ns, group, def->nr_groups), GFP_KERNEL_ACCOUNT);
+	if (!ns)
+		return -ENOMEM;
+	ns->pool = p;
+	ns->idx = idx;
+	kvt_ns_fill_def(ns, def);
+	err = -ENOMEM;
+	ns->counts = alloc_percpu_gfp(struct kvt_counts, GFP_KERNEL_ACCOUNT);
+	if (ns->counts)
+		err = xa_insert(&p->ns, idx, ns, GFP_KERNEL);
+	if (err) {
+		kvt_ns_free(ns);
+		return err;
+	}
+	p->nr_ns++;
+	kvt_ns_guarantee(p, ns->min_bytes);
+	return 0;
+}
+
+/* Another namespace that the claimed one would be taken for. */
+static bool kvt_ns_taken(struct kvt_pool *p, kuid_t uid, const struct kvt_ns *like)
+{
+	struct kvt_ns *ns;
+	unsigned long idx;
+
+	xa_for_each(&p->ns, idx, ns) {
+		if (ns != like && !ns->unclaimed && !ns->has_secret && uid_eq(ns->uid, uid) &&
+		    ns->identity_len == like->identity_len &&
+		    !memcmp(ns->identity, like->identity, ns->identity_len))
+			return true;
+	}
+	return false;
+}
+
+/**
+ * kvt_ns_claim() - NS_CLAIM
+ * @p: pool
+ * @c: which, and whose it is from now on
+ * Return: 0, -EINVAL, -ENOENT, -EALREADY or -EEXIST.
+ */
+int kvt_ns_claim(struct kvt_pool *p, const struct kvtier_ns_claim *c)
+{
+	kuid_t uid = make_kuid(current_user_ns(), c->uid);
+	kgid_t gid = make_kgid(current_user_ns(), c->gid);
+	struct kvt_ns *ns;
+	unsigned long idx;
+
+	if (!uid_valid(uid) || !gid_valid(gid))
+		return -EINVAL;
+	guard(mutex)(&p->conf_lock);
+	xa_for_each(&p->ns, idx, ns) {
+		if (ns->id != c->ns_id)
+			continue;
+		if (!ns->unclaimed)
+			return -EALREADY;
+		if (kvt_ns_taken(p, uid, ns))
+			return -EEXIST;
+		spin_lock(&p->meta_lock);
+		ns->uid = uid;
+		ns->gid = gid;
+		WRITE_ONCE(ns->unclaimed, false);
+		spin_unlock(&p->meta_lock);
+		return 0;
+	}
+	return -ENOENT;
 }

@@ -15,6 +15,7 @@
 #include <linux/vmalloc.h>
 
 #include "kvt_internal.h"
+#include "kvt_mlog.h"
 
 #define KVT_CHUNKS_MAX		(1u << 15)	/* 64 Mi blocks */
 
@@ -173,6 +174,8 @@ static void kvt_pool_release(struct device *dev)
 	/* A late kick may still be queued; it finds the pool dying and returns. */
 	if (p->async_wq)
 		destroy_workqueue(p->async_wq);
+	if (p->log_wq)
+		destroy_workqueue(p->log_wq);
 	if (p->promote_wq)
 		destroy_workqueue(p->promote_wq);
 	if (p->reclaim_wq)
@@ -203,6 +206,8 @@ static void kvt_pool_init_locks(struct kvt_pool *p)
 		INIT_LIST_HEAD(&p->async[i].calls);
 	}
 	init_waitqueue_head(&p->room);
+	init_waitqueue_head(&p->log_wait);
+	INIT_LIST_HEAD(&p->carries);
 	INIT_LIST_HEAD(&p->wants);
 	init_llist_head(&p->garbage);
 	INIT_WORK(&p->work, kvt_reclaim_work);
@@ -248,7 +253,8 @@ static int kvt_pool_init_queues(struct kvt_pool *p)
 	p->reclaim_wq = alloc_ordered_workqueue("kvtier%u-reclaim", WQ_MEM_RECLAIM, p->id);
 	p->promote_wq = alloc_workqueue("kvtier%u-promote", WQ_UNBOUND, 0, p->id);
 	p->async_wq = alloc_ordered_workqueue("kvtier%u-async", 0, p->id);
-	return p->reclaim_wq && p->promote_wq && p->async_wq ? 0 : -ENOMEM;
+	p->log_wq = alloc_workqueue("kvtier%u-log", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, p->id);
+	return p->reclaim_wq && p->promote_wq && p->async_wq && p->log_wq ? 0 : -ENOMEM;
 }
 
 static struct kvt_pool *kvt_pool_alloc(u32 id)
@@ -265,6 +271,8 @@ static struct kvt_pool *kvt_pool_alloc(u32 id)
 		return ERR_PTR(err);
 	}
 	p->id = id;
+	get_random_bytes(p->uuid, sizeof(p->uuid));
+	p->ns_limit = KVT_NS_ID_STEP;
 	p->watermark_low_percent = 85;
 	p->watermark_high_percent = 92;
 	p->reservation_timeout_ms = 30000;
@@ -309,6 +317,23 @@ static int kvt_pool_add_device(struct kvt_pool *p)
 	return -ENOMEM;
 }
 
+/* An id that nobody else gets, and that nobody finds a pool under. */
+static int kvt_pool_reserve_id(u32 id)
+{
+	u32 from = id, to = id + 1;
+	int nr;
+
+	lockdep_assert_held(&kvt_registry_lock);
+	if (id == KVTIER_POOL_ANY_ID) {
+		from = 0;
+		to = KVT_POOLS_MAX;
+	} else if (id >= KVT_POOLS_MAX) {
+		return -EINVAL;
+	}
+	nr = idr_alloc(&kvt_pools, NULL, from, to, GFP_KERNEL);
+	return nr == -ENOSPC && from + 1 == to ? -EEXIST : nr;
+}
+
 /**
  * kvt_pool_create() - make an empty pool
  * @id: in: wanted id or KVTIER_POOL_ANY_ID; out: its id
@@ -316,20 +341,13 @@ static int kvt_pool_add_device(struct kvt_pool *p)
  */
 int kvt_pool_create(u32 *id)
 {
-	u32 from = *id, to = *id + 1;
 	struct kvt_pool *p;
 	int nr, err;
 
-	if (*id == KVTIER_POOL_ANY_ID) {
-		from = 0;
-		to = KVT_POOLS_MAX;
-	} else if (*id >= KVT_POOLS_MAX) {
-		return -EINVAL;
-	}
 	guard(mutex)(&kvt_registry_lock);
-	nr = idr_alloc(&kvt_pools, NULL, from, to, GFP_KERNEL);
+	nr = kvt_pool_reserve_id(*id);
 	if (nr < 0)
-		return nr == -ENOSPC && from + 1 == to ? -EEXIST : nr;
+		return nr;
 	p = kvt_pool_alloc(nr);
 	err = PTR_ERR_OR_ZERO(p);
 	if (err)
@@ -359,6 +377,115 @@ static void kvt_pool_stop(struct kvt_pool *p)
 	cancel_work_sync(&p->async_work);
 	cancel_delayed_work_sync(&p->tick);
 	cancel_work_sync(&p->work);
+}
+
+/**
+ * kvt_pool_make() - make a pool that is nobody's but the caller's
+ * @id: in: wanted id or KVTIER_POOL_ANY_ID; out: its id
+ *
+ * It is dying for all others until kvt_pool_publish(), so none of its workers does
+ * anything. kvt_pool_unmake() undoes it.
+ * Return: pool, or an ERR_PTR as of kvt_pool_create().
+ */
+struct kvt_pool *kvt_pool_make(u32 *id)
+{
+	struct kvt_pool *p;
+	int nr;
+
+	guard(mutex)(&kvt_registry_lock);
+	nr = kvt_pool_reserve_id(*id);
+	if (nr < 0)
+		return ERR_PTR(nr);
+	p = kvt_pool_alloc(nr);
+	if (IS_ERR(p)) {
+		idr_remove(&kvt_pools, nr);
+		return p;
+	}
+	__module_get(THIS_MODULE);
+	p->dying = true;
+	p->assembling = true;
+	*id = nr;
+	return p;
+}
+
+/**
+ * kvt_pool_show() - give a private pool its device and sysfs directories
+ * @p: pool of kvt_pool_make()
+ *
+ * To open the device is ENXIO still, and nobody has been told of it.
+ * Return: 0 or a negative errno.
+ */
+int kvt_pool_show(struct kvt_pool *p)
+{
+	dev_set_uevent_suppress(&p->dev, 1);
+	return kvt_pool_add_device(p);
+}
+
+/**
+ * kvt_pool_publish() - let everybody use a pool
+ * @p: pool after kvt_pool_show(), complete
+ * Return: 0, or -EIO: a tier has failed meanwhile; nothing has changed.
+ */
+int kvt_pool_publish(struct kvt_pool *p)
+{
+	bool failed = false;
+	u32 i;
+
+	spin_lock(&p->meta_lock);
+	for (i = 0; i < KVT_TIERS; i++)
+		failed |= p->tiers[i] && p->tiers[i]->state == KVTIER_TIER_FAILED;
+	p->assembling = failed;
+	spin_unlock(&p->meta_lock);
+	if (failed)
+		return -EIO;
+	mutex_lock(&kvt_registry_lock);
+	WRITE_ONCE(p->dying, false);
+	idr_replace(&kvt_pools, p, p->id);
+	mutex_unlock(&kvt_registry_lock);
+	queue_delayed_work(p->reclaim_wq, &p->tick, HZ);
+	dev_set_uevent_suppress(&p->dev, 0);
+	kobject_uevent(&p->dev.kobj, KOBJ_ADD);
+	return 0;
+}
+
+/**
+ * kvt_pool_unmake() - end a pool that was not published
+ * @p:     pool without tiers
+ * @shown: by kvt_pool_show()
+ */
+void kvt_pool_unmake(struct kvt_pool *p, bool shown)
+{
+	kvt_pool_stop(p);
+	mutex_lock(&p->conf_lock);
+	kvt_ns_free_all(p);
+	mutex_unlock(&p->conf_lock);
+	if (shown) {
+		kobject_put(p->tiers_kobj);
+		kobject_put(p->ns_kobj);
+		cdev_device_del(&p->cdev, &p->dev);
+	}
+	mutex_lock(&kvt_registry_lock);
+	idr_remove(&kvt_pools, p->id);
+	mutex_unlock(&kvt_registry_lock);
+	put_device(&p->dev);
+	module_put(THIS_MODULE);
+}
+
+/**
+ * kvt_pool_is_up() - is there a pool with this uuid
+ * @uuid: KVT_UUID_BYTES
+ */
+bool kvt_pool_is_up(const u8 *uuid)
+{
+	struct kvt_pool *p;
+	int id;
+
+	guard(mutex)(&kvt_registry_lock);
+	idr_for_each_entry(&kvt_pools, p, id) {
+		if (!memcmp(p->uuid, uuid, sizeof(p->uuid)))
+			return true;
+	}
+	return false;
 }
 
 /**

@@ -15,6 +15,7 @@
 #include "kvt_internal.h"
 
 #define KVT_PROMO_ROOM_NS	(2ull * NSEC_PER_SEC)
+#define KVT_PROMO_KILL_WAIT	(2 * HZ)	/* for a batch, until its sources can go */
 
 struct kvt_promo_block {
 	u32 id;
@@ -215,6 +216,26 @@ static int kvt_promo_place(struct kvt_pool *p, struct kvt_mv *mv)
 	}
 }
 
+/* Let those that were run arrive. */
+static void kvt_promo_finish(struct kvt_promo *pr, u32 first, struct kvt_mv *mv, u32 nr)
+{
+	unsigned long end = jiffies + KVT_PROMO_KILL_WAIT;
+	struct kvt_pool *p = pr->pool;
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		struct kvt_promo_block *b = &pr->block[first + i];
+
+		/* A short lack of room in the log is not the caller's to see. */
+		kvt_mv_wait_kill(p, &mv[i], end);
+		spin_lock(&p->meta_lock);
+		if (!kvt_mv_finish(p, &mv[i], true))
+			b->err = mv[i].x.err ?: -ENOENT;
+		b->leased = mv[i].leased;
+		spin_unlock(&p->meta_lock);
+	}
+}
+
 static void kvt_promo_batch(struct kvt_promo *pr, u32 first, u32 nr, struct kvt_mv *mv,
 			    bool *full)
 {
@@ -230,18 +251,11 @@ static void kvt_promo_batch(struct kvt_promo *pr, u32 first, u32 nr, struct kvt_
 		placed += !*full;
 	}
 	kvt_mv_run(mv, placed);
+	kvt_promo_finish(pr, first, mv, placed);
 	spin_lock(&p->meta_lock);
-	for (i = 0; i < nr; i++) {
-		struct kvt_promo_block *b = &pr->block[first + i];
-
-		if (i >= placed) {
-			b->err = -ENOSPC;
-			kvt_mv_cancel(p, &mv[i]);
-			continue;
-		}
-		if (!kvt_mv_finish(p, &mv[i], true))
-			b->err = mv[i].x.err ?: -ENOENT;
-		b->leased = mv[i].leased;
+	for (i = placed; i < nr; i++) {
+		pr->block[first + i].err = -ENOSPC;
+		kvt_mv_cancel(p, &mv[i]);
 	}
 	spin_unlock(&p->meta_lock);
 	for (i = 0; i < nr; i++)

@@ -17,7 +17,7 @@
 
 #define KVT_RECLAIM_TIME	(HZ / 10)	/* in one go */
 #define KVT_STEAL_TRIES		8
-#define KVT_LOG_FREE_MIN	3u
+#define KVT_LOG_FREE_MIN	4u
 
 /**
  * kvt_reclaim_kick() - there may be something for the worker to do

@@ -14,7 +14,11 @@
  * position in the list a little accuracy and nothing else.
  */
 #include "kvt_internal.h"
+#include "kvt_mlog.h"
 #include "kvt_trace.h"
+
+#define KVT_PARKED_STEP	1024u	/* looked at under one hold of the meta lock */
+#define KVT_KILLS_STEP	64u	/* pending, between calls for the background */
 
 /**
  * kvt_block_expired() - is the block's time to live over
@@ -205,24 +209,99 @@ bool kvt_ns_guarded(struct kvt_pool *p, const struct kvt_hot *h, const struct kv
 {
 	const struct kvt_ns *ns = kvt_ns_of(p, h->ns_group);
 
-	return ns != asker && ns->mem_bytes <= ns->min_bytes;
+	return ns != asker && ns->mem_bytes <= kvt_ns_min_bytes(p, ns);
 }
 
 /**
  * kvt_block_log_free() - a block's copy on a block tier is not wanted any more
  * @p:  pool, meta lock held
  * @id: block with a valid log place; the caller clears LOG
+ * Return: false: its kill cannot be noted now, and the copy is still there.
  */
-void kvt_block_log_free(struct kvt_pool *p, u32 id)
+bool kvt_block_log_free(struct kvt_pool *p, u32 id)
 {
 	struct kvt_hot *h = kvt_hot(&p->table, id);
 	struct kvt_tier *t = p->tiers[h->log_tier];
-	u32 bytes = kvt_slot_bytes(kvt_group_of(p, h->ns_group));
+	u32 bytes = kvt_slot_bytes(kvt_group_of(p, h->ns_group)), *ids;
 
 	lockdep_assert_held(&p->meta_lock);
-	kvt_defer_free(p, kvt_log_free(&t->log, h->log_unit,
-				       DIV_ROUND_UP(bytes, t->unit_bytes)));
+	if (kvt_wlog_free(&t->mlog->w, h->log_unit, kvt_geo_units(&t->geo, bytes))) {
+		kvt_mlog_kick(t->mlog);
+		return false;
+	}
+	/* Before the ring is full: then promotions would have to wait. */
+	if (t->mlog->w.nr_pending > t->mlog->w.cfg.ring / 2 &&
+	    !(t->mlog->w.nr_pending % KVT_KILLS_STEP))
+		kvt_mlog_kick(t->mlog);
+	while ((ids = kvt_log_stale_ids(&t->log)))
+		kvt_defer_free(p, ids);
 	h->log_tier = KVT_NO_TIER;
+	WRITE_ONCE(h->flags, h->flags & ~KVT_HOT_DURABLE);
+	return true;
+}
+
+/* A block died, and its log copy is still there: see kvt_mlog_fence(). */
+static void kvt_ghost_born(struct kvt_pool *p, struct kvt_hot *h)
+{
+	struct kvt_ns *ns = kvt_ns_of(p, h->ns_group);
+	u32 odd = ns->ghost_age & 1;
+
+	lockdep_assert_held(&p->meta_lock);
+	WRITE_ONCE(h->flags, h->flags | KVT_HOT_GHOST | (odd ? KVT_HOT_GHOST_ODD : 0));
+	ns->nr_ghosts[odd]++;
+}
+
+static void kvt_ghost_gone(struct kvt_pool *p, struct kvt_hot *h)
+{
+	u32 odd = !!(h->flags & KVT_HOT_GHOST_ODD);
+
+	lockdep_assert_held(&p->meta_lock);
+	WRITE_ONCE(h->flags, h->flags & ~(KVT_HOT_GHOST | KVT_HOT_GHOST_ODD));
+	if (!--kvt_ns_of(p, h->ns_group)->nr_ghosts[odd])
+		wake_up_all(&p->log_wait);
+}
+
+/* A dead block's log copy goes at once, whoever still refers to the entry. */
+static bool kvt_block_log_drop(struct kvt_pool *p, u32 id)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+
+	lockdep_assert_held(&p->meta_lock);
+	if (h->flags & KVT_HOT_PARKED)
+		return false;
+	if (!kvt_block_log_free(p, id)) {
+		WRITE_ONCE(h->flags, h->flags | KVT_HOT_PARKED);
+		kvt_list_add_head(&p->table, &p->parked, id);
+		return false;
+	}
+	kvt_ctl_update(h, 0, 0, KVT_CTL_LOG, 0);
+	if (h->flags & KVT_HOT_GHOST)
+		kvt_ghost_gone(p, h);
+	return true;
+}
+
+/**
+ * kvt_parked_retry() - there may be room for kills again
+ * @p: pool, meta lock held
+ */
+void kvt_parked_retry(struct kvt_pool *p)
+{
+	u32 nr = min(p->parked.count, KVT_PARKED_STEP);
+
+	lockdep_assert_held(&p->meta_lock);
+	while (nr--) {
+		u32 id = p->parked.tail;
+		struct kvt_hot *h = kvt_hot(&p->table, id);
+
+		kvt_list_del(&p->table, &p->parked, id);
+		/* Not to be refused again: that would wake whom this is called by. */
+		if (!kvt_wlog_may_free(&p->tiers[h->log_tier]->mlog->w, h->log_unit)) {
+			kvt_list_add_head(&p->table, &p->parked, id);
+			continue;
+		}
+		WRITE_ONCE(h->flags, h->flags & ~KVT_HOT_PARKED);
+		kvt_block_reap(p, id);
+	}
 }
 
 /* Free one DEAD block that nothing refers to. */
@@ -237,8 +316,6 @@ static void kvt_block_free(struct kvt_pool *p, u32 id)
 		kvt_limbo_add(p, p->tiers[h->mem_tier], h->mem_page, h->ns_group);
 	else if (ctl & KVT_CTL_MEM)
 		kvt_block_mem_free(p, h->mem_tier, h->mem_page, h->ns_group);
-	if (ctl & KVT_CTL_LOG)
-		kvt_block_log_free(p, id);
 	if (ctl & KVT_CTL_PINNED)
 		ns->pinned_bytes -= kvt_slot_bytes(&ns->group[h->ns_group & 15]);
 	ns->used_bytes -= kvt_slot_bytes(&ns->group[h->ns_group & 15]);
@@ -259,8 +336,11 @@ void kvt_block_reap(struct kvt_pool *p, u32 id)
 	if (id == KVT_NIL)
 		return;
 	ctl = kvt_ctl(kvt_hot(&p->table, id));
-	if (kvt_ctl_state(ctl) == KVT_DEAD && !(ctl & KVT_CTL_MOVING) &&
-	    !kvt_ctl_leases(ctl) && kvt_ch_leaf(&p->table, id))
+	if (kvt_ctl_state(ctl) != KVT_DEAD || (ctl & KVT_CTL_MOVING))
+		return;
+	if ((ctl & KVT_CTL_LOG) && !kvt_block_log_drop(p, id))
+		return;
+	if (!kvt_ctl_leases(ctl) && kvt_ch_leaf(&p->table, id))
 		kvt_block_free(p, id);
 }
 
@@ -275,10 +355,13 @@ void kvt_block_reap(struct kvt_pool *p, u32 id)
 void kvt_block_die(struct kvt_pool *p, u32 id)
 {
 	u32 parent = kvt_ch_unlink(&p->table, id);
+	struct kvt_hot *h = kvt_hot(&p->table, id);
 
 	lockdep_assert_held(&p->meta_lock);
 	kvt_block_unhash(p, id);
-	kvt_ctl_update(kvt_hot(&p->table, id), 0, 0, KVT_CTL_STATE, KVT_DEAD);
+	kvt_ctl_update(h, 0, 0, KVT_CTL_STATE, KVT_DEAD);
+	if (kvt_ctl(h) & KVT_CTL_LOG)
+		kvt_ghost_born(p, h);
 	kvt_block_reap(p, id);
 	kvt_block_reap(p, parent);
 }

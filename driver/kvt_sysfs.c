@@ -117,6 +117,12 @@ static ssize_t policies_show(struct device *dev, struct device_attribute *attr, 
 }
 static DEVICE_ATTR_RO(policies);
 
+static ssize_t degraded_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", to_pool(dev)->nr_missing);
+}
+static DEVICE_ATTR_RO(degraded);
+
 static ssize_t policy_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%s\n", READ_ONCE(to_pool(dev)->policy.ops)->name);
@@ -209,6 +215,7 @@ static struct attribute *kvt_pool_attrs[] = {
 	&dev_attr_meta_bytes_per_block.attr,
 	&dev_attr_lease_bytes.attr,
 	&dev_attr_page_struct_bytes.attr,
+	&dev_attr_degraded.attr,
 	&dev_attr_policies.attr,
 	&dev_attr_policy.attr,
 	&dev_attr_watermark_low_percent.attr,
@@ -220,6 +227,19 @@ static struct attribute *kvt_pool_attrs[] = {
 static const struct attribute_group kvt_pool_group = { .attrs = kvt_pool_attrs };
 
 const struct attribute_group *kvt_pool_groups[] = { &kvt_pool_group, NULL };
+
+static ssize_t assembling_show(const struct class *class, const struct class_attribute *attr,
+			       char *buf)
+{
+	return kvt_assemble_show(buf);
+}
+static CLASS_ATTR_RO(assembling);
+
+static struct attribute *kvt_class_attrs[] = { &class_attr_assembling.attr, NULL };
+
+static const struct attribute_group kvt_class_group = { .attrs = kvt_class_attrs };
+
+const struct attribute_group *kvt_class_groups[] = { &kvt_class_group, NULL };
 
 static const char *kvt_tier_state_name(u32 state)
 {
@@ -265,6 +285,7 @@ KVT_TIER_COUNT(demotions_out);
 KVT_TIER_COUNT(evictions);
 KVT_TIER_COUNT(read_bytes);
 KVT_TIER_COUNT(write_bytes);
+KVT_TIER_COUNT(log_bytes);
 KVT_TIER_COUNT(dma_bytes);
 KVT_TIER_COUNT(io_errors);
 KVT_TIER_COUNT(quarantined_bytes);
@@ -278,7 +299,7 @@ static struct attribute *kvt_tier_attrs[] = {
 	&tier_attr_promotions_in.attr, &tier_attr_promotions_out.attr,
 	&tier_attr_demotions_in.attr, &tier_attr_demotions_out.attr,
 	&tier_attr_evictions.attr, &tier_attr_read_bytes.attr, &tier_attr_write_bytes.attr,
-	&tier_attr_dma_bytes.attr, &tier_attr_io_errors.attr,
+	&tier_attr_log_bytes.attr, &tier_attr_dma_bytes.attr, &tier_attr_io_errors.attr,
 	&tier_attr_quarantined_bytes.attr, &tier_attr_retired_bytes.attr, NULL
 };
 ATTRIBUTE_GROUPS(kvt_tier);
@@ -292,6 +313,7 @@ static struct kvt_ns_attr ns_attr_##name = __KVT_ATTR(name, 0400, ns_##name##_sh
 #define KVT_NS_COUNT(name, what) KVT_NS_ATTR(name, "%llu", kvt_count_read(ns->counts, what))
 
 KVT_NS_ATTR(owner_uid, "%u", from_kuid_munged(&init_user_ns, ns->uid));
+KVT_NS_ATTR(unclaimed, "%u", READ_ONCE(ns->unclaimed));
 KVT_NS_ATTR(mode, "%04o", ns->mode);
 KVT_NS_ATTR(quota_bytes, "%llu", ns->quota_bytes);
 KVT_NS_ATTR(min_bytes, "%llu", ns->min_bytes);
@@ -318,7 +340,7 @@ static ssize_t ns_groups_show(struct kvt_ns *ns, char *buf)
 static struct kvt_ns_attr ns_attr_groups = __KVT_ATTR(groups, 0400, ns_groups_show);
 
 static struct attribute *kvt_ns_sysfs_attrs[] = {
-	&ns_attr_owner_uid.attr, &ns_attr_mode.attr, &ns_attr_quota_bytes.attr,
+	&ns_attr_owner_uid.attr, &ns_attr_unclaimed.attr, &ns_attr_mode.attr, &ns_attr_quota_bytes.attr,
 	&ns_attr_min_bytes.attr, &ns_attr_used_bytes.attr, &ns_attr_blocks.attr,
 	&ns_attr_groups.attr, &ns_attr_hits.attr, &ns_attr_misses.attr,
 	&ns_attr_puts.attr, &ns_attr_evictions.attr, &ns_attr_promotions.attr,
@@ -392,6 +414,8 @@ int kvt_sysfs_tier_add(struct kvt_tier *t)
 
 void kvt_sysfs_tier_del(struct kvt_tier *t)
 {
+	if (!t->kobj.state_in_sysfs)
+		return;
 	kvt_kobj_del(&t->kobj, &t->kobj_gone);
 }
 
@@ -408,5 +432,7 @@ int kvt_sysfs_ns_add(struct kvt_ns *ns)
 
 void kvt_sysfs_ns_del(struct kvt_ns *ns)
 {
+	if (!ns->kobj.state_in_sysfs)
+		return;
 	kvt_kobj_del(&ns->kobj, &ns->kobj_gone);
 }

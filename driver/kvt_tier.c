@@ -18,6 +18,7 @@
 #include <linux/vmalloc.h>
 
 #include "kvt_internal.h"
+#include "kvt_mlog.h"
 #include "kvt_trace.h"
 
 #define KVT_WINDOW_ALIGN	(1ULL << 30)
@@ -67,13 +68,19 @@ u64 kvt_tier_used_bytes(struct kvt_tier *t)
 	return READ_ONCE(t->log.live_units) * t->unit_bytes;
 }
 
-static int kvt_tier_check(struct kvt_pool *p, const struct kvtier_tier_attach *a)
+/**
+ * kvt_tier_check() - may there be such a tier
+ * @p: pool, tier_lock held or private
+ * @a: what is wanted
+ * Return: 0, -EINVAL or -EEXIST.
+ */
+int kvt_tier_check(struct kvt_pool *p, const struct kvtier_tier_attach *a)
 {
 	const struct kvt_tier_ops *ops = kvt_tier_type(a->type);
 	const char *c;
 	u32 i;
 
-	if (!ops || a->rank > 255 || !a->name[0] ||
+	if (!ops || a->rank > 255 || !a->name[0] || (a->flags && a->type != KVTIER_TIER_BDEV) ||
 	    strnlen(a->name, sizeof(a->name)) == sizeof(a->name) ||
 	    strnlen(a->path, sizeof(a->path)) == sizeof(a->path))
 		return -EINVAL;
@@ -117,6 +124,7 @@ static int kvt_tier_alloc_mem(struct kvt_tier *t)
 static int kvt_tier_alloc_space(struct kvt_tier *t)
 {
 	struct kvt_seg *segs;
+	int err;
 
 	/* Addresses within a tier are 32 bits, with the highest value for none. */
 	if (t->nr_pieces >= (1u << 23) || (u64)t->nr_segs * t->seg_units > U32_MAX - 1)
@@ -127,7 +135,10 @@ static int kvt_tier_alloc_space(struct kvt_tier *t)
 	if (!segs)
 		return -ENOMEM;
 	kvt_log_init(&t->log, segs, t->nr_segs, t->seg_units);
-	return 0;
+	err = kvt_mlog_alloc(t, &t->geo);
+	if (err)
+		kvfree(segs);
+	return err;
 }
 
 static void kvt_tier_free_space(struct kvt_tier *t)
@@ -135,6 +146,7 @@ static void kvt_tier_free_space(struct kvt_tier *t)
 	u32 i;
 
 	if (!t->ops->is_mem) {
+		kvt_mlog_free(t);
 		for (i = 0; i < t->nr_segs; i++)
 			kvfree(t->log.segs[i].ids);
 		kvfree(t->log.segs);
@@ -177,9 +189,10 @@ static void kvt_tier_publish(struct kvt_pool *p, struct kvt_tier *t)
 	u32 i;
 
 	spin_lock(&p->meta_lock);
-	/* The device may have gone already. */
+	/* The device may have gone already, or have failed a flush. */
 	if (t->state == KVTIER_TIER_ATTACHING)
-		t->state = KVTIER_TIER_ONLINE;
+		t->state = t->mlog && t->mlog->w.given_up ? KVTIER_TIER_DRAINING :
+							    KVTIER_TIER_ONLINE;
 	/* Pairs with kvt_tier_at(). */
 	smp_store_release(&p->tiers[t->id], t);
 	for (i = p->nr_tiers; i > 0 && p->tiers[p->order[i - 1]]->rank > t->rank; i--)
@@ -204,6 +217,7 @@ static void kvt_tier_withdraw(struct kvt_pool *p, struct kvt_tier *t)
 	for (; i + 1 < p->nr_tiers; i++)
 		p->order[i] = p->order[i + 1];
 	p->nr_tiers--;
+	WRITE_ONCE(p->tiers[t->id], NULL);
 	spin_unlock(&p->meta_lock);
 }
 
@@ -218,6 +232,18 @@ static int kvt_tier_free_id(struct kvt_pool *p)
 	return -ENOSPC;
 }
 
+/* Make the device a member of the pool, unless it is somebody's already. */
+static int kvt_tier_format(struct kvt_tier *t)
+{
+	int err = 0;
+
+	if (t->ops->is_mem)
+		return 0;
+	if (!(t->args.flags & KVTIER_ATTACH_FORCE))
+		err = kvt_mlog_check_free(t);
+	return err ?: kvt_mlog_format(t) ?: kvt_mlog_start(t);
+}
+
 static int kvt_tier_bring_up(struct kvt_pool *p, struct kvt_tier *t)
 {
 	int err;
@@ -230,13 +256,16 @@ static int kvt_tier_bring_up(struct kvt_pool *p, struct kvt_tier *t)
 		goto detach;
 	if (t->ops->is_mem)
 		kvt_poison_scan(t);
-	err = kvt_tier_place_window(p, t);
+	err = kvt_tier_place_window(p, t) ?: kvt_tier_format(t);
 	if (err)
 		goto free_space;
 	err = kvt_sysfs_tier_add(t);
 	if (err)
-		goto free_space;
+		goto stop;
 	return 0;
+stop:
+	if (!t->ops->is_mem)
+		kvt_mlog_stop(t, false);
 free_space:
 	/* Detach waits for upcalls, which look at the space. */
 	t->ops->detach(t);
@@ -277,6 +306,8 @@ static int kvt_tier_attach_locked(struct kvt_pool *p, const struct kvtier_tier_a
 	if (!t->ops->is_mem && !t->read_ns_per_mib)
 		t->read_ns_per_mib = NSEC_PER_MSEC;
 	kvt_tier_publish(p, t);
+	if (!t->ops->is_mem)
+		kvt_mlog_update_supers(p);
 	*id = nr;
 	return 0;
 }
@@ -300,13 +331,53 @@ int kvt_tier_attach(struct kvt_pool *p, const struct kvtier_tier_attach *a, u32 
 	return err;
 }
 
+/**
+ * kvt_tier_adopt() - take a member that comes with contents
+ * @p: private pool
+ * @t: block tier, attached by its backend, with id, name, rank and geometry
+ *
+ * The tier is in the pool then, without anything in its log yet.
+ * Return: 0 or a negative errno.
+ */
+int kvt_tier_adopt(struct kvt_pool *p, struct kvt_tier *t)
+{
+	int err = kvt_tier_alloc_space(t);
+
+	if (err)
+		return err == -EINVAL ? -ERANGE : err;
+	t->read_ns_per_mib = NSEC_PER_MSEC;
+	kvt_tier_publish(p, t);
+	return 0;
+}
+
+/**
+ * kvt_tier_disown() - let a member go as it is
+ * @p: private pool that is ending
+ * @t: tier, attached by its backend; its member is stopped, or never was started
+ */
+void kvt_tier_disown(struct kvt_pool *p, struct kvt_tier *t)
+{
+	kvt_sysfs_tier_del(t);
+	if (p->tiers[t->id] == t)
+		kvt_tier_withdraw(p, t);
+	/* Who has opened sysfs files of the pool may be looking at it. */
+	synchronize_srcu(&p->srcu);
+	t->ops->detach(t);
+	if (t->mlog)
+		kvt_tier_free_space(t);
+	kfree(t);
+}
+
 /* Nothing can reach the tier any more: let it go. tier_lock held. */
 static void kvt_tier_release(struct kvt_pool *p, struct kvt_tier *t)
 {
 	kvt_sysfs_tier_del(t);
+	if (!t->ops->is_mem)
+		kvt_mlog_leave(t);
 	kvt_tier_withdraw(p, t);
-	WRITE_ONCE(p->tiers[t->id], NULL);
 	synchronize_srcu(&p->srcu);
+	if (!t->ops->is_mem)
+		kvt_mlog_stop(t, false);
 	t->ops->detach(t);
 	kvt_tier_free_space(t);
 	kfree(t);
@@ -319,7 +390,7 @@ static bool kvt_tier_empty(struct kvt_pool *p, struct kvt_tier *t)
 
 	spin_lock(&p->meta_lock);
 	empty = t->ops->is_mem ? t->mem.nr_free + t->mem.nr_retired == t->nr_pieces :
-		t->log.live_units == 0 && !kvt_log_busy(&t->log);
+		t->log.live_units == 0;
 	spin_unlock(&p->meta_lock);
 	return empty;
 }
@@ -327,6 +398,9 @@ static bool kvt_tier_empty(struct kvt_pool *p, struct kvt_tier *t)
 static void kvt_tier_set_state(struct kvt_pool *p, struct kvt_tier *t, u32 state)
 {
 	spin_lock(&p->meta_lock);
+	/* What nothing is written to any more takes nothing. */
+	if (t->mlog && t->mlog->w.given_up && state == KVTIER_TIER_ONLINE)
+		state = KVTIER_TIER_DRAINING;
 	if (t->state != KVTIER_TIER_FAILED)
 		t->state = state;
 	spin_unlock(&p->meta_lock);
@@ -394,6 +468,15 @@ static struct kvt_tier *kvt_tier_find(struct kvt_pool *p, u32 id)
 	return id < KVT_TIERS ? p->tiers[id] : NULL;
 }
 
+/* It is no member any more: the others are to know before it is wiped. */
+static void kvt_tier_leave(struct kvt_pool *p, struct kvt_tier *t)
+{
+	spin_lock(&p->meta_lock);
+	t->leaving = true;
+	spin_unlock(&p->meta_lock);
+	kvt_mlog_update_supers(p);
+}
+
 static int kvt_tier_detach_locked(struct kvt_pool *p, u32 id, u64 timeout_ns, bool discard)
 {
 	struct kvt_tier *t;
@@ -410,6 +493,8 @@ static int kvt_tier_detach_locked(struct kvt_pool *p, u32 id, u64 timeout_ns, bo
 		kvt_tier_undrain(p, t);
 		return err;
 	}
+	if (!t->ops->is_mem)
+		kvt_tier_leave(p, t);
 	kvt_tier_release(p, t);
 	return 0;
 }
@@ -497,6 +582,11 @@ void kvt_tier_free_all(struct kvt_pool *p)
 {
 	u32 i;
 
+	/* What is on block tiers stays there; in memory it is only forgotten. */
+	for (i = 0; i < KVT_TIERS; i++) {
+		if (p->tiers[i] && p->tiers[i]->mlog)
+			kvt_mlog_stop(p->tiers[i], true);
+	}
 	kvt_tier_kill_blocks(p);
 	for (i = 0; i < KVT_TIERS; i++) {
 		struct kvt_tier *t = p->tiers[i];
@@ -535,10 +625,19 @@ static void kvt_tier_lose_blocks(struct kvt_pool *p, struct kvt_tier *t)
 void kvt_tier_lost(struct kvt_tier *t)
 {
 	struct kvt_pool *p = t->pool;
+	struct kvt_mlog *mlog;
+	bool unready;
 
 	spin_lock(&p->meta_lock);
 	t->state = KVTIER_TIER_FAILED;
+	mlog = t->mlog;
+	/* Its blocks are not in order yet: kvt_pool_publish() will refuse. */
+	unready = p->assembling;
 	spin_unlock(&p->meta_lock);
+	if (unready)
+		return;
+	if (mlog)
+		kvt_mlog_give_up(t, "its device is gone");
 	if (t->ops->is_mem && t->mem.map) {
 		kvt_map_barrier(p);
 		unmap_mapping_range(p->inode->i_mapping, (loff_t)t->window_offset,

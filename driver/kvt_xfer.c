@@ -82,10 +82,13 @@ bool kvt_pages_scrub(struct kvt_tier *t, u32 page, u32 nr)
 	return bad;
 }
 
-static void kvt_xfer_failed(struct kvt_xfer *x, struct kvt_tier *culprit, int err)
+/* By side, not by tier: the cleaner's moves have the same one on both. */
+static void kvt_xfer_failed(struct kvt_xfer *x, bool src, int err)
 {
 	x->err = err;
-	atomic64_inc(&culprit->count.io_errors);
+	/* An engine that does not finish says nothing about the bytes. */
+	x->src_bad = src && err != -ETIMEDOUT;
+	atomic64_inc(&(src ? x->src : x->dst)->count.io_errors);
 }
 
 static void kvt_xfer_count(struct kvt_xfer *x)
@@ -134,7 +137,7 @@ static void kvt_xfer_start(struct kvt_xfer *x)
 	u32 page = write ? x->src_addr : x->dst_addr;
 
 	if (kvt_pages_poisoned(mem, page, kvt_xfer_pages(x))) {
-		kvt_xfer_failed(x, mem, -EHWPOISON);
+		kvt_xfer_failed(x, write, -EHWPOISON);
 		return;
 	}
 	if (write)
@@ -202,14 +205,14 @@ static void kvt_xfer_finish(struct kvt_xfer *x, struct kvt_read_span *span)
 		return;
 	kvt_xfer_wait_io(x);
 	if (x->err) {
-		kvt_xfer_failed(x, read ? x->src : x->dst, x->err);
+		kvt_xfer_failed(x, read, x->err);
 		return;
 	}
 	if (!read)
 		return;
 	kvt_span_add(span, x);
 	if (kvt_pages_sum(x->dst, x->dst_addr, kvt_xfer_pages(x)) != x->csum)
-		kvt_xfer_failed(x, x->src, -EBADMSG);
+		kvt_xfer_failed(x, true, -EBADMSG);
 }
 
 /* By the processor. Poison in the source is an error here, not the end. */
@@ -236,7 +239,7 @@ static void kvt_xfer_mem(struct kvt_xfer *x)
 	int err;
 
 	if (kvt_pages_poisoned(x->src, x->src_addr, nr)) {
-		kvt_xfer_failed(x, x->src, -EHWPOISON);
+		kvt_xfer_failed(x, true, -EHWPOISON);
 		return;
 	}
 	err = kvt_dma_copy(x->src, x->src_addr, x->dst, x->dst_addr, nr);
@@ -250,7 +253,7 @@ static void kvt_xfer_mem(struct kvt_xfer *x)
 		atomic64_inc(&kvt_moves_cpu);
 	}
 	if (err)
-		kvt_xfer_failed(x, x->src, err);
+		kvt_xfer_failed(x, true, err);
 }
 
 /* As many pages as there are to be had, up to @nr. */
@@ -280,7 +283,7 @@ static int kvt_stage_io(struct kvt_xfer *x, struct page **pages, u32 nr, u32 at,
 	kvt_xfer_submit(x, t);
 	kvt_xfer_wait_io(x);
 	if (x->err)
-		kvt_xfer_failed(x, t, x->err);
+		kvt_xfer_failed(x, !write, x->err);
 	return x->err;
 }
 
@@ -304,7 +307,7 @@ static void kvt_stage_copy(struct kvt_xfer *x, struct page **pages, u32 most)
 			return;
 	}
 	if (kvt_payload_sum_end(&sum) != x->csum)
-		kvt_xfer_failed(x, x->src, -EBADMSG);
+		kvt_xfer_failed(x, true, -EBADMSG);
 }
 
 static void kvt_xfer_block(struct kvt_xfer *x)
@@ -345,6 +348,7 @@ void kvt_xfer_run(struct kvt_xfer *x, u32 nr)
 	blk_start_plug(&plug);
 	for (i = 0; i < nr; i++) {
 		x[i].err = 0;
+		x[i].src_bad = false;
 		x[i].dma = false;
 		if (kvt_xfer_mixed(&x[i]))
 			kvt_xfer_start(&x[i]);

@@ -5,9 +5,10 @@
  * Both are made of the other operations: READ leases a stretch of the chain,
  * copies, and gives the leases back; WRITE reserves a block that no open file may
  * write to, fills it and commits it. User memory is copied with leases held but
- * no locks.
+ * no locks, and waited for with nothing held that others may need.
  */
 #include <linux/highmem.h>
+#include <linux/pagemap.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -16,38 +17,49 @@
 #include "ops.h"
 
 #define KVT_COPY_WINDOW	16u	/* blocks leased at a time by READ */
-#define KVT_WRITE_TRIES	4u	/* places that may go bad under WRITE */
+#define KVT_WRITE_TRIES	4u	/* places that may go bad, or be taken back, under WRITE */
 
-/* Copy between a slot and a user buffer. Only the block's exact bytes. */
-static int kvt_copy_slot(struct kvt_pool *p, u32 id, u64 bytes, u64 uptr, bool to_user)
+/* A page of a slot, to be given back with kunmap_local(), or NULL if it is bad. */
+static void *kvt_copy_map(struct kvt_tier *t, u32 page)
+{
+	if (kvt_tier_page_bad(t, page)) {
+		kvt_poison_found(t, page, 1);
+		return NULL;
+	}
+	return kmap_local_page(t->ops->page(t, page));
+}
+
+/* What was copied while the device went away is not to be trusted. */
+static int kvt_copy_end(const struct kvt_tier *t)
+{
+	return READ_ONCE(t->state) == KVTIER_TIER_FAILED ? -EIO : 0;
+}
+
+/* Copy a leased block's exact bytes out. */
+static int kvt_copy_out(struct kvt_pool *p, u32 id, u64 bytes, u64 uptr)
 {
 	struct kvt_hot *h = kvt_hot(&p->table, id);
 	struct kvt_tier *t = p->tiers[h->mem_tier];
 	u32 page = h->mem_page;
-	u64 done = 0;
+	u64 done;
+	size_t n;
 
-	while (done < bytes) {
-		size_t n = min_t(u64, bytes - done, PAGE_SIZE);
+	for (done = 0; done < bytes; done += n) {
+		void *at = kvt_copy_map(t, page++);
 		unsigned long left;
-		void *at;
 
-		if (kvt_tier_page_bad(t, page)) {
-			kvt_poison_found(t, page, 1);
+		if (!at)
 			return -EIO;
-		}
-		at = kmap_local_page(t->ops->page(t, page++));
-		left = to_user ? copy_to_user(u64_to_user_ptr(uptr + done), at, n) :
-				 copy_from_user(at, u64_to_user_ptr(uptr + done), n);
+		n = min_t(u64, bytes - done, PAGE_SIZE);
+		left = copy_to_user(u64_to_user_ptr(uptr + done), at, n);
 		kunmap_local(at);
 		if (left)
 			return -EFAULT;
-		done += n;
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		cond_resched();
 	}
-	/* What was copied while the device went away is not to be trusted. */
-	return READ_ONCE(t->state) == KVTIER_TIER_FAILED ? -EIO : 0;
+	return kvt_copy_end(t);
 }
 
 static int kvt_copy_bufs(struct kvtier_copy *a, struct kvt_batch *b, bool exact,
@@ -79,8 +91,8 @@ static int kvt_read_window(struct kvt_batch *b, const struct kvtier_buf *bufs, u
 
 	for (i = first; i < end; i++) {
 		if (!err) {
-			err = kvt_copy_slot(p, b->id[i], b->group->block_bytes,
-					    bufs[i].addr, true);
+			err = kvt_copy_out(p, b->id[i], b->group->block_bytes,
+					   bufs[i].addr);
 			if (err == -EFAULT)
 				b->res[i].status = KVTIER_ST_FAULT;
 			else if (err == -EIO)
@@ -160,21 +172,82 @@ int kvt_op_read(struct kvt_file *f, void *arg)
 	return err;
 }
 
+static bool kvt_write_claim(struct kvt_pool *p, u32 id, u32 gen)
+{
+	bool mine;
+
+	spin_lock(&p->meta_lock);
+	mine = kvt_filling_claim(p, id, gen, 0);
+	spin_unlock(&p->meta_lock);
+	return mine;
+}
+
+/*
+ * Bring in user memory that was not there, which may take for ever: the reservation is
+ * not claimed meanwhile, so it can expire, or go with its tier.
+ * Return: 0 with it claimed again; -EFAULT; -ESTALE: it has been taken back.
+ */
+static int kvt_write_fault_in(struct kvt_pool *p, u32 id, u32 gen, u64 uptr, size_t n)
+{
+	size_t missing;
+
+	kvt_ctl_update(kvt_hot(&p->table, id), 0, 0, KVT_CTL_MOVING, 0);
+	missing = fault_in_readable(u64_to_user_ptr(uptr), n);
+	if (!kvt_write_claim(p, id, gen))
+		return -ESTALE;
+	return missing ? -EFAULT : 0;
+}
+
+/*
+ * Copy a block's exact bytes into its slot. The claim keeps slot and tier from going,
+ * so user memory is not waited for with it.
+ * Return: 0, -EFAULT, -EIO or -EINTR with the block claimed; -ESTALE: it has gone.
+ */
+static int kvt_write_copy(struct kvt_pool *p, u32 id, u32 gen, u64 bytes, u64 uptr)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+	struct kvt_tier *t = p->tiers[h->mem_tier];
+	u32 page = h->mem_page;
+	u64 done = 0;
+
+	while (done < bytes) {
+		size_t n = min_t(u64, bytes - done, PAGE_SIZE);
+		void *at = kvt_copy_map(t, page);
+		unsigned long left;
+		int err;
+
+		if (!at)
+			return -EIO;
+		pagefault_disable();
+		left = copy_from_user(at, u64_to_user_ptr(uptr + done), n);
+		pagefault_enable();
+		kunmap_local(at);
+		if (left) {
+			err = kvt_write_fault_in(p, id, gen, uptr + done, n);
+			if (err)
+				return err;
+		} else {
+			done += n;
+			page++;
+		}
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return kvt_copy_end(t);
+}
+
 /* Fill and commit one block reserved for no file. */
 static int kvt_write_fill(struct kvt_putter *w, u32 i, const struct kvtier_buf *buf)
 {
 	struct kvt_batch *b = w->b;
 	struct kvt_pool *p = b->f->pool;
 	u32 id = b->id[i];
-	bool mine;
+	bool mine = true;
 	int err;
 
-	/* Claimed for the whole copy: an expiry cannot take the slot meanwhile. */
-	spin_lock(&p->meta_lock);
-	mine = kvt_filling_claim(p, id, b->gen[i], 0);
-	spin_unlock(&p->meta_lock);
-	if (!mine) {
-		b->res[i].status = KVTIER_ST_NOSPACE;
+	if (!kvt_write_claim(p, id, b->gen[i])) {
+		b->res[i].status = KVTIER_ST_STALE;
 		return 0;
 	}
 	/*
@@ -182,7 +255,7 @@ static int kvt_write_fill(struct kvt_putter *w, u32 i, const struct kvtier_buf *
 	 * tier, so nobody else has to wait for it.
 	 */
 	srcu_read_unlock(&p->srcu, w->idx);
-	err = kvt_copy_slot(p, id, b->group->block_bytes, buf->addr, false);
+	err = kvt_write_copy(p, id, b->gen[i], b->group->block_bytes, buf->addr);
 	w->idx = srcu_read_lock(&p->srcu);
 	if (!err) {
 		spin_lock(&p->meta_lock);
@@ -191,11 +264,10 @@ static int kvt_write_fill(struct kvt_putter *w, u32 i, const struct kvtier_buf *
 		kvt_block_wake(p, id);
 		if (b->res[i].status == KVTIER_ST_DONE)
 			return 0;
-		spin_lock(&p->meta_lock);
-		mine = kvt_filling_claim(p, id, b->gen[i], 0);
-		spin_unlock(&p->meta_lock);
+		mine = kvt_write_claim(p, id, b->gen[i]);
 	} else {
-		b->res[i].status = err == -EIO ? KVTIER_ST_STALE : KVTIER_ST_FAULT;
+		mine = err != -ESTALE;
+		b->res[i].status = err == -EIO || !mine ? KVTIER_ST_STALE : KVTIER_ST_FAULT;
 	}
 	if (mine)
 		kvt_filling_abort(p, &id, 1, false);

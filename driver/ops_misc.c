@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "kvt_mlog.h"
 #include "kvt_trace.h"
 #include "ops.h"
 
@@ -245,7 +246,8 @@ int kvt_op_drop(struct kvt_file *f, void *arg)
 	}
 	kvt_garbage_free(p);
 	kvt_room_wake(p);
-	err = kvt_put_statuses(a->results, st, a->nr);
+	/* Also of what was not there: an older block of that name may be on its way out. */
+	err = kvt_mlog_fence(p, f->ns) ?: kvt_put_statuses(a->results, st, a->nr);
 	kvt_batch_free(&b);
 	return err;
 }
@@ -266,6 +268,7 @@ static bool kvt_iterate_entry(struct kvt_pool *p, struct kvt_ns *ns, u32 id,
 	e->status = state == KVT_READY ? KVTIER_ST_HIT : KVTIER_ST_FILLING;
 	e->tier = kvt_block_tier(h, ctl);
 	e->group = h->ns_group & 15;
+	e->flags = h->flags & KVT_HOT_DURABLE ? KVTIER_ENTRY_DURABLE : 0;
 	e->leases = kvt_ctl_leases(ctl);
 	e->idle_ns = (u64)kvt_age_ms(kvt_now_ms(), c->touch_ms) * NSEC_PER_MSEC;
 	return true;
@@ -354,7 +357,7 @@ u64 kvt_meta_bytes(struct kvt_pool *p)
 		if (t->ops->is_mem)
 			sum += kvt_mem_meta_bytes(&t->mem);
 		for (s = 0; !t->ops->is_mem && s < t->nr_segs; s++)
-			sum += sizeof(struct kvt_seg) +
+			sum += sizeof(struct kvt_seg) + sizeof(struct kvt_wseg) +
 			       t->log.segs[s].max_ids * sizeof(u32);
 	}
 	return sum;
@@ -445,7 +448,7 @@ static int kvt_arena_charge(struct kvt_pool *p, struct kvt_ns *ns, s64 bytes)
 	int err = 0;
 
 	spin_lock(&p->meta_lock);
-	if (bytes > 0 && ns->arena_bytes + bytes > ns->min_bytes)
+	if (bytes > 0 && ns->arena_bytes + bytes > kvt_ns_min_bytes(p, ns))
 		err = -ENOSPC;
 	else
 		ns->arena_bytes += bytes;

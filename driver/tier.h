@@ -24,9 +24,11 @@
 #include <linux/types.h>
 #include <linux/kvtier.h>
 
+#include "core/kvt_format.h"
 #include "core/kvt_log.h"
 #include "core/kvt_mem.h"
 
+struct kvt_mlog;
 struct kvt_pool;
 struct kvt_tier;
 struct kvt_bio_xfer;
@@ -37,7 +39,8 @@ struct kvt_bio_xfer;
  * @is_mem:  memory tier
  * @attach:  claim the device. Reads tier->args; sets tier->priv and
  *           tier->capacity_bytes; memory tiers set nr_pieces and content,
- *           block tiers unit_bytes, nr_segs, seg_units. May sleep. On error
+ *           block tiers device_bytes and kvt_tier_set_geometry(), with a layout that
+ *           suits a new member. May sleep. On error
  *           nothing is left behind.
  * @detach:  release it all; never fails
  * @page:    memory: struct page of a page number; any context. Those of a piece are
@@ -49,6 +52,9 @@ struct kvt_bio_xfer;
  *           VM_FAULT_FALLBACK if it cannot
  * @submit:  block: start one transfer; x->done() is called exactly once, from
  *           any context, possibly before this returns. May sleep
+ * @rw:      block: @len bytes at byte @byte of the device, between it and kernel
+ *           memory of any kind; all three aligned to 4096. Sleeps until it is over
+ * @flush:   block: all writes that have ended are on the media. Sleeps
  */
 struct kvt_tier_ops {
 	const char *name;
@@ -61,6 +67,8 @@ struct kvt_tier_ops {
 	vm_fault_t (*insert_pmd)(struct kvt_tier *t, struct vm_fault *vmf, u32 page,
 				 bool write);
 	void (*submit)(struct kvt_tier *t, struct kvt_bio_xfer *x);
+	int (*rw)(struct kvt_tier *t, u64 byte, void *buf, u32 len, bool write, bool fua);
+	int (*flush)(struct kvt_tier *t);
 };
 
 /**
@@ -85,6 +93,7 @@ struct kvt_bio_xfer {
 
 /**
  * struct kvt_tier_count - counters of a tier, as struct kvtier_tier_stat
+ * @log_bytes: block: written beside payload: headers, footers, superblocks
  */
 struct kvt_tier_count {
 	atomic64_t hits;
@@ -95,6 +104,7 @@ struct kvt_tier_count {
 	atomic64_t evictions;
 	atomic64_t read_bytes;
 	atomic64_t write_bytes;
+	atomic64_t log_bytes;
 	atomic64_t dma_bytes;
 	atomic64_t io_errors;
 	atomic64_t quarantined_bytes;
@@ -118,10 +128,14 @@ struct kvt_tier_count {
  * @nr_lost:  memory: regions that their owner has lost. Meta lock
  * @poisoned: memory: some page is bad, so look before a slot is handed out; never
  *            unset. attach() sets it if it knows of any
- * @unit_bytes: block: power of two, at least 4096
- * @nr_segs:  block: segments
- * @seg_units: block: usable units in each
+ * @geo:      block: layout of the device; its member is 0 before there is one
+ * @device_bytes: block: length of the device
+ * @unit_bytes: block: as in @geo: power of two, at least 4096
+ * @nr_segs:  block: as in @geo: segments
+ * @seg_units: block: as in @geo: units in each
  * @log:      block: space. Meta lock
+ * @mlog:     block: what is on the device. See kvt_mlog.h
+ * @leaving:  block: it is not to be told of to other members any more. Meta lock
  * @read_ns_per_mib: block: moving estimate of a read, for LOOKUP's cost
  * @write_errors: block: failed writes since the last good one. Meta lock
  * @lowering: it was above the high watermark and is not yet below the low one. The
@@ -150,10 +164,14 @@ struct kvt_tier {
 	u64 window_offset;
 	struct kvt_mem mem;
 
+	struct kvt_geometry geo;
+	u64 device_bytes;
 	u32 unit_bytes;
 	u32 nr_segs;
 	u32 seg_units;
 	struct kvt_log log;
+	struct kvt_mlog *mlog;
+	bool leaving;
 	u64 read_ns_per_mib;
 	u32 write_errors;
 
@@ -238,6 +256,8 @@ static inline int kvt_page_extra_refs(struct page *page)
  *            (source memory), -ENOMEM (nothing to stage in), -ETIMEDOUT (a DMA
  *            engine does not finish: the pages of both sides carry a foreign
  *            reference until it does, and must not be used again before)
+ * @src_bad:  out: @err is the source's: the bytes cannot be had from there. Else they are
+ *            as good there as before
  * @dma:      out: no CPU copy was made of it
  *
  * @bio, @done, @start_ns, @end_ns: kvt_xfer.c's
@@ -250,6 +270,7 @@ struct kvt_xfer {
 	u32 bytes;
 	u32 csum;
 	int err;
+	bool src_bad;
 	bool dma;
 
 	struct kvt_bio_xfer bio;

@@ -5,9 +5,8 @@
  *   byte 0       1 MiB, reserved: superblocks
  *   then         segments of equal length, as many as fit
  *
- * A segment is payload, in units, followed by a tail for its summary: 1/128 of it,
- * at least 64 KiB. Units are numbered through all payloads, so they skip the tails.
- * Nothing is written to the reserved parts here.
+ * What is in them is core/kvt_media.h's and kvt_mlog.h's business. Units are numbered
+ * through all segments.
  *
  * A transfer is a chain of bios on the pages themselves: no bounce, one completion.
  * Transfers in flight are limited per tier; whoever submits one more waits.
@@ -22,18 +21,15 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
+#include "kvt_mlog.h"
 #include "tier.h"
 
-#define KVT_BDEV_RESERVED_BYTES		(1ULL << 20)
 #define KVT_BDEV_BYTES_MIN		(16ULL << 20)
 #define KVT_BDEV_SEG_ALIGN		(2ULL << 20)
 #define KVT_BDEV_SEG_MIN		(2ULL << 20)
 #define KVT_BDEV_SEG_AIM		(64ULL << 20)	/* largest chosen unasked */
 #define KVT_BDEV_SEG_ROOMY		(32ULL << 20)	/* several large blocks fit */
 #define KVT_BDEV_SEG_MAX		(4ULL << 30)
-#define KVT_BDEV_SEGS_MIN		4u		/* two open, one cleaned, one free */
-#define KVT_BDEV_TAIL_SHIFT		7
-#define KVT_BDEV_TAIL_MIN		(64ULL << 10)
 #define KVT_BDEV_UNITS_MAX		(1ULL << 31)
 #define KVT_BDEV_INFLIGHT		64
 
@@ -42,7 +38,6 @@
  * @tier:       whose
  * @file:       the opened device; we are its exclusive holder
  * @bdev:       of @file
- * @seg_bytes:  distance between segments
  * @bios:       bios come with a struct kvt_bdev_io in front; large enough that each
  *              of the transfers in flight may hold one while one more is taken
  * @slots:      transfers that may still be started
@@ -52,7 +47,6 @@ struct kvt_bdev {
 	struct kvt_tier *tier;
 	struct file *file;
 	struct block_device *bdev;
-	u64 seg_bytes;
 	struct bio_set bios;
 	struct semaphore slots;
 	struct work_struct dead;
@@ -108,29 +102,31 @@ static u64 kvt_bdev_choose_seg(u64 bytes)
 
 static int kvt_bdev_geometry(struct kvt_tier *t, struct kvt_bdev *b)
 {
-	u64 bytes = bdev_nr_bytes(b->bdev), seg = t->args.segment_bytes, tail, segs;
-	u32 unit = KVTIER_SLOT_ALIGN;
+	struct kvt_geometry g = { .first_byte = KVT_HEAD_BYTES_MIN };
+	u64 bytes = bdev_nr_bytes(b->bdev), seg = t->args.segment_bytes, segs;
 
+	t->device_bytes = bytes;
 	if (t->args.capacity_bytes)
 		bytes = min(bytes, t->args.capacity_bytes);
 	if (bytes < KVT_BDEV_BYTES_MIN)
 		return -EINVAL;
-	bytes -= KVT_BDEV_RESERVED_BYTES;
+	bytes -= g.first_byte;
 	if (!seg)
 		seg = kvt_bdev_choose_seg(bytes);
 	if (seg < KVT_BDEV_SEG_MIN || seg > KVT_BDEV_SEG_MAX || seg % KVT_BDEV_SEG_ALIGN)
 		return -EINVAL;
 	segs = div64_u64(bytes, seg);
-	if (segs < KVT_BDEV_SEGS_MIN || segs > U32_MAX)
+	if (segs < KVT_WLOG_SEGS_MIN || segs > U32_MAX)
 		return -EINVAL;
-	while (bytes >> ilog2(unit) > KVT_BDEV_UNITS_MAX)
-		unit *= 2;
-	tail = max(seg >> KVT_BDEV_TAIL_SHIFT, KVT_BDEV_TAIL_MIN);
-	b->seg_bytes = seg;
-	t->unit_bytes = unit;
-	t->nr_segs = segs;
-	t->seg_units = (seg - tail) >> ilog2(unit);
-	t->capacity_bytes = segs * t->seg_units * unit;
+	g.unit_bytes = KVTIER_SLOT_ALIGN;
+	while (bytes >> ilog2(g.unit_bytes) > KVT_BDEV_UNITS_MAX)
+		g.unit_bytes *= 2;
+	if (g.unit_bytes > KVT_UNIT_BYTES_MAX)
+		return -EINVAL;
+	g.seg_bytes = seg;
+	g.seg_units = seg >> ilog2(g.unit_bytes);
+	g.nr_segs = segs;
+	kvt_tier_set_geometry(t, &g);
 	return 0;
 }
 
@@ -205,11 +201,7 @@ static void kvt_bdev_end_io(struct bio *bio)
 
 static sector_t kvt_bdev_sector(const struct kvt_tier *t, u32 unit)
 {
-	struct kvt_bdev *b = t->priv;
-	u64 byte = KVT_BDEV_RESERVED_BYTES + (u64)(unit / t->seg_units) * b->seg_bytes +
-		   (u64)(unit % t->seg_units) * t->unit_bytes;
-
-	return byte >> SECTOR_SHIFT;
+	return kvt_geo_byte(&t->geo, 0, unit) >> SECTOR_SHIFT;
 }
 
 /* Most pieces of memory the pages from @at on come in. */
@@ -271,9 +263,53 @@ static void kvt_bdev_submit(struct kvt_tier *t, struct kvt_bio_xfer *x)
 	submit_bio(bio);
 }
 
+/* Add kernel memory from @at on as long as there is room. Returns where it stopped. */
+static u32 kvt_bdev_fill_kernel(struct bio *bio, void *buf, u32 at, u32 len)
+{
+	while (at < len) {
+		void *from = buf + at;
+		u32 run = min_t(u32, len - at, PAGE_SIZE - offset_in_page(from));
+		struct page *page = is_vmalloc_addr(from) ? vmalloc_to_page(from) :
+							    virt_to_page(from);
+
+		if (bio_add_page(bio, page, run, offset_in_page(from)) != run)
+			break;
+		at += run;
+	}
+	return at;
+}
+
+static int kvt_bdev_rw(struct kvt_tier *t, u64 byte, void *buf, u32 len, bool write, bool fua)
+{
+	blk_opf_t op = write ? REQ_OP_WRITE | REQ_SYNC | (fua ? REQ_FUA : 0) : REQ_OP_READ;
+	struct kvt_bdev *b = t->priv;
+	u32 at = 0;
+	int err = 0;
+
+	while (at < len && !err) {
+		struct bio *bio = bio_alloc(b->bdev, bio_max_segs(DIV_ROUND_UP(len - at, PAGE_SIZE)),
+					    op, GFP_NOIO);
+
+		bio->bi_iter.bi_sector = (byte + at) >> SECTOR_SHIFT;
+		at = kvt_bdev_fill_kernel(bio, buf, at, len);
+		err = submit_bio_wait(bio);
+		bio_put(bio);
+	}
+	return err ? -EIO : 0;
+}
+
+static int kvt_bdev_flush(struct kvt_tier *t)
+{
+	struct kvt_bdev *b = t->priv;
+
+	return blkdev_issue_flush(b->bdev) ? -EIO : 0;
+}
+
 const struct kvt_tier_ops kvt_tier_bdev_ops = {
 	.name = "bdev",
 	.attach = kvt_bdev_attach,
 	.detach = kvt_bdev_detach,
 	.submit = kvt_bdev_submit,
+	.rw = kvt_bdev_rw,
+	.flush = kvt_bdev_flush,
 };

@@ -16,9 +16,11 @@ set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# The machine of the first keeps one processor busy: the others run beside it.
-QUICK=(kselftest:stock host)
-FULL=(static newest host rig dkms kunit kselftest:stock kselftest:debug demo)
+# Suites that run one after the other; A+B: a machine keeps one processor busy, so B
+# runs beside it.
+QUICK=(kselftest:stock+host)
+FULL=(static newest rig dkms kunit kselftest:stock+host kselftest:debug demo)
+LONG=(static newest host rig dkms kunit kselftest:stock kselftest:debug demo)
 
 PASSED=0
 FAILED=0
@@ -128,7 +130,7 @@ report()
 	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
 }
 
-# The first one here, the others beside it.  What they all use is built before,
+# The first one here, the other beside it.  What they all use is built before,
 # so that they do not build it at the same time; one that cannot be built is for
 # the suites to report.
 run_together()
@@ -155,7 +157,8 @@ main()
 	[ $# -eq 0 ] || shift
 	case $mode in
 	quick) suites=("${QUICK[@]}") ;;
-	full | long) suites=("${FULL[@]}") ;;
+	full) suites=("${FULL[@]}") ;;
+	long) suites=("${LONG[@]}") ;;
 	*) die "usage: check.sh quick|full|long [SUITE]..." ;;
 	esac
 	[ $# -eq 0 ] || suites=("$@")
@@ -167,13 +170,12 @@ main()
 		echo '0 passed, 1 failed, 0 skipped'
 		exit 1
 	fi
-	if [ "$mode" = quick ]; then
-		run_together "${suites[@]}"
-	else
-		for suite in "${suites[@]}"; do
-			run_suite "$suite"
-		done
-	fi
+	for suite in "${suites[@]}"; do
+		case $suite in
+		*+*) run_together "${suite%%+*}" "${suite#*+}" ;;
+		*) run_suite "$suite" ;;
+		esac
+	done
 	report
 	[ "$FAILED" -eq 0 ]
 }

@@ -34,6 +34,7 @@ writable()
 
 in_driver()
 {
+	attributes class "${CLASS%/*}"
 	attributes dev "$CLASS"
 	attributes tier "$CLASS/tiers/<name>"
 	attributes ns "$CLASS/namespaces/<id>"

@@ -7,7 +7,8 @@
 #   driver/tier_*.c    nothing of ioctl, io_uring, mmap, sysfs or ops
 #   driver             kernel versions only in driver/compat
 #   lib                its own headers, the uAPI, the system
-#   userspace          the library's public header, its own headers, the system
+#   userspace          the library's public header, its own headers, the system;
+#                      through media.h the core's decoder
 #
 # check_includes.sh [TREE] prints each offence and exits 1 when there is one.
 set -euo pipefail
@@ -77,6 +78,10 @@ check_user()
 		while read -r inc; do
 			name=${inc:1:-1}
 			case $inc in
+			'"kvt_recover.h"')
+				[ "$file" = userspace/kvtier/media.h ] ||
+					offence "$file" "$inc" "media.h is the way to the core's decoder"
+				;;
 			\"*)
 				find "$dir" -path "*/${name##*../}" | grep -q . ||
 					offence "$file" "$inc" "outside of $dir"

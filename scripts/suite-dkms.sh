@@ -120,7 +120,7 @@ install_library()
 {
 	staged usr/lib/libkvtier.a usr/lib/libkvtier.so usr/lib/libkvtier.so.0 \
 		usr/lib/pkgconfig/libkvtier.pc usr/include/kvtier/libkvtier.h \
-		usr/include/linux/kvtier.h
+		usr/include/linux/kvtier.h usr/include/linux/kvtier_ctl.h
 }
 
 install_tool()
@@ -148,7 +148,11 @@ install_man()
 install_host()
 {
 	local rules=usr/lib/udev/rules.d/60-kvtier.rules conf=usr/lib/sysusers.d/kvtier.conf
-	staged "$rules" "$conf" || return 1
+	local boot=usr/lib/udev/rules.d/64-kvtier.rules
+	local unit=usr/lib/systemd/system/kvtier-assemble@.service
+	staged "$rules" "$conf" "$boot" "$unit" || return 1
+	grep -q 'program}="/usr/sbin/kvtier pool members' "$STAGE/$boot" &&
+		grep -q '^ExecStart=/usr/sbin/kvtier pool assemble ' "$STAGE/$unit" || return 1
 	grep -q '^g kvtier ' "$STAGE/$conf" && grep -q 'GROUP="kvtier"' "$STAGE/$rules" ||
 		return 1
 	if command -v systemd-sysusers >/dev/null; then

@@ -11,11 +11,11 @@ set -euo pipefail
 kernel=${1:-stock}
 [ $# -eq 0 ] || shift
 # Seconds for a program, and for all of them.
-limit=90
-timeout=400
+limit=150
+timeout=500
 if [ "$kernel" != stock ]; then
-	limit=240
-	timeout=900
+	limit=300
+	timeout=1000
 fi
 if [ "${KVT_LENGTH:-full}" = long ]; then
 	limit=$((limit * 8))

@@ -124,6 +124,8 @@ check_includes_notices()
 	touch "$tree/driver/core/kvt_env.h"
 	scripts/check_includes.sh "$tree" || return 1
 	echo '#include <linux/kvtier.h>' >"$tree/userspace/x.c"
+	! scripts/check_includes.sh "$tree" || return 1
+	echo '#include "kvt_recover.h"' >"$tree/userspace/x.c"
 	! scripts/check_includes.sh "$tree"
 }
 

@@ -66,30 +66,51 @@ u32 kvt_ch_depth(const struct kvt_table *t, u32 id, u32 limit)
 }
 
 /**
- * kvt_ch_cut_cycles() - make a forest of links that come from media
- * @t: table of which no block is on a list yet; meta lock held
- *
- * RESERVE cannot make a cycle, but records can say anything. One link of each cycle
- * is cut. Takes time in proportion to the table: each block is walked over once, and
- * marked with the block that the walk began at.
- * Return: how many there were.
+ * kvt_ch_cut_start() - begin to make a forest of links that come from media
+ * @c: state of it
  */
-u32 kvt_ch_cut_cycles(struct kvt_table *t)
+void kvt_ch_cut_start(struct kvt_ch_cut *c)
 {
-	u32 end = t->nr_chunks * KVT_CHUNK_BLOCKS, id, at, last, nr = 0;
+	*c = (struct kvt_ch_cut) { .from = 1, .at = 1 };
+}
 
-	for (id = 1; id < end; id++) {
-		for (at = id, last = KVT_NIL; at && !kvt_cold(t, at)->lru_prev;) {
-			kvt_cold(t, at)->lru_prev = id;
-			last = at;
-			at = kvt_cold(t, at)->parent;
-		}
-		if (at && last && kvt_cold(t, at)->lru_prev == id) {
-			kvt_ch_unlink(t, last);
-			nr++;
-		}
+/* One block further up, or to where the next walk begins. */
+static void kvt_ch_cut_one(struct kvt_table *t, struct kvt_ch_cut *c)
+{
+	if (c->at != KVT_NIL && !kvt_cold(t, c->at)->lru_prev) {
+		kvt_cold(t, c->at)->lru_prev = c->from;
+		c->last = c->at;
+		c->at = kvt_cold(t, c->at)->parent;
+		return;
 	}
-	for (id = 1; id < end; id++)
-		kvt_cold(t, id)->lru_prev = KVT_NIL;
-	return nr;
+	/* A mark of this walk: it has come round. */
+	if (c->at != KVT_NIL && c->last != KVT_NIL && kvt_cold(t, c->at)->lru_prev == c->from) {
+		kvt_ch_unlink(t, c->last);
+		c->nr++;
+	}
+	c->at = ++c->from;
+	c->last = KVT_NIL;
+}
+
+/**
+ * kvt_ch_cut_step() - cut one link of each cycle, a step at a time
+ * @t:     table of which no block is on a list yet; meta lock held. It must not change
+ *         between steps
+ * @c:     state, of kvt_ch_cut_start(); @c->nr counts what was cut
+ * @steps: how many blocks to look at
+ *
+ * RESERVE cannot make a cycle, but records can say anything. Takes time in proportion
+ * to the table: each block is walked over once, and marked in lru_prev with the block
+ * that the walk began at. The marks are taken off again in the end.
+ * Return: false: all is done.
+ */
+bool kvt_ch_cut_step(struct kvt_table *t, struct kvt_ch_cut *c, u32 steps)
+{
+	u32 end = t->nr_chunks * KVT_CHUNK_BLOCKS;
+
+	for (; steps && c->from < end; steps--)
+		kvt_ch_cut_one(t, c);
+	for (; steps && c->from >= end && c->cleared + 1 < end; steps--)
+		kvt_cold(t, ++c->cleared)->lru_prev = KVT_NIL;
+	return c->from < end || c->cleared + 1 < end;
 }

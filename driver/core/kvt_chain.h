@@ -15,10 +15,27 @@
 
 #include "kvt_block.h"
 
+/**
+ * struct kvt_ch_cut - how far kvt_ch_cut_step() is
+ * @from:    block that the walk began at
+ * @at:      where it is, KVT_NIL: at the top
+ * @last:    where it was before, KVT_NIL: it has only begun
+ * @cleared: highest block whose mark is off again
+ * @nr:      links cut
+ */
+struct kvt_ch_cut {
+	u32 from;
+	u32 at;
+	u32 last;
+	u32 cleared;
+	u32 nr;
+};
+
 void kvt_ch_link(struct kvt_table *t, u32 child, u32 parent);
 u32 kvt_ch_unlink(struct kvt_table *t, u32 child);
 u32 kvt_ch_depth(const struct kvt_table *t, u32 id, u32 limit);
-u32 kvt_ch_cut_cycles(struct kvt_table *t);
+void kvt_ch_cut_start(struct kvt_ch_cut *c);
+bool kvt_ch_cut_step(struct kvt_table *t, struct kvt_ch_cut *c, u32 steps);
 
 static inline bool kvt_ch_leaf(const struct kvt_table *t, u32 id)
 {

@@ -72,6 +72,7 @@ static void kvt_seg_start(struct kvt_log *l, u32 seg, enum kvt_log_head head, u3
 {
 	l->hint = seg + 1;
 	l->segs[seg].state = KVT_SEG_OPEN;
+	l->segs[seg].passed = false;
 	l->segs[seg].ids = ids;
 	l->segs[seg].max_ids = max_ids;
 	l->nr_free--;
@@ -201,14 +202,7 @@ static bool kvt_seg_gains(const struct kvt_log *l, const struct kvt_seg *s)
 	return s->live < s->placed || s->live <= l->seg_units / 2;
 }
 
-/**
- * kvt_log_victim() - choose the segment that is cheapest to empty
- * @l: log; meta lock held
- *
- * The sealed one with the fewest live units, if emptying it gains anything.
- * Return: segment, now CLEANING, or KVT_NO_SEG.
- */
-u32 kvt_log_victim(struct kvt_log *l)
+static u32 kvt_log_cheapest(const struct kvt_log *l, bool passed)
 {
 	u32 i, best = KVT_NO_SEG, best_live = ~0u;
 
@@ -216,14 +210,44 @@ u32 kvt_log_victim(struct kvt_log *l)
 		const struct kvt_seg *s = &l->segs[i];
 
 		if (s->state == KVT_SEG_SEALED && !s->writes && s->live < best_live &&
-		    kvt_seg_gains(l, s)) {
+		    s->passed == passed && kvt_seg_gains(l, s)) {
 			best = i;
 			best_live = s->live;
 		}
 	}
+	return best;
+}
+
+/**
+ * kvt_log_victim() - choose the segment that is cheapest to empty
+ * @l: log; meta lock held
+ *
+ * The sealed one with the fewest live units, if emptying it gains anything. Those
+ * that were passed over come when no other is left, each once before the next round.
+ * Return: segment, now CLEANING, or KVT_NO_SEG.
+ */
+u32 kvt_log_victim(struct kvt_log *l)
+{
+	u32 best = kvt_log_cheapest(l, false), i;
+
+	if (best == KVT_NO_SEG) {
+		best = kvt_log_cheapest(l, true);
+		for (i = 0; i < l->nr_segs; i++)
+			l->segs[i].passed = false;
+	}
 	if (best != KVT_NO_SEG)
 		l->segs[best].state = KVT_SEG_CLEANING;
 	return best;
+}
+
+/**
+ * kvt_log_pass_over() - a segment could not be emptied: others are to be tried first
+ * @l:   log; meta lock held
+ * @seg: CLEANING
+ */
+void kvt_log_pass_over(struct kvt_log *l, u32 seg)
+{
+	l->segs[seg].passed = true;
 }
 
 /**
@@ -245,13 +269,16 @@ bool kvt_log_claim(struct kvt_log *l, u32 seg)
 /**
  * kvt_log_clean_end() - the cleaner is done with a segment
  * @l:   log; meta lock held
- * @seg: CLEANING segment; SEALED again if something in it is still live
+ * @seg: CLEANING segment; SEALED again if something in it is still live. One in any
+ *       other state is not the cleaner's, and is left alone
  * Return: an array the caller must free, or NULL.
  */
 u32 *kvt_log_clean_end(struct kvt_log *l, u32 seg)
 {
 	struct kvt_seg *s = &l->segs[seg];
 
+	if (s->state != KVT_SEG_CLEANING)
+		return NULL;
 	s->state = KVT_SEG_SEALED;
 	return kvt_seg_retire(l, s);
 }

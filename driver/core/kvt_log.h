@@ -54,6 +54,7 @@ enum kvt_log_head {
  * @placed: of which blocks got
  * @live:   units of blocks still there
  * @state:  enum kvt_seg_state
+ * @passed: not to be chosen for cleaning while there is another one
  * @writes: writes submitted and not complete; not freed before they are. In a log
  *          that holds kvt_wlog keeps count of them
  */
@@ -66,6 +67,7 @@ struct kvt_seg {
 	u32 live;
 	u32 writes;
 	u8 state;
+	bool passed;
 };
 
 /**
@@ -101,6 +103,7 @@ u32 kvt_log_alloc(struct kvt_log *l, enum kvt_log_head head, u32 units, u32 id);
 u32 *kvt_log_write_done(struct kvt_log *l, u32 unit);
 u32 *kvt_log_free(struct kvt_log *l, u32 unit, u32 units);
 u32 kvt_log_victim(struct kvt_log *l);
+void kvt_log_pass_over(struct kvt_log *l, u32 seg);
 bool kvt_log_claim(struct kvt_log *l, u32 seg);
 u32 *kvt_log_clean_end(struct kvt_log *l, u32 seg);
 bool kvt_log_busy(const struct kvt_log *l);

@@ -26,9 +26,10 @@
  *     either: it may be half overwritten, and what it held for others was carried.
  *   - Of definitions of a namespace the one with the highest sequence counts.
  *   - Of blocks with the same name the one with the highest sequence counts.
- *   - The other ones must be killed, as must be what bad() reports, and blocks of a
- *     namespace that is gone or nowhere defined.
- *   - Parents may be missing, or form cycles: kvt_ch_cut_cycles().
+ *   - The other ones must be killed, as must be what bad() reports with a payload that
+ *     is wrong or cannot be read, and blocks of a namespace that is gone or nowhere
+ *     defined. The unit of what is bad otherwise may be wrong, or another block's.
+ *   - Parents may be missing, or form cycles: kvt_ch_cut_step().
  *
  * Work is bounded by the segment's length, memory is the scratch buffer. No locks.
  */
@@ -44,7 +45,8 @@
  * @block: a block; @r is the callee's for the call only. Its unit is in @r->unit
  * @ns:    definition of a namespace
  * @kill:  a kill; checked for form only
- * @bad:   a record that is not to be used, but may lie at @unit of that life
+ * @bad:   a record that is not to be used. With KVT_BAD_PAYLOAD or KVT_BAD_IO it is
+ *         known to lie at @unit of that life, which is within the segment then
  */
 struct kvt_recover_sink {
 	void (*block)(void *ctx, u32 seg, u64 life, const struct kvt_rec *r);

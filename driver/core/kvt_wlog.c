@@ -177,6 +177,8 @@ enum kvt_wlog_status kvt_wlog_open(struct kvt_wlog *w, enum kvt_log_head head, u
 	struct kvt_wopen *o;
 	u32 i, seg;
 
+	if (w->given_up)
+		return KVT_W_SPACE;
 	if (!w->life_limit || w->next_life >= w->life_limit)
 		return KVT_W_SUPER;
 	st = kvt_wlog_seal(w, head);
@@ -205,6 +207,7 @@ enum kvt_wlog_status kvt_wlog_open(struct kvt_wlog *w, enum kvt_log_head head, u
 	w->segs[seg].life = o->life;
 	w->segs[seg].nr_entries = 0;
 	w->segs[seg].unsealed = false;
+	w->segs[seg].hopeless = false;
 	w->head_open[head] = i;
 	return KVT_W_OK;
 }
@@ -369,7 +372,7 @@ enum kvt_wlog_status kvt_wlog_put(struct kvt_wlog *w, enum kvt_log_head head,
 	struct kvt_wbatch *b;
 	struct kvt_wrec *rec;
 
-	if (!kvt_wlog_ever_fits(w, units))
+	if (w->given_up || !kvt_wlog_ever_fits(w, units))
 		return KVT_W_NEVER;
 	if (*w->cfg.seq + 1 >= w->seq_limit)
 		return KVT_W_SUPER;
@@ -418,7 +421,7 @@ enum kvt_wlog_status kvt_wlog_put(struct kvt_wlog *w, enum kvt_log_head head,
  *
  * Each segment defines a namespace before its first block of it, and a change or
  * the end of one (KVT_NSF_GONE) is one more definition, on every member.
- * Return: KVT_W_OK, _SEGMENT, _CLOSE, _BUSY, _SUPER.
+ * Return: KVT_W_OK, _SEGMENT, _CLOSE, _BUSY, _SUPER; _NEVER: the member is given up.
  */
 enum kvt_wlog_status kvt_wlog_ns(struct kvt_wlog *w, enum kvt_log_head head,
 				 struct kvt_nsdef *def, u32 stored)
@@ -427,6 +430,8 @@ enum kvt_wlog_status kvt_wlog_ns(struct kvt_wlog *w, enum kvt_log_head head,
 	struct kvt_wbatch *b = kvt_wopen_batch(w, o);
 	enum kvt_wlog_status st;
 
+	if (w->given_up)
+		return KVT_W_NEVER;
 	if (*w->cfg.seq + 1 >= w->seq_limit)
 		return KVT_W_SUPER;
 	if (!b) {
@@ -530,7 +535,7 @@ enum kvt_wlog_status kvt_wlog_start_kills(struct kvt_wlog *w, enum kvt_log_head 
 	struct kvt_wopen *o = kvt_wopen_head(w, head);
 	u32 most = kvt_wlog_usual_kills(w), nr;
 
-	if (!w->nr_pending)
+	if (!w->nr_pending || w->given_up)
 		return KVT_W_NONE;
 	if (kvt_wopen_batch(w, o))
 		return KVT_W_OK;
@@ -668,7 +673,7 @@ static bool kvt_wopen_ready(const struct kvt_wlog *w, const struct kvt_wopen *o)
 	const struct kvt_wbatch *b;
 	u32 i;
 
-	if (o->state != KVT_WOPEN_SEALING)
+	if (o->state != KVT_WOPEN_SEALING || w->given_up)
 		return false;
 	for (i = 0; i < KVT_WLOG_BATCHES; i++) {
 		b = &w->batches[i];

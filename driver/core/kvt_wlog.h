@@ -117,6 +117,8 @@ enum kvt_wseg_phase {
  * @nr_entries: kills and namespaces in it, at most
  * @phase:      enum kvt_wseg_phase
  * @unsealed:   left by a crash without a footer
+ * @hopeless:   and it will not get one
+ * @no_end:     it cannot be ended: what it holds for others cannot be read, or is too much
  * @bad:        not to be used again
  */
 struct kvt_wseg {
@@ -128,6 +130,8 @@ struct kvt_wseg {
 	u32 nr_entries;
 	u8 phase;
 	bool unsealed;
+	bool hopeless;
+	bool no_end;
 	bool bad;
 };
 
@@ -263,6 +267,7 @@ struct kvt_wkill {
  * @nr_doomed:  segments doomed and not ended
  * @dooms:      number of the last doom
  * @nr_lost:    batches that could not be made durable
+ * @given_up:   see kvt_wlog_give_up()
  */
 struct kvt_wlog {
 	struct kvt_wlog_cfg cfg;
@@ -292,6 +297,7 @@ struct kvt_wlog {
 	u32 nr_doomed;
 	u64 dooms;
 	u64 nr_lost;
+	bool given_up;
 };
 
 /**
@@ -412,6 +418,7 @@ enum kvt_wlog_status kvt_wlog_kill(struct kvt_wlog *w, u32 seg, u32 unit, u64 li
 void kvt_wlog_fence(const struct kvt_wlog *w, struct kvt_wlog_fence *f);
 bool kvt_wlog_fence_passed(const struct kvt_wlog *w, struct kvt_wlog_fence *f);
 void kvt_wlog_sync(const struct kvt_wlog *w, struct kvt_wlog_fence *f);
+void kvt_wlog_give_up(struct kvt_wlog *w);
 
 /* kvt_wlog_seg.c */
 u32 kvt_wlog_next_end(const struct kvt_wlog *w);
@@ -463,6 +470,13 @@ static inline u64 kvt_wlog_durable_seq(const struct kvt_wlog *w)
 static inline struct kvt_wkill *kvt_wlog_ring_at(const struct kvt_wlog *w, u64 pos)
 {
 	return &w->ring[pos & (w->cfg.ring - 1)];
+}
+
+/* Would kvt_wlog_free() be heard now; false also if it might be, all the same. */
+static inline bool kvt_wlog_may_free(const struct kvt_wlog *w, u32 unit)
+{
+	return w->given_up || w->head - w->tail < w->cfg.ring ||
+	       w->segs[kvt_log_seg_of(w->cfg.log, unit)].doom;
 }
 
 /* Most kills in a segment, unless it begins with the end of another. */

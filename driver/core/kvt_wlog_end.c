@@ -55,6 +55,8 @@ enum kvt_wlog_status kvt_wlog_kill(struct kvt_wlog *w, u32 seg, u32 unit, u64 li
 {
 	struct kvt_wkill *k;
 
+	if (w->given_up)
+		return KVT_W_OK;
 	if (!kvt_wlog_kill_room(w))
 		return KVT_W_KILLS;
 	k = kvt_wlog_ring_at(w, w->head++);
@@ -328,6 +330,10 @@ static void kvt_wopen_settle(struct kvt_wlog *w, struct kvt_wopen *o)
 	bool left = false;
 	u32 i;
 
+	if (w->given_up && (o->state == KVT_WOPEN_SEALING || o->state == KVT_WOPEN_FOOTED)) {
+		o->state = KVT_WOPEN_FAILED;
+		good = false;
+	}
 	if (!good && o->state != KVT_WOPEN_FAILED)
 		return;
 	for (i = 0; i < KVT_WLOG_BATCHES; i++) {
@@ -440,6 +446,8 @@ u32 kvt_wlog_work(const struct kvt_wlog *w)
 {
 	u32 work = 0;
 
+	if (w->given_up)
+		return 0;
 	if (kvt_wlog_footer_bytes(w))
 		work |= KVT_WORK_FOOTER;
 	if ((w->nr_doomed || w->cfg.log->nr_free < w->cfg.free_aim) &&
@@ -460,6 +468,9 @@ static bool kvt_wbatch_brings_kills(const struct kvt_wlog *w, const struct kvt_w
 
 	if (b->state == KVT_WBATCH_FREE || !b->nr_blocks)
 		return false;
+	/* The caller gives the addresses of carried blocks back when he is told. */
+	if (b->lost && !b->told)
+		return true;
 	if (b->nr_src || b->state == KVT_WBATCH_OPEN || b->state == KVT_WBATCH_CLOSED)
 		return true;
 	for (i = 0; i < b->nr_blocks; i++) {
@@ -514,6 +525,8 @@ bool kvt_wlog_fence_passed(const struct kvt_wlog *w, struct kvt_wlog_fence *f)
 {
 	u32 i;
 
+	if (w->given_up)
+		return true;
 	if (w->flush_done < w->found_flush || kvt_wlog_durable_seq(w) < f->batch)
 		return false;
 	if (f->kill == U64_MAX)
@@ -526,4 +539,30 @@ bool kvt_wlog_fence_passed(const struct kvt_wlog *w, struct kvt_wlog_fence *f)
 	}
 	f->doom = 0;
 	return true;
+}
+
+/**
+ * kvt_wlog_give_up() - nothing is written to this member any more
+ * @w: writer
+ *
+ * For a device that failed a flush, is gone, or is about to be let go: what it has
+ * forgotten nobody knows. Blocks leave without a kill, nothing more is put, ended or
+ * sealed, and fences pass. Batches that are not durable are lost as soon as their
+ * writes are over: kvt_wlog_advance() tells.
+ */
+void kvt_wlog_give_up(struct kvt_wlog *w)
+{
+	u32 i;
+
+	w->given_up = true;
+	for (i = 0; i < KVT_WLOG_OPENS; i++) {
+		struct kvt_wopen *o = &w->opens[i];
+
+		if (o->state != KVT_WOPEN_OPEN)
+			continue;
+		/* One that is open is sealed when it is closed. */
+		o->broken = true;
+		if (o->batch == KVT_WLOG_BATCHES)
+			kvt_wlog_seal(w, o->head);
+	}
 }

@@ -23,9 +23,9 @@ u32 kvt_wlog_next_end(const struct kvt_wlog *w)
 {
 	u32 i, best = KVT_NO_SEG;
 
-	for (i = 0; i < w->cfg.geo->nr_segs; i++) {
+	for (i = 0; i < w->cfg.geo->nr_segs && !w->given_up; i++) {
 		if (w->cfg.log->segs[i].state != KVT_SEG_EMPTY ||
-		    w->segs[i].phase != KVT_WSEG_NONE)
+		    w->segs[i].phase != KVT_WSEG_NONE || w->segs[i].no_end)
 			continue;
 		if (best == KVT_NO_SEG || w->segs[i].nr_entries < w->segs[best].nr_entries)
 			best = i;
@@ -184,7 +184,7 @@ void kvt_wlog_restored(struct kvt_wlog *w, const struct kvt_super *s, u64 max_se
  *
  * So that it gets the footer that it missed in a crash. Its blocks, namespaces and
  * kills are added in the order in which recovery has found them.
- * Return: KVT_W_OK; _NONE: it has a footer; _BUSY.
+ * Return: KVT_W_OK; _NONE: it has a footer, or cannot be given one now; _BUSY.
  */
 enum kvt_wlog_status kvt_wlog_refill(struct kvt_wlog *w, u32 seg, u32 *handle)
 {
@@ -192,7 +192,8 @@ enum kvt_wlog_status kvt_wlog_refill(struct kvt_wlog *w, u32 seg, u32 *handle)
 	struct kvt_wopen *o;
 	u32 i;
 
-	if (!ws->unsealed || ws->bad || w->cfg.log->segs[seg].state != KVT_SEG_SEALED)
+	if (!ws->unsealed || ws->hopeless || ws->bad ||
+	    w->cfg.log->segs[seg].state != KVT_SEG_SEALED)
 		return KVT_W_NONE;
 	for (i = 0; i < KVT_WLOG_OPENS && w->opens[i].state != KVT_WOPEN_FREE; i++)
 		;
@@ -263,6 +264,7 @@ void kvt_wlog_refilled(struct kvt_wlog *w, u32 handle, u32 nr_batches, bool keep
 		o->state = KVT_WOPEN_SEALING;
 		return;
 	}
+	w->segs[o->seg].hopeless = true;
 	o->state = KVT_WOPEN_FREE;
 	kvt_log_write_done(w->cfg.log, o->seg * w->cfg.geo->seg_units);
 }

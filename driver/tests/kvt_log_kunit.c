@@ -293,6 +293,50 @@ static void log_victim_is_cheapest(struct kunit *test)
 	log_consistent(test, f);
 }
 
+/* One that could not be emptied does not keep the cleaner from all others. */
+static void log_victim_passed_over(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 a, b;
+
+	a = fill_seg(test, f, 8);
+	b = fill_seg(test, f, 8);
+	KUNIT_ASSERT_TRUE(test, open_seg(test, f, DEMOTE, MAX_IDS));
+	del(test, f, a * SEG_UNITS, 8);
+	del(test, f, a * SEG_UNITS + 8, 8);
+	del(test, f, b * SEG_UNITS, 8);
+	KUNIT_ASSERT_EQ(test, kvt_log_victim(&f->l), a);
+	kvt_log_pass_over(&f->l, a);
+	give_back(test, f, kvt_log_clean_end(&f->l, a));
+	KUNIT_EXPECT_EQ(test, kvt_log_victim(&f->l), b);
+	kvt_log_pass_over(&f->l, b);
+	give_back(test, f, kvt_log_clean_end(&f->l, b));
+	/* Both were: from the beginning. */
+	KUNIT_EXPECT_EQ(test, kvt_log_victim(&f->l), a);
+	kvt_log_pass_over(&f->l, a);
+	give_back(test, f, kvt_log_clean_end(&f->l, a));
+	KUNIT_EXPECT_EQ(test, kvt_log_victim(&f->l), b);
+	log_consistent(test, f);
+}
+
+/* A segment that is not the cleaner's any more is left as it is. */
+static void log_clean_end_once(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 seg = fill_seg(test, f, 32), nr_free;
+
+	KUNIT_ASSERT_TRUE(test, open_seg(test, f, DEMOTE, MAX_IDS));
+	del(test, f, seg * SEG_UNITS, 32);
+	KUNIT_ASSERT_EQ(test, kvt_log_victim(&f->l), seg);
+	del(test, f, seg * SEG_UNITS + 32, 32);
+	give_back(test, f, kvt_log_clean_end(&f->l, seg));
+	nr_free = f->l.nr_free;
+	KUNIT_EXPECT_FALSE(test, kvt_log_clean_end(&f->l, seg));
+	KUNIT_EXPECT_EQ(test, f->l.nr_free, nr_free);
+	KUNIT_EXPECT_EQ(test, (u32)f->segs[seg].state, (u32)KVT_SEG_FREE);
+	log_consistent(test, f);
+}
+
 /* A segment that dies while it is cleaned is free at the end, not before. */
 static void log_cleaning_ends(struct kunit *test)
 {
@@ -418,6 +462,8 @@ static struct kunit_case log_cases[] = {
 	KUNIT_CASE(log_keeps_a_spare),
 	KUNIT_CASE(log_full_head_is_not_stuck),
 	KUNIT_CASE(log_victim_is_cheapest),
+	KUNIT_CASE(log_victim_passed_over),
+	KUNIT_CASE(log_clean_end_once),
 	KUNIT_CASE(log_cleaning_ends),
 	KUNIT_CASE(log_no_victim_without_gain),
 	KUNIT_CASE(log_cleaner_never_stuck),

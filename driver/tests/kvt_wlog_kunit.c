@@ -316,6 +316,57 @@ static void wlog_end(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kvt_wlog_kill_needed(&f->w, &k));
 }
 
+/* One that cannot be ended does not keep others from being ended. */
+static void wlog_no_end(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	u32 a, b;
+
+	a = put_durable(test, f, DEMOTE, 1);
+	seal(test, f, DEMOTE);
+	b = put_durable(test, f, DEMOTE, 2);
+	seal(test, f, DEMOTE);
+	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_free(&f->w, a, 1), (u32)KVT_W_OK);
+	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_free(&f->w, b, 1), (u32)KVT_W_OK);
+	a /= TM_SEG_UNITS;
+	b /= TM_SEG_UNITS;
+	KUNIT_EXPECT_EQ(test, kvt_wlog_next_end(&f->w), a);
+	f->w.segs[a].no_end = true;
+	KUNIT_EXPECT_EQ(test, kvt_wlog_next_end(&f->w), b);
+	f->w.segs[b].no_end = true;
+	KUNIT_EXPECT_EQ(test, kvt_wlog_next_end(&f->w), KVT_NO_SEG);
+}
+
+/*
+ * Of a lost batch the caller gives back where carried blocks would have gone, when he
+ * is told. Until then fences count it.
+ */
+static void wlog_lost_not_told(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	u32 src = put_durable(test, f, DEMOTE, 3), to, first, second;
+	struct kvt_wlog_fence fence;
+	struct kvt_wlog_done d;
+
+	seal(test, f, DEMOTE);
+	to = put(test, f, CARRY, 1, 1, 0);
+	first = close_batch(test, f, CARRY);
+	put(test, f, CARRY, 3, 1, src);
+	second = close_batch(test, f, CARRY);
+	kvt_wlog_unput(&f->w, to, 1);
+	kvt_wlog_written(&f->w, second, 0);
+	kvt_wlog_written(&f->w, first, -EIO);
+	KUNIT_ASSERT_TRUE(test, kvt_wlog_advance(&f->w, &d));
+	KUNIT_EXPECT_EQ(test, d.err, -EIO);
+	kvt_wlog_fence(&f->w, &fence);
+	KUNIT_EXPECT_EQ(test, fence.batch, f->w.ordinal);
+	KUNIT_ASSERT_TRUE(test, kvt_wlog_advance(&f->w, &d));
+	KUNIT_EXPECT_EQ(test, d.err, -EIO);
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_advance(&f->w, &d));
+	/* Where it was is not given back. */
+	KUNIT_EXPECT_EQ(test, f->segs[src / TM_SEG_UNITS].live, 1u);
+}
+
 /* R1: where a block was carried from is live until the copy is durable. */
 static void wlog_carry(struct kunit *test)
 {
@@ -559,12 +610,52 @@ static void wlog_refill(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (u32)kvt_wlog_super(&g->w, &g->super, true, &slot), 0u);
 }
 
+/*
+ * A member that is given up: blocks leave without kills, fences pass, what is not durable
+ * is lost, a carried block stays where it was, and nothing more is taken.
+ */
+static void wlog_give_up(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	struct kvt_rec r = tm_rec(9, 1);
+	struct kvt_wlog_put p = { .rec = &r, .id = 9 };
+	struct kvt_wlog_fence fence;
+	struct kvt_wlog_done d;
+	u32 src, a, batch, unit;
+
+	src = put_durable(test, f, DEMOTE, 1);
+	a = put(test, f, CARRY, 1, 1, src);
+	batch = close_batch(test, f, CARRY);
+	kvt_wlog_written(&f->w, batch, 0);
+	put(test, f, DEMOTE, 2, 1, 0);
+	kvt_wlog_sync(&f->w, &fence);
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_fence_passed(&f->w, &fence));
+	kvt_wlog_give_up(&f->w);
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_fence_passed(&f->w, &fence));
+	KUNIT_EXPECT_EQ(test, (u32)kvt_wlog_put(&f->w, DEMOTE, &p, &unit), (u32)KVT_W_NEVER);
+	KUNIT_EXPECT_EQ(test, (u32)open_seg(f, DEMOTE, true), (u32)KVT_W_SPACE);
+	/* The batch that was open is closed by whom it belongs to. */
+	batch = close_batch(test, f, DEMOTE);
+	kvt_wlog_written(&f->w, batch, -EIO);
+	KUNIT_ASSERT_TRUE(test, kvt_wlog_advance(&f->w, &d));
+	KUNIT_EXPECT_EQ(test, d.err, -EIO);
+	KUNIT_EXPECT_EQ(test, d.unit, a);
+	while (kvt_wlog_advance(&f->w, &d))
+		KUNIT_EXPECT_EQ(test, d.err, -EIO);
+	KUNIT_EXPECT_EQ(test, (u32)kvt_wlog_free(&f->w, a, 1), (u32)KVT_W_OK);
+	KUNIT_EXPECT_EQ(test, (u32)kvt_wlog_free(&f->w, src, 1), (u32)KVT_W_OK);
+	KUNIT_EXPECT_EQ(test, f->w.nr_pending, 0u);
+	KUNIT_EXPECT_EQ(test, kvt_wlog_work(&f->w), 0u);
+}
+
 static struct kunit_case wlog_cases[] = {
 	KUNIT_CASE(wlog_round_trip),
 	KUNIT_CASE(wlog_footer_after_flush),
 	KUNIT_CASE(wlog_durable_in_order),
 	KUNIT_CASE(wlog_first_batch_fails),
 	KUNIT_CASE(wlog_end),
+	KUNIT_CASE(wlog_no_end),
+	KUNIT_CASE(wlog_lost_not_told),
 	KUNIT_CASE(wlog_carry),
 	KUNIT_CASE(wlog_kills_and_fences),
 	KUNIT_CASE(wlog_unput),
@@ -573,6 +664,7 @@ static struct kunit_case wlog_cases[] = {
 	KUNIT_CASE(wlog_limits),
 	KUNIT_CASE(wlog_keeps_segments),
 	KUNIT_CASE(wlog_doom),
+	KUNIT_CASE(wlog_give_up),
 	KUNIT_CASE(wlog_refill),
 	{ }
 };

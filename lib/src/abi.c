@@ -186,6 +186,7 @@ AT(kvtier_entry, parent, 32);
 AT(kvtier_entry, status, 64);
 AT(kvtier_entry, tier, 68);
 AT(kvtier_entry, group, 72);
+AT(kvtier_entry, flags, 74);
 AT(kvtier_entry, leases, 76);
 AT(kvtier_entry, idle_ns, 80);
 
@@ -271,6 +272,49 @@ AT(kvtier_pool_destroy, size, 0);
 AT(kvtier_pool_destroy, flags, 4);
 AT(kvtier_pool_destroy, pool_id, 8);
 AT(kvtier_pool_destroy, __reserved, 12);
+
+SIZE(kvtier_assemble_device, 328);
+AT(kvtier_assemble_device, path, 0);
+AT(kvtier_assemble_device, error, 256);
+AT(kvtier_assemble_device, state, 260);
+AT(kvtier_assemble_device, rank, 264);
+AT(kvtier_assemble_device, tier_id, 268);
+AT(kvtier_assemble_device, generation, 272);
+AT(kvtier_assemble_device, member, 280);
+AT(kvtier_assemble_device, name, 296);
+
+SIZE(kvtier_pool_assemble, 160);
+AT(kvtier_pool_assemble, size, 0);
+AT(kvtier_pool_assemble, flags, 4);
+AT(kvtier_pool_assemble, pool_id, 8);
+AT(kvtier_pool_assemble, nr_devices, 12);
+AT(kvtier_pool_assemble, devices, 16);
+AT(kvtier_pool_assemble, nr_members, 24);
+AT(kvtier_pool_assemble, nr_found, 28);
+AT(kvtier_pool_assemble, pool, 32);
+AT(kvtier_pool_assemble, nr_blocks, 48);
+AT(kvtier_pool_assemble, nr_namespaces, 56);
+AT(kvtier_pool_assemble, nr_unclaimed, 64);
+AT(kvtier_pool_assemble, nr_dead, 72);
+AT(kvtier_pool_assemble, nr_superseded, 80);
+AT(kvtier_pool_assemble, nr_orphans, 88);
+AT(kvtier_pool_assemble, nr_expired, 96);
+AT(kvtier_pool_assemble, nr_bad_records, 104);
+AT(kvtier_pool_assemble, nr_bad_bytes, 112);
+AT(kvtier_pool_assemble, nr_bad_reads, 120);
+AT(kvtier_pool_assemble, nr_cycles, 128);
+AT(kvtier_pool_assemble, nr_segments, 136);
+AT(kvtier_pool_assemble, nr_unsealed, 144);
+AT(kvtier_pool_assemble, time_ns, 152);
+
+SIZE(kvtier_ns_claim, 32);
+AT(kvtier_ns_claim, size, 0);
+AT(kvtier_ns_claim, flags, 4);
+AT(kvtier_ns_claim, pool_id, 8);
+AT(kvtier_ns_claim, __reserved, 12);
+AT(kvtier_ns_claim, ns_id, 16);
+AT(kvtier_ns_claim, uid, 24);
+AT(kvtier_ns_claim, gid, 28);
 
 SIZE(kvtier_tier_attach, 336);
 AT(kvtier_tier_attach, size, 0);

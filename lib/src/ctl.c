@@ -115,6 +115,32 @@ KVTI_EXPORT int kvtier_ctl_pool_destroy(struct kvtier_ctl *ctl,
 	return kvti_ioctl(ctl->fd, KVTIER_OP_POOL_DESTROY, &cmd);
 }
 
+KVTI_EXPORT int kvtier_ctl_pool_assemble(struct kvtier_ctl *ctl,
+					 struct kvtier_pool_assemble *a)
+{
+	int ret = kvti_ioctl(ctl->fd, KVTIER_OP_POOL_ASSEMBLE, a);
+
+	if (!ret)
+		kvti_logf(&ctl->log, KVTIER_LOG_INFO,
+			  "pool %u assembled from %u of %u members",
+			  a->pool_id, a->nr_found, a->nr_members);
+	return ret;
+}
+
+KVTI_EXPORT int kvtier_ctl_ns_claim(struct kvtier_ctl *ctl, uint32_t pool_id,
+				    uint64_t ns_id, uint32_t uid, uint32_t gid)
+{
+	struct kvtier_ns_claim cmd = {
+		.size = sizeof(cmd),
+		.pool_id = pool_id,
+		.ns_id = ns_id,
+		.uid = uid,
+		.gid = gid,
+	};
+
+	return kvti_ioctl(ctl->fd, KVTIER_OP_NS_CLAIM, &cmd);
+}
+
 static int copy_string(char *dst, size_t room, const char *src)
 {
 	size_t bytes = src ? strlen(src) : 0;

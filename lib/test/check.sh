@@ -117,7 +117,7 @@ abi_complete()
 			missing=1
 		}
 	done < <(sed -n 's/^struct \(kvtier_[a-z_]*\) {$/\1/p' \
-		"$top/uapi/linux/kvtier.h")
+		"$top"/uapi/linux/kvtier*.h)
 	return "$missing"
 }
 

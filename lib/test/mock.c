@@ -342,7 +342,8 @@ static int op_tier_attach(struct mock_file *file, void *arg)
 	(void)file;
 	if (!pool)
 		return -ENOENT;
-	if (!cmd->name[0] || cmd->rank > 255 || cmd->flags)
+	if (!cmd->name[0] || cmd->rank > 255 ||
+	    cmd->flags & ~KVTIER_ATTACH_FLAGS)
 		return -EINVAL;
 	for (i = KVTIER_TIERS_MAX; i-- > 0;) {
 		struct mock_tier *tier = &pool->tiers[i];
@@ -355,6 +356,9 @@ static int op_tier_attach(struct mock_file *file, void *arg)
 	}
 	if (at == KVTIER_TIERS_MAX)
 		return -ENOSPC;
+	/* What the matter is with a device is in its path. */
+	if (strstr(cmd->path, "member") && !(cmd->flags & KVTIER_ATTACH_FORCE))
+		return -EEXIST;
 	/* A device that is not there, for the sake of unwinding. */
 	if (strstr(cmd->path, "missing"))
 		return -ENOENT;
@@ -370,6 +374,49 @@ static int op_tier_attach(struct mock_file *file, void *arg)
 	memcpy(pool->tiers[at].info.name, cmd->name, sizeof(cmd->name));
 	cmd->tier_id = at;
 	return 0;
+}
+
+/* What is the matter with a device is in its path. */
+static int assemble_one(struct kvtier_assemble_device *d)
+{
+	if (strstr(d->path, "missing"))
+		d->error = -ENOENT;
+	else if (strstr(d->path, "stale"))
+		d->error = -ESTALE;
+	else
+		d->state = KVTIER_MEMBER_CLEAN;
+	return d->error;
+}
+
+static int op_pool_assemble(struct mock_file *file, void *arg)
+{
+	struct kvtier_pool_assemble *cmd = arg;
+	struct kvtier_assemble_device *d = (void *)(uintptr_t)cmd->devices;
+	struct kvtier_pool_create make = { .pool_id = cmd->pool_id };
+	int ret = 0, err;
+	uint32_t i;
+
+	if (!cmd->nr_devices || cmd->nr_devices > KVTIER_TIERS_MAX)
+		return -EINVAL;
+	for (i = 0; i < cmd->nr_devices; i++) {
+		err = assemble_one(&d[i]);
+		cmd->nr_found += !err;
+		if (!ret)
+			ret = err;
+	}
+	cmd->nr_members = cmd->nr_devices;
+	if (!ret)
+		ret = op_pool_create(file, &make);
+	cmd->pool_id = make.pool_id;
+	return ret;
+}
+
+static int op_ns_claim(struct mock_file *file, void *arg)
+{
+	struct kvtier_ns_claim *cmd = arg;
+
+	(void)file;
+	return pool_of(cmd->pool_id) && cmd->ns_id == 1 ? 0 : -ENOENT;
 }
 
 static int op_tier(struct kvtier_tier_op *cmd, bool detach)
@@ -407,6 +454,9 @@ static const struct mock_op ops[] = {
 	  op_pool_create },
 	{ KVTIER_OP_POOL_DESTROY, sizeof(struct kvtier_pool_destroy), 0,
 	  op_pool_destroy },
+	{ KVTIER_OP_POOL_ASSEMBLE, sizeof(struct kvtier_pool_assemble), 0,
+	  op_pool_assemble },
+	{ KVTIER_OP_NS_CLAIM, sizeof(struct kvtier_ns_claim), 0, op_ns_claim },
 	{ KVTIER_OP_TIER_ATTACH, sizeof(struct kvtier_tier_attach), 0,
 	  op_tier_attach },
 	{ KVTIER_OP_TIER_DETACH, sizeof(struct kvtier_tier_op), 0,

@@ -131,6 +131,32 @@ static bool test_ctl(void)
 	return true;
 }
 
+static bool test_assemble(void)
+{
+	struct kvtier_assemble_device d[2] = {
+		{ .path = "/dev/one" },
+		{ .path = "/dev/stale" },
+	};
+	struct kvtier_pool_assemble a = KVTIER_POOL_ASSEMBLE_INIT;
+	struct kvtier_ctl *ctl = NULL;
+
+	CHECK(!kvtier_ctl_open(&ctl));
+	a.devices = (uintptr_t)d;
+	a.nr_devices = 2;
+	CHECK(kvtier_ctl_pool_assemble(ctl, &a) == -ESTALE);
+	CHECK(!d[0].error && d[0].state == KVTIER_MEMBER_CLEAN);
+	CHECK(d[1].error == -ESTALE && a.nr_found == 1);
+	a = (struct kvtier_pool_assemble)KVTIER_POOL_ASSEMBLE_INIT;
+	a.devices = (uintptr_t)d;
+	a.nr_devices = 1;
+	CHECK(!kvtier_ctl_pool_assemble(ctl, &a) && a.pool_id == 1);
+	CHECK(!kvtier_ctl_ns_claim(ctl, 1, 1, 1000, 1000));
+	CHECK(kvtier_ctl_ns_claim(ctl, 1, 2, 1000, 1000) == -ENOENT);
+	CHECK(!kvtier_ctl_pool_destroy(ctl, 1));
+	kvtier_ctl_unref(ctl);
+	return true;
+}
+
 static bool test_tiers(void)
 {
 	struct kvtier_tier_params p = KVTIER_TIER_PARAMS_INIT;
@@ -737,6 +763,7 @@ static const struct {
 	{ "names", test_names },
 	{ "copy-params", test_copy_params },
 	{ "ctl", test_ctl },
+	{ "assemble", test_assemble },
 	{ "tiers", test_tiers },
 	{ "open-errors", test_open_errors },
 	{ "read-only-node", test_read_only_node },

@@ -7,6 +7,7 @@
  *   crash_store.c   operations on the store, and what they promise
  *   crash_mount.c   recovery into an empty store, compared with the oracle
  *   crash_main.c    chains of crashes, and broken builds that must be noticed
+ *   crash_image.c   images of the device for the tests of others
  *
  * The oracle outlives crashes. For each name it knows the version that must be found
  * (reported durable, and not dropped, evicted or moved off the log since), and the
@@ -270,5 +271,10 @@ bool cr_end_one(struct cr_store *s);
 void cr_format(struct cr_store *s, u32 nr_segs, u32 seg_units);
 void cr_mount(struct cr_store *s);
 void cr_refill(struct cr_store *s);
+
+/* crash_image.c */
+struct cr_dev *cr_image_make(u64 seed, u32 ops, bool clean);
+int cr_image(char **argv);
+int cr_image_mount(char **argv);
 
 #endif /* KVT_CRASH_H */

@@ -370,7 +370,7 @@ bool cr_write_super(struct cr_store *s, bool clean)
 		}
 		if (st)
 			return false;
-		s->super.ns_limit = s->ora->next_ns + 1;
+		s->super.ns_limit = CR_NS_MAX;
 		kvt_super_encode(block, &s->super);
 		/* A moment worth a crash. */
 		if (clean && cr_random(s->rng, 2))

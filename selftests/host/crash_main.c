@@ -5,6 +5,8 @@
  *   crash POINTS [SEED]     that many crashes, none of which may show anything wrong
  *   crash --run SEED        one chain, as named when it failed
  *   crash --teeth POINTS    with each protection switched off in turn: must show
+ *   crash --image FILE SEED OPS clean|crash   a device after so many operations
+ *   crash --mount FILE whole|damaged          goes on with such a device
  */
 #include "crash.h"
 #include <stdarg.h>
@@ -195,8 +197,12 @@ int main(int argc, char **argv)
 	}
 	if (argc == 3 && !strcmp(argv[1], "--teeth"))
 		return teeth((u32)strtoul(argv[2], NULL, 0));
+	if (argc == 6 && !strcmp(argv[1], "--image"))
+		return cr_image(argv + 2);
+	if (argc == 4 && !strcmp(argv[1], "--mount"))
+		return cr_image_mount(argv + 2);
 	if (argc < 2 || argc > 3) {
-		fprintf(stderr, "usage: %s POINTS [SEED] | --run SEED | --teeth POINTS\n",
+		fprintf(stderr, "usage: %s POINTS [SEED] | --run SEED | --teeth POINTS | --image FILE SEED OPS clean|crash | --mount FILE whole|damaged\n",
 			argv[0]);
 		return 2;
 	}

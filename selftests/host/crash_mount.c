@@ -346,7 +346,7 @@ void cr_mount(struct cr_store *s)
 		max_seq = max(max_seq, m.seg[i].max_seq);
 	}
 	kvt_wlog_restored(&s->w, &s->super, max_seq);
-	CR_ASSERT(s->ora->next_ns < s->super.ns_limit + CR_NS_MAX);
+	CR_ASSERT(s->ora->next_ns < s->super.ns_limit);
 	cr_check(s);
 }
 
@@ -427,13 +427,15 @@ void cr_format(struct cr_store *s, u32 nr_segs, u32 seg_units)
 		.state = KVT_STATE_CLEAN,
 		.life_limit = 1,
 		.seq_limit = 1,
-		.ns_limit = 1,
+		.ns_limit = CR_NS_MAX,
 		.nr_members = 1,
 	};
 	u32 i, group = cr_dev_group(s->dev);
 
 	for (i = 0; i < KVT_UUID_BYTES; i++)
 		super.geo.member[i] = (u8)cr_random(s->rng, 256);
+	memcpy(super.members[0].uuid, super.geo.member, sizeof(super.geo.member));
+	memset(super.pool, 'p', sizeof(super.pool));
 	for (super.generation = 0; super.generation < KVT_SUPER_SLOTS; super.generation++) {
 		kvt_super_encode(block, &super);
 		cr_dev_write(s->dev, group, super.generation * KVT_SUPER_TWIN_BYTE, block,

@@ -9,7 +9,8 @@
 #   crash   the log on a simulated device that loses power again and again, and
 #           the same with each protection switched off, which must be noticed
 #   sim     the trace simulator against a naive one, on small random traces
-#   fuzz    the model test driven by libFuzzer; recovery of hostile media
+#   fuzz    the model test driven by libFuzzer; recovery, check and repair of hostile
+#           media
 #   bench   cost of GET and RELEASE, metadata of a block, recovery
 #
 # One line for each test: "ok NAME", "not ok NAME", "skip NAME # reason".
@@ -133,6 +134,7 @@ check)
 	suite host "$HOST/crash" --teeth 10000
 	fuzz fuzz 15
 	fuzz fuzz_media 20
+	fuzz fuzz_fsck 15
 	bench
 	;;
 quick)
@@ -142,6 +144,7 @@ quick)
 	suite host "$HOST/crash" --teeth 10000
 	fuzz fuzz 3
 	fuzz fuzz_media 3
+	fuzz fuzz_fsck 3
 	bench
 	;;
 long)
@@ -152,12 +155,14 @@ long)
 	suite host "$HOST/crash" --teeth 20000
 	fuzz fuzz 600
 	fuzz fuzz_media 600
+	fuzz fuzz_fsck 600
 	bench
 	;;
 crash) suite host "$HOST/crash" "${CRASH_POINTS:-100000}" ;;
 fuzz)
 	fuzz fuzz "${FUZZ_SECONDS:-300}"
 	fuzz fuzz_media "${FUZZ_SECONDS:-300}"
+	fuzz fuzz_fsck "${FUZZ_SECONDS:-300}"
 	;;
 bench) bench ;;
 *) sed -n '4,15s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;

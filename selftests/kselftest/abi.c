@@ -326,7 +326,7 @@ static const struct abi_row *row_of(unsigned int op, bool ctl)
 static bool reserved_op(unsigned int op, bool ctl)
 {
 	if (ctl)
-		return op == KVTIER_OP_POOL_ASSEMBLE;
+		return false;
 	return op == KVTIER_OP_SESSION || op == KVTIER_OP_EVENTS || op == KVTIER_OP_EXPORT;
 }
 

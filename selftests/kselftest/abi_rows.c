@@ -229,6 +229,74 @@ static int prep_pool_destroy(struct abi *a, void *arg)
 	return err;
 }
 
+/* A disk with an ended pool that has a namespace without a secret. */
+static int make_member(struct abi *a)
+{
+	struct kvt_pool p = a->pool;
+	struct kvtier_pool_create c = { .size = sizeof(c), .pool_id = KVTIER_POOL_ANY_ID };
+	struct kvt_client client;
+	int err, dram;
+
+	if (a->disk.bytes)
+		return 0;
+	err = kvt_disk_make(&a->disk, "abi", 24 * KVT_MIB);
+	if (!err)
+		err = kvt_ioctl(p.ctl, KVTIER_OP_POOL_CREATE, &c);
+	if (err)
+		return err;
+	p.id = c.pool_id;
+	snprintf(p.node, sizeof(p.node), "/dev/kvtier%u", p.id);
+	dram = kvt_tier_dram(&p, 0, 4 * KVT_MIB);
+	if (dram < 0 || kvt_tier_disk(&p, 1, &a->disk) < 0)
+		return -EIO;
+	err = kvt_client_open(&p, &client, "claimed", ABI_BLOCK_BYTES);
+	if (!err && kvt_put(&client, 0, 0, &a->base, NULL, 1) != 1)
+		err = -EIO;
+	if (!err)
+		err = kvt_tier_detach(&p, dram, 0, 10 * KVT_SEC);
+	kvt_client_close(&client);
+	return err ? err : kvt_pool_destroy(p.ctl, p.id);
+}
+
+static int prep_pool_assemble(struct abi *a, void *arg)
+{
+	struct kvtier_pool_assemble *as = arg;
+	int err = make_member(a);
+
+	memset(&a->member, 0, sizeof(a->member));
+	snprintf(a->member.path, sizeof(a->member.path), "%s", a->disk.dev);
+	as->pool_id = KVTIER_POOL_ANY_ID;
+	as->devices = KVT_U64(&a->member);
+	as->nr_devices = 1;
+	return err;
+}
+
+static int prep_ns_claim(struct abi *a, void *arg)
+{
+	struct kvtier_pool_assemble as = { .size = sizeof(as) };
+	struct kvtier_ns_claim *c = arg;
+	char path[64];
+	struct dirent *e;
+	DIR *d;
+	int err = prep_pool_assemble(a, &as);
+
+	if (!err)
+		err = kvt_ioctl(a->pool.ctl, KVTIER_OP_POOL_ASSEMBLE, &as);
+	if (err)
+		return err;
+	snprintf(path, sizeof(path), "/sys/class/kvtier/kvtier%u/namespaces", as.pool_id);
+	d = opendir(path);
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] != '.')
+			c->ns_id = strtoull(e->d_name, NULL, 10);
+	if (d)
+		closedir(d);
+	c->pool_id = as.pool_id;
+	c->uid = 1000;
+	c->gid = 1000;
+	return 0;
+}
+
 static int prep_tier_attach(struct abi *a, void *arg)
 {
 	struct kvtier_tier_attach *t = arg;
@@ -328,7 +396,15 @@ const struct abi_row abi_rows[] = {
 	{ ROW(POOL_DESTROY, kvtier_pool_destroy, pool_id), .ctl = true,
 	  .reserved = OFF(kvtier_pool_destroy, __reserved), .nr = NONE, .group = NONE,
 	  .in = NONE, .in2 = NONE, .out = NONE, .prep = prep_pool_destroy },
-	{ ROW(TIER_ATTACH, kvtier_tier_attach, tier_id), .ctl = true,
+	{ ROW(POOL_ASSEMBLE, kvtier_pool_assemble, time_ns), .ctl = true,
+	  .flags = KVTIER_ASSEMBLE_FLAGS, .reserved = NONE,
+	  .nr = OFF(kvtier_pool_assemble, nr_devices), .nr_max = KVTIER_TIERS_MAX,
+	  .group = NONE, .in = OFF(kvtier_pool_assemble, devices), .in2 = NONE, .out = NONE,
+	  .prep = prep_pool_assemble },
+	{ ROW(NS_CLAIM, kvtier_ns_claim, gid), .ctl = true,
+	  .reserved = OFF(kvtier_ns_claim, __reserved), .nr = NONE, .group = NONE, .in = NONE,
+	  .in2 = NONE, .out = NONE, .prep = prep_ns_claim },
+	{ ROW(TIER_ATTACH, kvtier_tier_attach, tier_id), .ctl = true, .flags = KVTIER_ATTACH_FLAGS,
 	  .reserved = OFF(kvtier_tier_attach, __reserved), .nr = NONE, .group = NONE, .in = NONE,
 	  .in2 = NONE, .out = NONE, .prep = prep_tier_attach },
 	{ ROW(TIER_DETACH, kvtier_tier_op, timeout_ns), .ctl = true, .flags = KVTIER_DETACH_FLAGS,
@@ -515,5 +591,7 @@ int abi_close(struct abi *a)
 	kvt_client_close(&a->main);
 	err = err ? err : left;
 	left = kvt_teardown(&a->pool);
+	if (a->disk.bytes)
+		kvt_disk_remove(&a->disk);
 	return err ? err : left;
 }

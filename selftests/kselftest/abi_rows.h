@@ -23,6 +23,8 @@
  * @base:  a block that is there
  * @fresh: a block that is not there between attempts
  * @page:  two pages; what follows cannot be touched
+ * @disk:  member of a pool that has ended; made when it is needed first
+ * @member: argument
  */
 struct abi {
 	struct kvt_pool pool;
@@ -31,6 +33,8 @@ struct abi {
 	struct kvt_key base;
 	struct kvt_key fresh;
 	char *page;
+	struct kvt_disk disk;
+	struct kvtier_assemble_device member;
 	struct kvtier_group group;
 	char payload[ABI_BLOCK_BYTES];
 };

@@ -166,6 +166,17 @@ int kvt_setup(struct kvt_pool *p)
 	return make_open_node(p);
 }
 
+int kvt_pool_assemble(struct kvt_pool *p, struct kvtier_pool_assemble *a)
+{
+	int err = kvt_ioctl(p->ctl, KVTIER_OP_POOL_ASSEMBLE, a);
+
+	if (err)
+		return err;
+	p->id = a->pool_id;
+	snprintf(p->node, sizeof(p->node), "/dev/kvtier%u", p->id);
+	return make_open_node(p);
+}
+
 int kvt_teardown(struct kvt_pool *p)
 {
 	int err;
@@ -240,8 +251,19 @@ int kvt_tier_bdev(const struct kvt_pool *p, __u32 rank, __u64 bytes)
 	struct kvtier_tier_attach a;
 
 	kvt_tier_args(p, &a, KVTIER_TIER_BDEV, rank);
+	/* The device is the tests', and the one before has left its blocks there. */
+	a.flags = KVTIER_ATTACH_FORCE;
 	a.capacity_bytes = bytes;
 	snprintf(a.path, sizeof(a.path), "%s", kvt_env_bdev());
+	return attach(p, &a);
+}
+
+int kvt_tier_disk(const struct kvt_pool *p, __u32 rank, const struct kvt_disk *d)
+{
+	struct kvtier_tier_attach a;
+
+	kvt_tier_args(p, &a, KVTIER_TIER_BDEV, rank);
+	snprintf(a.path, sizeof(a.path), "%s", d->dev);
 	return attach(p, &a);
 }
 

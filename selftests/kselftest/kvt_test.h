@@ -112,6 +112,8 @@ int kvt_stat(int fd, __u32 flags, struct kvtier_stat *st);
 int kvt_tier_stats(int fd, struct kvtier_stat *st, struct kvtier_tier_stat *tiers);
 int kvt_query(int fd, struct kvtier_query *q, struct kvtier_tier_info *tiers);
 
+struct kvt_disk;
+
 /* --- kvt_pool.c: pools, tiers, files ---------------------------------------- */
 
 /* What the environment offers, NULL if it does not: a device-dax instance, a block
@@ -129,11 +131,14 @@ int kvt_setup(struct kvt_pool *p);
 /* Fails, saying why, when the pool is still in use or the kernel complained. */
 int kvt_teardown(struct kvt_pool *p);
 int kvt_pool_destroy(int ctl, __u32 id);
+/* After @p has been destroyed: assemble a pool, which then is @p. 0 or -errno */
+int kvt_pool_assemble(struct kvt_pool *p, struct kvtier_pool_assemble *a);
 
 /* Tier ids or -errno; names follow from type and rank. */
 int kvt_tier_dram(const struct kvt_pool *p, __u32 rank, __u64 bytes);
 int kvt_tier_dax(const struct kvt_pool *p, __u32 rank, __u64 bytes);
 int kvt_tier_bdev(const struct kvt_pool *p, __u32 rank, __u64 bytes);
+int kvt_tier_disk(const struct kvt_pool *p, __u32 rank, const struct kvt_disk *d);
 int kvt_tier_args(const struct kvt_pool *p, struct kvtier_tier_attach *a, __u32 type, __u32 rank);
 int kvt_tier_detach(const struct kvt_pool *p, __u32 tier, __u32 flags, __u64 timeout_ns);
 /* Have device-dax instance @name driven by @driver ("kvtier", "device_dax"). */
@@ -153,6 +158,29 @@ void kvt_client_close(struct kvt_client *c);
 /* /sys/class/kvtier/kvtierN/NAME */
 int kvt_sysfs_write(const struct kvt_pool *p, const char *name, const char *value);
 int kvt_sysfs_read(const struct kvt_pool *p, const char *name, char *buf, size_t len);
+
+/* --- kvt_disk.c: block devices made of files ----------------------------------- */
+
+/**
+ * struct kvt_disk - a loop device
+ * @file: behind it, in memory
+ * @dev:  its node
+ */
+struct kvt_disk {
+	char file[64];
+	char dev[32];
+	__u64 bytes;
+	int fd;
+};
+
+int kvt_disk_make(struct kvt_disk *d, const char *name, __u64 bytes);
+void kvt_disk_remove(struct kvt_disk *d);
+/* @at, @buf, @len are multiples of 4096. */
+int kvt_disk_io(const struct kvt_disk *d, __u64 at, void *buf, size_t len, bool write);
+int kvt_disk_copy(const struct kvt_disk *to, const struct kvt_disk *from);
+__u64 kvt_disk_sum(const struct kvt_disk *d);
+/* Change a superblock and make its checksum right again. */
+int kvt_disk_super(const struct kvt_disk *d, int slot, int at, const void *value, size_t len);
 
 /* --- kvt_block.c: keys, contents, whole operations --------------------------- */
 

@@ -274,6 +274,28 @@ TEST_F(pressure, guarantee_is_kept)
 	kvt_client_close(&sure);
 }
 
+/* With less memory than was promised nobody's promise stops the others. */
+TEST_F(pressure, broken_guarantee)
+{
+	struct kvtier_group g = { .block_bytes = BLOCK_BYTES };
+	int more = kvt_tier_dram(&self->pool, 1, TIER_BYTES), i;
+	struct kvtier_ns_open a;
+	struct kvt_client all;
+	struct kvt_key key;
+
+	ASSERT_LE(0, more);
+	kvt_ns_args(&a, "twice of it", &g, 1);
+	a.min_bytes = 2 * TIER_BYTES;
+	ASSERT_EQ(0, kvt_client_bind(&all, kvt_open(&self->pool), &a));
+	ASSERT_EQ(0, kvt_tier_detach(&self->pool, more, 0, 60 * KVT_SEC));
+	for (i = 0; i < 2 * SLOTS; i++) {
+		key = kvt_key(SET, i);
+		ASSERT_EQ(1, kvt_put(&all, KVTIER_RESERVE_WAIT, 0, &key, NULL, 1));
+	}
+	ASSERT_EQ(CHAIN, put_chain(&self->c, 0));
+	kvt_client_close(&all);
+}
+
 /* A guarantee is against others: within it the namespace's own groups trade places. */
 TEST_F(pressure, guarantee_is_not_against_oneself)
 {

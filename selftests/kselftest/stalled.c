@@ -423,34 +423,57 @@ FIXTURE_VARIANT_ADD(stalled, drop_results) { drop_call, status_right, false };
 FIXTURE_VARIANT_ADD(stalled, iterate_entries) { iterate_call, iterate_right, false };
 FIXTURE_VARIANT_ADD(stalled, ns_open_identity) { ns_open_call, ns_open_right, false };
 
+/* A pool with a chain in it, and a page that does not answer. */
+static int stage_open(struct stage *s, int *uffd)
+{
+	*uffd = stall_open();
+	if (*uffd < 0)
+		return *uffd;
+	s->page = stall_pages(*uffd, BLOCK_BYTES);
+	return s->page ? kvt_setup(&s->pool) : -errno;
+}
+
+static int stage_fill(struct stage *s)
+{
+	int err = kvt_client_open(&s->pool, &s->c, "stalled", BLOCK_BYTES);
+
+	if (err)
+		return err;
+	s->unbound = kvt_open(&s->pool);
+	kvt_keys(s->keys, SET, 0, CHAIN);
+	s->fresh = kvt_key(SET, 1000);
+	if (s->unbound < 0)
+		return s->unbound;
+	return kvt_put(&s->c, 0, 0, s->keys, NULL, CHAIN) == CHAIN ? 0 : -ENOSPC;
+}
+
+static int stage_close(struct stage *s, int uffd)
+{
+	int err;
+
+	close(s->unbound);
+	kvt_client_close(&s->c);
+	err = kvt_teardown(&s->pool);
+	close(uffd);
+	return err;
+}
+
 FIXTURE_SETUP(stalled)
 {
 	struct stage *s = &self->s;
 
-	self->uffd = stall_open();
-	ASSERT_LE(0, self->uffd);
-	s->page = stall_pages(self->uffd, BLOCK_BYTES);
-	ASSERT_NE(NULL, s->page);
-	ASSERT_EQ(0, kvt_setup(&s->pool));
+	ASSERT_EQ(0, stage_open(s, &self->uffd));
 	self->upper = kvt_tier_dram(&s->pool, 0, 8 * KVT_MIB);
 	ASSERT_LE(0, self->upper);
 	ASSERT_LE(0, kvt_tier_dram(&s->pool, 1, 8 * KVT_MIB));
 	self->spare = kvt_tier_dram(&s->pool, 2, 8 * KVT_MIB);
 	ASSERT_LE(0, self->spare);
-	ASSERT_EQ(0, kvt_client_open(&s->pool, &s->c, "stalled", BLOCK_BYTES));
-	s->unbound = kvt_open(&s->pool);
-	ASSERT_LE(0, s->unbound);
-	kvt_keys(s->keys, SET, 0, CHAIN);
-	s->fresh = kvt_key(SET, 1000);
-	ASSERT_EQ(CHAIN, kvt_put(&s->c, 0, 0, s->keys, NULL, CHAIN));
+	ASSERT_EQ(0, stage_fill(s));
 }
 
 FIXTURE_TEARDOWN(stalled)
 {
-	close(self->s.unbound);
-	kvt_client_close(&self->s.c);
-	EXPECT_EQ(0, kvt_teardown(&self->s.pool));
-	close(self->uffd);
+	EXPECT_EQ(0, stage_close(&self->s, self->uffd));
 }
 
 struct call {
@@ -520,6 +543,55 @@ TEST_F_TIMEOUT(stalled, call, 180)
 	/* What kept the tier is gone. */
 	if (same == -EBUSY)
 		EXPECT_EQ(0, kvt_tier_detach(&s->pool, self->upper, 0, DETACH_NS));
+}
+
+FIXTURE(stuck_write)
+{
+	struct stage s;
+	int uffd;
+};
+
+FIXTURE_SETUP(stuck_write)
+{
+	ASSERT_EQ(0, stage_open(&self->s, &self->uffd));
+	ASSERT_LE(0, kvt_tier_dram(&self->s.pool, 0, 8 * KVT_MIB));
+	ASSERT_EQ(0, stage_fill(&self->s));
+}
+
+FIXTURE_TEARDOWN(stuck_write)
+{
+	EXPECT_EQ(0, stage_close(&self->s, self->uffd));
+}
+
+static int make_put(void *arg)
+{
+	struct stage *s = arg;
+
+	return kvt_put(&s->c, KVTIER_RESERVE_WAIT, 0, &s->fresh, NULL, 1);
+}
+
+/* WRITE's reservation expires as others do: who waits for it gets it. */
+TEST_F_TIMEOUT(stuck_write, expires, 180)
+{
+	struct stage *s = &self->s;
+	struct call call = { write_buffer_call, s };
+	struct task stuck, other;
+	bool hit, got;
+
+	ASSERT_EQ(0, kvt_sysfs_write(&s->pool, "reservation_timeout_ms", "300"));
+	ASSERT_EQ(0, start_task(&stuck, make_call, &call));
+	hit = stall_hit(self->uffd, s->page);
+	ASSERT_EQ(0, start_task(&other, make_put, s));
+	got = task_ends(&other, LIMIT_MS) && !task_done(&stuck);
+	ASSERT_EQ(0, stall_serve(self->uffd, s));
+	ASSERT_TRUE(task_ends(&stuck, LIMIT_MS) && task_ends(&other, LIMIT_MS));
+	EXPECT_TRUE(hit) TH_LOG("the call did not touch the page");
+	EXPECT_TRUE(got) TH_LOG("another did not get the reservation meanwhile");
+	EXPECT_EQ(1, other.ret);
+	/* Back again, it finds the other's block. */
+	EXPECT_EQ(0, stuck.ret);
+	EXPECT_EQ(KVTIER_ST_EXISTS, s->status);
+	EXPECT_EQ(1, kvt_check(&s->c, 0, &s->fresh, 1, 0));
 }
 
 int main(int argc, char **argv)

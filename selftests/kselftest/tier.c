@@ -368,7 +368,7 @@ static int load_writer(struct kvt_child *me, void *arg)
 
 TEST_F_TIMEOUT(tiers, readers_and_writers, 600)
 {
-	__u64 until = kvt_now_ns() + (kvt_env_long() ? 60 : kvt_env_quick() ? 2 : 5) * KVT_SEC;
+	__u64 until = kvt_now_ns() + (kvt_env_long() ? 60 : kvt_env_quick() ? 2 : 4) * KVT_SEC;
 	struct kvt_child child[6];
 	struct load load[6];
 	struct kvtier_stat st;

@@ -43,7 +43,8 @@
  *   EACCES      the namespace's mode does not allow it
  *   EBADFD      a data command before NS_OPEN
  *   EBUSY       in use: pool or tier with users, a device, file bound already
- *   EEXIST      KVTIER_NS_EXCL and it exists; rank or name of a tier is taken
+ *   EEXIST      KVTIER_NS_EXCL and it exists; rank or name of a tier is taken; the
+ *               device is a member of a pool
  *   ENODEV      attach: no such NUMA node, or no such device bound to the driver
  *   EMSGSIZE    an output array is too small; the needed count is returned
  *   ENOSPC      a limit is reached (leases, namespaces, arena, tiers)
@@ -52,7 +53,18 @@
  *   EINTR       a fatal signal while waiting
  *   EAGAIN      too many asynchronous calls outstanding; read(2): no completion
  *   EBADF       the eventfd is none
- *   EROFS       attach: the block device is read-only
+ *   EROFS       attach: the block device is read-only; assemble: it needs features
+ *               to be written that this kernel does not have
+ * Assembling alone, for a device or for the whole:
+ *   EMEDIUMTYPE nothing of kvtier is on the device
+ *   EUCLEAN     it was a member, but no superblock verifies
+ *   EPROTONOSUPPORT it needs features or a version that this kernel does not have
+ *   ERANGE      its layout is impossible, or larger than the device
+ *   EXDEV       it belongs to another pool than the first device
+ *   ENOTUNIQ    another device given is the same member
+ *   ESTALE      the pool has run without it since, or knows of a newer state of it
+ *   ENOMEDIUM   members are missing, and KVTIER_ASSEMBLE_DEGRADED is not set
+ *   EIO         what is on it cannot be read
  * Where EFAULT strikes while results are written, work already done stands and
  * is undone no later than at close.
  *
@@ -82,8 +94,8 @@
 
 /*
  * Command numbers. Control and data commands share one number space so that a
- * number never means two things. SESSION, EVENTS, EXPORT and POOL_ASSEMBLE have
- * their places; kernels without them answer EOPNOTSUPP and do not set their bit
+ * number never means two things. SESSION, EVENTS and EXPORT have their places;
+ * kernels without them answer EOPNOTSUPP and do not set their bit
  * in kvtier_query.ops.
  */
 enum {
@@ -110,10 +122,11 @@ enum {
 	KVTIER_OP_CTL_QUERY = 32,
 	KVTIER_OP_POOL_CREATE = 33,
 	KVTIER_OP_POOL_DESTROY = 34,
-	KVTIER_OP_POOL_ASSEMBLE = 35,	/* reserved */
+	KVTIER_OP_POOL_ASSEMBLE = 35,
 	KVTIER_OP_TIER_ATTACH = 36,
 	KVTIER_OP_TIER_DETACH = 37,
 	KVTIER_OP_TIER_DRAIN = 38,
+	KVTIER_OP_NS_CLAIM = 39,
 };
 
 #define KVTIER_IOC(op)		_IO(KVTIER_IOC_TYPE, (op))
@@ -126,7 +139,7 @@ enum {
 #define KVTIER_FEAT_EVENTS	(1ULL << 4)	/* reserved */
 #define KVTIER_FEAT_EXPORT	(1ULL << 5)	/* reserved */
 #define KVTIER_FEAT_URING	(1ULL << 6)	/* reserved: io_uring commands */
-#define KVTIER_FEAT_DURABLE	(1ULL << 7)	/* reserved: survives restart */
+#define KVTIER_FEAT_DURABLE	(1ULL << 7)	/* block tiers: POOL_ASSEMBLE */
 #define KVTIER_FEATURES_ALL	(KVTIER_FEAT_ASYNC | KVTIER_FEAT_ARENA | \
 				 KVTIER_FEAT_DMAENGINE | KVTIER_FEAT_SESSION | \
 				 KVTIER_FEAT_EVENTS | KVTIER_FEAT_EXPORT | \
@@ -498,7 +511,7 @@ struct kvtier_buf {
  * @bufs:       @nr struct kvtier_buf
  * @results:    @nr __s32: READ: HIT, MISS, FILLING, IOERR, NOSPACE, FAULT,
  *              SKIPPED; WRITE: DONE, EXISTS, FILLING, NOSPACE, QUOTA, NOPARENT,
- *              STALE (its memory has gone), FAULT
+ *              STALE (its memory has gone, or it took too long), FAULT
  * @request:    as in LOOKUP
  * @timeout_ns: longest wait for promotion or for room
  * @nr_done:    out: READ: length of the prefix read; WRITE: blocks written
@@ -585,7 +598,11 @@ struct kvtier_advise {
  * @results: @nr __s32: DONE, MISS, CHILDREN, BUSY (being filled); 0: not wanted
  * @nr_done: out
  *
- * A dropped block is a miss at once; leases on it stay good until released.
+ * A dropped block is a miss at once; leases on it stay good until released. When DROP
+ * returns no crash and no restart brings back what was stored under these keys before,
+ * found by this call or not; for that it may wait for the block tiers. EIO: that cannot
+ * be promised, because nothing is written any more to a block tier that has blocks of
+ * the namespace, and no other one says so to who assembles it; they are a miss now.
  */
 struct kvtier_drop {
 	__u32 size;
@@ -598,11 +615,14 @@ struct kvtier_drop {
 	__u32 __reserved;
 };
 
+#define KVTIER_ENTRY_DURABLE	(1U << 0)	/* on a block tier, and found there after a crash */
+
 /**
  * struct kvtier_entry - one block as ITERATE shows it
  * @parent:  all zero for a root
  * @status:  HIT or FILLING
  * @tier:    tier of its fastest copy
+ * @flags:   KVTIER_ENTRY_*
  * @idle_ns: since it was last used, to about a millisecond
  */
 struct kvtier_entry {
@@ -610,7 +630,8 @@ struct kvtier_entry {
 	__u8 parent[KVTIER_KEY_BYTES];
 	__s32 status;
 	__u32 tier;
-	__u32 group;
+	__u16 group;
+	__u16 flags;
 	__u32 leases;
 	__aligned_u64 idle_ns;
 };
@@ -753,94 +774,6 @@ struct kvtier_arena {
 	__aligned_u64 slot_bytes;
 };
 
-/* Control device */
-
-/**
- * struct kvtier_ctl_query - KVTIER_OP_CTL_QUERY (any opener)
- * @pools:    in: array of __u32 for the ids of pools, or 0
- * @nr_pools: in: room; out: pools there are
- */
-struct kvtier_ctl_query {
-	__u32 size;
-	__u32 flags;
-	__u32 abi_revision;
-	__u32 nr_pools;
-	__aligned_u64 features;
-	__aligned_u64 ops;
-	__aligned_u64 pools;
-};
-
-#define KVTIER_POOL_ANY_ID	(~0U)
-
-/**
- * struct kvtier_pool_create - KVTIER_OP_POOL_CREATE
- * @pool_id: in: wanted id (0..255) or KVTIER_POOL_ANY_ID; out: the id.
- *           EEXIST when taken
- */
-struct kvtier_pool_create {
-	__u32 size;
-	__u32 flags;
-	__u32 pool_id;
-	__u32 __reserved;
-};
-
-/**
- * struct kvtier_pool_destroy - KVTIER_OP_POOL_DESTROY: EBUSY while files are open
- */
-struct kvtier_pool_destroy {
-	__u32 size;
-	__u32 flags;
-	__u32 pool_id;
-	__u32 __reserved;
-};
-
-/**
- * struct kvtier_tier_attach - KVTIER_OP_TIER_ATTACH
- * @flags:      0
- * @type:       enum kvtier_tier_type
- * @rank:       0..255, lower is faster; memory tiers must rank above (lower
- *              number than) block tiers (EINVAL); EEXIST if taken
- * @node:       NODE: NUMA node; else -1
- * @capacity_bytes: DRAM, NODE: mandatory, rounded down to 2 MiB; DAX, BDEV: 0
- *              for the whole device
- * @segment_bytes: BDEV: log segment size, 0: chosen from the capacity
- * @name:       [a-z0-9_-]+, NUL-terminated, unique in the pool
- * @path:       DAX: device name (dax0.0), BDEV: path of the block device
- * @tier_id:    out
- */
-struct kvtier_tier_attach {
-	__u32 size;
-	__u32 flags;
-	__u32 pool_id;
-	__u32 type;
-	__u32 rank;
-	__s32 node;
-	__aligned_u64 capacity_bytes;
-	__aligned_u64 segment_bytes;
-	char name[KVTIER_NAME_MAX];
-	char path[KVTIER_PATH_MAX];
-	__u32 tier_id;
-	__u32 __reserved;
-};
-
-#define KVTIER_DETACH_DISCARD	(1U << 0)	/* do not move, evict what is there */
-#define KVTIER_DETACH_FLAGS	(KVTIER_DETACH_DISCARD)
-
-/**
- * struct kvtier_tier_op - KVTIER_OP_TIER_DETACH, KVTIER_OP_TIER_DRAIN
- * @flags:   DETACH: KVTIER_DETACH_*; DRAIN: 0
- * @pool_id: pool
- * @tier_id: tier
- * @timeout_ns: longest wait for the drain; EBUSY when leases, pins or arenas keep
- *           blocks there past it. After a failed DETACH the tier is in the state it
- *           was in; DRAIN leaves it DRAINING (nothing new is placed there)
- */
-struct kvtier_tier_op {
-	__u32 size;
-	__u32 flags;
-	__u32 pool_id;
-	__u32 tier_id;
-	__aligned_u64 timeout_ns;
-};
+#include <linux/kvtier_ctl.h>	/* commands of the control device */
 
 #endif /* _UAPI_LINUX_KVTIER_H */

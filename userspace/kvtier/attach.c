@@ -2,7 +2,6 @@
 /*
  * Attaching a tier: what is checked before, and what is said when it fails.
  */
-#include <blkid/blkid.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,40 +10,10 @@
 #include "spec.h"
 #include "sysfs.h"
 
-int signature_find(const char *path, char *what, size_t room)
-{
-	blkid_probe probe = blkid_new_probe_from_filename(path);
-	const char *type = NULL;
-	int found, ret = 0;
-
-	if (!probe)
-		return errno ? -errno : -EIO;
-	blkid_probe_enable_superblocks(probe, 1);
-	blkid_probe_set_superblocks_flags(probe, BLKID_SUBLKS_TYPE);
-	blkid_probe_enable_partitions(probe, 1);
-	found = blkid_do_safeprobe(probe);
-	if (found == -1) {
-		ret = -EIO;
-	} else if (found == -2) {
-		snprintf(what, room, "several signatures");
-		ret = 1;
-	} else if (!found && !blkid_probe_lookup_value(probe, "TYPE", &type,
-						       NULL)) {
-		snprintf(what, room, "a signature of '%s'", type);
-		ret = 1;
-	} else if (!found && !blkid_probe_lookup_value(probe, "PTTYPE", &type,
-						       NULL)) {
-		snprintf(what, room, "a '%s' partition table", type);
-		ret = 1;
-	}
-	blkid_free_probe(probe);
-	return ret;
-}
-
 static int check_bdev(const char *path, bool force)
 {
 	struct stat st;
-	char what[128];
+	char what[SIGNATURE_MAX];
 	int ret;
 
 	if (stat(path, &st))
@@ -54,9 +23,12 @@ static int check_bdev(const char *path, bool force)
 				"%s", path);
 	if (force)
 		return EXIT_OK;
-	ret = signature_find(path, what, sizeof(what));
+	ret = signature_find(path, what);
 	if (ret < 0)
 		return cmd_fail(ret, NULL, "looking for signatures on %s", path);
+	if (ret == SIGNATURE_MEMBER)
+		return cmd_fail(EEXIST, "bring its pool up again: kvtier pool assemble; or, if its contents are to be lost: --force",
+				"%s is %s", path, what);
 	if (ret)
 		return cmd_fail(EBUSY, "its contents would be lost; if they are to be: --force",
 				"%s holds %s", path, what);
@@ -87,10 +59,13 @@ static int check_dax(const char *name)
 	return EXIT_OK;
 }
 
-int spec_check_device(const struct tier_spec *spec, bool force)
+int spec_check_device(struct tier_spec *spec, bool force)
 {
 	switch (spec->params.type) {
 	case KVTIER_TIER_BDEV:
+		/* Members of pools are known to the kernel. */
+		if (force)
+			spec->params.flags |= KVTIER_ATTACH_FORCE;
 		return check_bdev(spec->path, force);
 	case KVTIER_TIER_DAX:
 		return check_dax(spec->path);
@@ -102,7 +77,9 @@ static const char *attach_hint(int err, uint32_t type)
 {
 	switch (err) {
 	case -EEXIST:
-		return "its rank, name or device is in use already: kvtier tier list";
+		return type == KVTIER_TIER_BDEV ?
+		       "its rank, name or device is in use already (kvtier tier list), or the device is a member of a pool (kvtier pool members)" :
+		       "its rank, name or device is in use already: kvtier tier list";
 	case -EINVAL:
 		return "is it large enough, and does memory rank before block devices?";
 	case -ENOSPC:

@@ -69,6 +69,8 @@ int cmd_put(int argc, char **argv);
 int cmd_get(int argc, char **argv);
 int cmd_ls(int argc, char **argv);
 int cmd_rm(int argc, char **argv);
+int cmd_fsck(int argc, char **argv);
+int cmd_dump(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_gen(int argc, char **argv);
 

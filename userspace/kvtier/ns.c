@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kvtier ns list
+ * kvtier ns list|claim
  */
 #include <errno.h>
+#include <getopt.h>
 #include <string.h>
 #include "cmd.h"
 #include "show.h"
@@ -93,7 +94,84 @@ static int ns_list(int argc, char **argv)
 	return EXIT_OK;
 }
 
+struct claim {
+	uint32_t pool_id;
+	uint64_t ns_id;
+	uint64_t uid;
+	uint64_t gid;
+	bool has_uid;
+	bool has_gid;
+};
+
+static int parse_claim(int argc, char **argv, struct claim *c)
+{
+	static const struct option options[] = {
+		{ "uid", required_argument, NULL, 'u' },
+		{ "gid", required_argument, NULL, 'g' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int o;
+
+	while ((o = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (o != 'u' && o != 'g')
+			return cmd_usage("ns claim: bad option '%s'", argv[optind - 1]);
+		if (cmd_parse_u64(optarg, UINT32_MAX - 1, o == 'u' ? &c->uid : &c->gid))
+			return cmd_usage("--%s '%s' is not a number", o == 'u' ? "uid" : "gid",
+					 optarg);
+		*(o == 'u' ? &c->has_uid : &c->has_gid) = true;
+	}
+	if (argc - optind != 2 || !c->has_uid)
+		return cmd_usage("ns claim needs a pool, a namespace's number and --uid");
+	if (cmd_parse_u64(argv[optind + 1], UINT64_MAX, &c->ns_id))
+		return cmd_usage("'%s' is not a namespace: want a number as in 'kvtier ns list'",
+				 argv[optind + 1]);
+	if (!c->has_gid)
+		c->gid = c->uid;
+	return cmd_pick_pool(argv[optind], &c->pool_id);
+}
+
+static const char *claim_hint(int err)
+{
+	switch (err) {
+	case -ENOENT:
+		return "see: kvtier ns list";
+	case -EALREADY:
+		return "it has an owner: only namespaces of an assembled pool that nobody has opened since can be claimed";
+	case -EEXIST:
+		return "that user has a namespace of the same identity";
+	}
+	return NULL;
+}
+
+static int ns_claim(int argc, char **argv)
+{
+	struct claim c = { 0 };
+	struct json_object *obj;
+	struct kvtier_ctl *ctl;
+	int ret, status;
+
+	status = parse_claim(argc, argv, &c);
+	if (!status)
+		status = cmd_open_ctl(&ctl);
+	if (status)
+		return status;
+	ret = kvtier_ctl_ns_claim(ctl, c.pool_id, c.ns_id, (uint32_t)c.uid, (uint32_t)c.gid);
+	kvtier_ctl_unref(ctl);
+	if (ret)
+		return cmd_fail(ret, claim_hint(ret), "claiming namespace %llu of pool %u",
+				(unsigned long long)c.ns_id, c.pool_id);
+	obj = json_object_new_object();
+	cmd_add_u64(obj, "claimed", c.ns_id);
+	cmd_add_u64(obj, "pool", c.pool_id);
+	cmd_add_u64(obj, "uid", c.uid);
+	cmd_add_u64(obj, "gid", c.gid);
+	cmd_emit(obj, NULL);
+	return EXIT_OK;
+}
+
 const struct cmd_verb ns_verbs[] = {
 	{ "list", "[POOL]", "list namespaces", ns_list },
+	{ "claim", "POOL NS --uid N [--gid N]",
+	  "say whose a namespace of an assembled pool is", ns_claim },
 	{ NULL, NULL, NULL, NULL },
 };

@@ -151,6 +151,18 @@ int ns_args_add_key(struct ns_args *args, const char *hex)
 	return add_key(args, &key);
 }
 
+/* An option that this command does not take, or that none does. */
+static int bad_option(int option, char **argv)
+{
+	const struct option *o;
+
+	for (o = ns_long_options; o->name; o++) {
+		if (o->val == option)
+			return cmd_usage("%s takes no option '--%s'", argv[0], o->name);
+	}
+	return cmd_usage("%s: bad option '%s'", argv[0], argv[optind - 1]);
+}
+
 int ns_args_option(struct ns_args *args, int option, char **argv)
 {
 	struct kvtier_key key;
@@ -189,7 +201,7 @@ int ns_args_option(struct ns_args *args, int option, char **argv)
 		cmd_hash_key(optarg, &key);
 		return add_key(args, &key);
 	}
-	return cmd_usage("%s: bad option '%s'", argv[0], argv[optind - 1]);
+	return bad_option(option, argv);
 }
 
 static int report_open(int err, bool creates)

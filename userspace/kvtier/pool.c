@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kvtier pool create|list|show|set|destroy
+ * kvtier pool create|list|show|set|destroy; the rest is in assemble.c
  */
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cmd.h"
+#include "pool_cmds.h"
 #include "show.h"
 #include "spec.h"
 #include "sysfs.h"
@@ -251,7 +252,11 @@ const struct cmd_verb pool_verbs[] = {
 	{ "list", "", "list pools", pool_list },
 	{ "show", "[POOL]", "tell all about a pool", pool_show },
 	{ "set", "POOL KEY=VALUE...", "change a pool's settings", pool_set },
-	{ "destroy", "POOL", "remove a pool and all blocks in it",
+	{ "destroy", "POOL", "shut a pool down; what its block tiers hold can be assembled again",
 	  pool_destroy },
+	{ "members", "[DEVICE...] [--export]",
+	  "list pools that are on block devices, with their members", pool_members },
+	{ "assemble", "[DEVICE...] [--scan] [--uuid UUID] [--degraded] [--id N] [--tier SPEC]...",
+	  "bring pools up again from their block devices", pool_assemble },
 	{ NULL, NULL, NULL, NULL },
 };

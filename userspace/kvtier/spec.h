@@ -39,20 +39,25 @@ int spec_complete(struct tier_spec *specs, unsigned int nr,
 		  struct spec_error *error);
 
 /* Looks at the devices: 0, or an exit status after a report. Block devices with a
- * signature are refused unless @force.
+ * signature are refused unless @force; members of pools are so by the kernel, unless the
+ * spec says to force it, which it does then.
  */
-int spec_check_device(const struct tier_spec *spec, bool force);
+int spec_check_device(struct tier_spec *spec, bool force);
 
 /* Attaches it; 0 or an exit status after a report with advice. */
 int spec_attach(struct kvtier_ctl *ctl, uint32_t pool_id,
 		const struct tier_spec *spec);
 
+#define SIGNATURE_MAX		160
+#define SIGNATURE_MEMBER	2
+
 /**
  * signature_find - what a device holds that would be overwritten
- * @what: "ext4 filesystem", "gpt partition table"
+ * @what: "an ext4 filesystem", "a gpt partition table", "a member of kvtier pool ..."
  *
- * Returns 1 if there is something, 0 if not, or -errno.
+ * Returns 1 if there is something, SIGNATURE_MEMBER if it is kvtier's, 0 if there is
+ * nothing, or -errno.
  */
-int signature_find(const char *path, char *what, size_t room);
+int signature_find(const char *path, char what[static SIGNATURE_MAX]);
 
 #endif /* KVTIER_SPEC_H */

@@ -76,6 +76,13 @@ test_usage_errors()
 	pool show notapool
 	pool destroy
 	pool set 0
+	pool assemble --id x
+	pool assemble --tier bdev:path=/dev/x
+	pool assemble --nonsense
+	pool members --export
+	ns claim 0 1
+	ns claim 0 x --uid 1
+	ns claim 0 1 --uid nobody
 	tier attach
 	tier detach a b c
 	tier detach x --timeout soon
@@ -111,6 +118,10 @@ test_usage_errors()
 	version now
 	nonsense
 	END
+	want 2 put --ns x --key-text a --limit 3
+	complains "put takes no option '--limit'"
+	want 2 get --ns x --key-text a --quota 1M
+	complains "get takes no option '--quota'"
 }
 
 test_no_module()

@@ -168,6 +168,9 @@ test_completion_options()
 	done <<-'END'
 	cxl create
 	pool create
+	pool members
+	pool assemble
+	ns claim
 	tier attach
 	tier detach
 	tier drain
@@ -176,6 +179,8 @@ test_completion_options()
 	get
 	ls
 	rm
+	fsck
+	dump
 	replay
 	gen
 	END

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tier specifications and signatures of devices.
+ * Tier specifications.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "spec.h"
 #include "unit.h"
 
@@ -140,50 +139,12 @@ static void test_order_matters(void)
 	CHECK(strstr(error.text, "before block devices"));
 }
 
-/* Files do for devices where only their contents are looked at. */
-static void write_at(int fd, off_t offset, const void *data, size_t bytes)
-{
-	CHECK(pwrite(fd, data, bytes, offset) == (ssize_t)bytes);
-}
-
-static void test_signatures(void)
-{
-	static const unsigned char swap[] = "SWAPSPACE2";
-	/* Version and last page. */
-	static const uint32_t swap_header[2] = { 1, 100 };
-	char path[] = "/tmp/kvtier-test-XXXXXX", what[128] = "";
-	unsigned char boot[512] = { 0 };
-	int fd = mkstemp(path);
-
-	CHECK(fd >= 0);
-	CHECK(!ftruncate(fd, 8 << 20));
-	CHECK(signature_find(path, what, sizeof(what)) == 0);
-	write_at(fd, 1024, swap_header, sizeof(swap_header));
-	write_at(fd, 4086, swap, 10);
-	CHECK(signature_find(path, what, sizeof(what)) == 1);
-	CHECK(strstr(what, "swap"), "%s", what);
-	CHECK(!ftruncate(fd, 0) && !ftruncate(fd, 8 << 20));
-	/* A DOS partition table with one Linux partition. */
-	boot[446 + 4] = 0x83;
-	boot[446 + 9] = 1;
-	boot[446 + 13] = 0x10;
-	boot[510] = 0x55;
-	boot[511] = 0xaa;
-	write_at(fd, 0, boot, sizeof(boot));
-	CHECK(signature_find(path, what, sizeof(what)) == 1);
-	CHECK(strstr(what, "dos"), "%s", what);
-	close(fd);
-	unlink(path);
-	CHECK(signature_find(path, what, sizeof(what)) == -ENOENT);
-}
-
 static const struct unit_test tests[] = {
 	{ "tool/spec-good", test_good },
 	{ "tool/spec-bad", test_bad },
 	{ "tool/spec-complete", test_complete },
 	{ "tool/spec-behind-others", test_behind_others },
 	{ "tool/spec-order", test_order_matters },
-	{ "tool/signatures", test_signatures },
 };
 
 UNIT_MAIN(tests)

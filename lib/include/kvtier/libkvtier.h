@@ -134,6 +134,34 @@ int kvtier_ctl_pool_create(struct kvtier_ctl *ctl, uint32_t *pool_id);
 int kvtier_ctl_pool_destroy(struct kvtier_ctl *ctl, uint32_t pool_id);
 
 /**
+ * kvtier_ctl_pool_assemble - bring a pool up from its block devices
+ * @a: in and out: start from KVTIER_POOL_ASSEMBLE_INIT and set @devices, an array of
+ *     @nr_devices with their paths, and @pool_id and @flags if needed. See
+ *     <linux/kvtier.h> for what comes back, also after an error
+ *
+ * Reads all that is on the devices, which takes a while; a fatal signal ends it.
+ *
+ * Errors: EPERM, EINVAL, EEXIST (id taken, or the pool is up already), EBUSY (a
+ * device has another user), EMEDIUMTYPE, EUCLEAN, EPROTONOSUPPORT, ERANGE, EROFS,
+ * EXDEV, ENOTUNIQ, ESTALE (what is the matter with a device), ENOMEDIUM (members
+ * missing), EIO, ENOSPC, ENOMEM, EINTR.
+ */
+#define KVTIER_POOL_ASSEMBLE_INIT \
+	{ .size = sizeof(struct kvtier_pool_assemble), \
+	  .pool_id = KVTIER_POOL_ANY_ID }
+int kvtier_ctl_pool_assemble(struct kvtier_ctl *ctl,
+			     struct kvtier_pool_assemble *a);
+
+/**
+ * kvtier_ctl_ns_claim - say whose an unclaimed namespace of an assembled pool is
+ *
+ * Errors: EPERM, ENOENT, EALREADY (it is not unclaimed), EEXIST (the user has a
+ * namespace of that identity), EINVAL.
+ */
+int kvtier_ctl_ns_claim(struct kvtier_ctl *ctl, uint32_t pool_id,
+			uint64_t ns_id, uint32_t uid, uint32_t gid);
+
+/**
  * struct kvtier_tier_params - what to attach
  * @size:  sizeof(struct kvtier_tier_params), set by KVTIER_TIER_PARAMS_INIT
  * @type:  enum kvtier_tier_type
@@ -149,7 +177,7 @@ struct kvtier_tier_params {
 	uint32_t type;
 	uint32_t rank;
 	int32_t node;
-	uint32_t flags;			/* 0 */
+	uint32_t flags;			/* KVTIER_ATTACH_* */
 	const char *name;
 	const char *path;
 	uint64_t capacity_bytes;
@@ -163,9 +191,9 @@ struct kvtier_tier_params {
  * kvtier_ctl_tier_attach - add a tier to a pool
  * @tier_id: out: its number in the pool; may be NULL
  *
- * Errors: EPERM, ENOENT (pool, device), EEXIST (rank, name or device taken),
- * EINVAL, ENOSPC (tier limit), EBUSY (device in use), ENAMETOOLONG (library: name
- * or path too long), ENOMEM.
+ * Errors: EPERM, ENOENT (pool, device), EEXIST (rank, name or device taken; BDEV:
+ * a member of a pool, see KVTIER_ATTACH_FORCE), EINVAL, ENOSPC (tier limit), EBUSY
+ * (device in use), ENAMETOOLONG (library: name or path too long), ENOMEM.
  */
 int kvtier_ctl_tier_attach(struct kvtier_ctl *ctl, uint32_t pool_id,
 			   const struct kvtier_tier_params *params,

@@ -2,9 +2,11 @@
 /*
  * CRC-32C as the kernel's crc32c() has it: no inversion at either end. With the
  * processor's instruction where there is one, else eight bytes at a time by tables.
+ * Included by the flavours of kvt_env.h for user space, the tool's and the host
+ * harness's, which define the types before.
  */
-#ifndef KVT_HOST_CRC32C_H
-#define KVT_HOST_CRC32C_H
+#ifndef KVTIER_CRC32C_H
+#define KVTIER_CRC32C_H
 
 #define KVT_CRC32C_POLY		0x82f63b78u
 
@@ -73,4 +75,4 @@ static inline u32 crc32c(u32 crc, const void *data, size_t len)
 	return kvt_crc32c_soft(crc, data, len);
 }
 
-#endif /* KVT_HOST_CRC32C_H */
+#endif /* KVTIER_CRC32C_H */

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Assembling a pool from its block tiers.
+ *
+ *   kvt_assemble.c         the command: devices to a published pool, or nothing
+ *   kvt_assemble_member.c  superblocks; which members belong together
+ *   kvt_assemble_read.c    all segments of all members, by several workers
+ *   kvt_assemble_merge.c   from what was read to a pool that works
+ *   kvt_assemble_refill.c  footers that a crash has left out
+ *
+ * The segments are gone through three times, in parallel over segments and members:
+ *
+ *   lives    the first header of each: which life is in it
+ *   kills    kills, at once applied: a bit for each unit, if the life is that one
+ *   blocks   namespaces and blocks, from segments that have not ended. A block that
+ *            no kill names becomes an entry of the pool's table and index right
+ *            away; of two with one name the record with the higher sequence stays
+ *
+ * Reading headers and summaries twice is what bounds memory: no kill is kept, and
+ * no record beside the entry it becomes. Per unit of a device there is at most one
+ * entry, with the key of its parent, and two bits; per segment a struct kvt_as_seg.
+ * Namespaces that records name are limited to KVT_AS_NS_MAX, which is more than a pool
+ * may have: those that ended count, and some of them are not known to have. If too many
+ * seem to be left, those without blocks are left out first.
+ *
+ * While blocks are read it is not yet known which namespaces exist. A namespace gets
+ * its index in the pool when its id is first seen, and is made, or not, at the end.
+ * Until then fields of an entry that have no use yet hold more of the record: see
+ * kvt_as_seq() and kvt_merge.
+ *
+ * The pool is private meanwhile: it is on no list, and dying for whoever has its
+ * number. Its locks are taken all the same where workers run at a time. Nothing is
+ * written to any member before the pool is complete in memory.
+ *
+ * Everything on the media is hostile; see core/kvt_format.h for what is checked
+ * there. What is checked here: names and ranks, and that blocks fit their namespace.
+ */
+#ifndef KVT_ASSEMBLE_H
+#define KVT_ASSEMBLE_H
+
+#include "kvt_internal.h"
+#include "kvt_mlog.h"
+#include "core/kvt_recover.h"
+
+#define KVT_AS_WORKERS_MAX	16
+#define KVT_AS_NS_MAX		(1u << 18)
+#define KVT_AS_NS_BUCKETS	(1u << 12)
+#define KVT_AS_BUF_BYTES	(1u << 20)	/* a worker's scratch; most summaries fit */
+#define KVT_AS_CHUNK_BYTES	(64u << 10)
+
+/**
+ * struct kvt_as_seg - a segment of a member
+ * @found:  by the last pass over it
+ * @life:   from its first header, 0: nothing counts. Constant after the first pass
+ * @placed: units of blocks that were found
+ * @ended:  a kill says that nothing of that life counts
+ */
+struct kvt_as_seg {
+	struct kvt_seg_found found;
+	u64 life;
+	u32 placed;
+	bool ended;
+};
+
+/**
+ * struct kvt_as_member - a device
+ * @dev:   the caller's struct, to be given back
+ * @tier:  private until the pool is published
+ * @super: newest superblock, if @dev.error is 0
+ * @segs:  @super.geo.nr_segs of them
+ * @dead:  a bit for each unit: a kill names it
+ * @started: by kvt_mlog_start()
+ */
+struct kvt_as_member {
+	struct kvtier_assemble_device dev;
+	struct kvt_tier *tier;
+	struct kvt_super super;
+	struct kvt_as_seg *segs;
+	unsigned long *dead;
+	bool started;
+};
+
+/*
+ * Namespace that some record names. @def: newest definition, NULL: none, or GONE.
+ * @used: it had a block when that was read
+ */
+struct kvt_as_ns {
+	struct kvt_as_ns *next;
+	u64 id;
+	u64 seq;
+	u32 idx;
+	bool used;
+	struct kvt_nsdef *def;
+};
+
+/* A growing list without an end: chunks of equal entries. */
+struct kvt_as_chunk {
+	struct kvt_as_chunk *next;
+	u32 nr;
+	u8 data[];
+};
+
+/* A block's parent, to be found when all blocks are there. */
+struct kvt_as_parent {
+	u64 seq;	/* the entry still is that record's */
+	u32 id;
+	u8 key[KVT_KEY_BYTES];
+};
+
+/* A record that is not used, and that no kill names yet. */
+struct kvt_as_owed {
+	u32 member;
+	u32 seg;
+	u32 unit;
+};
+
+struct kvt_assembly;
+
+/**
+ * struct kvt_as_worker - reads segments, one at a time
+ * @buf:     scratch
+ * @m:       at work on
+ * @seg:     likewise
+ * @ns_id:   namespace of the last block
+ * @ns_idx:  likewise
+ * @parents: struct kvt_as_parent
+ * @owed:    struct kvt_as_owed
+ */
+struct kvt_as_worker {
+	struct work_struct work;
+	struct kvt_assembly *as;
+	u8 *buf;
+	struct kvt_as_member *m;
+	u32 seg;
+	u64 ns_id;
+	u32 ns_idx;
+	struct kvt_as_chunk *parents;
+	struct kvt_as_chunk *owed;
+};
+
+/**
+ * struct kvt_assembly - a pool being assembled
+ * @p:       the pool, private; NULL before it is there
+ * @out:     the caller's struct; counts under @lock
+ * @pass:    what workers do with a segment
+ * @next:    segment to be done next, counted over all members
+ * @total:   segments in the pass, those that shorter members do not have included
+ * @done:    segments done, for the curious
+ * @all:     segments of all passes
+ * @err:     first error; workers stop
+ * @lock:    spinlock: @out, @err, namespaces
+ * @ns:      namespaces by id
+ * @ns_at:   by index, from 1
+ * @max_seq: highest sequence found
+ * @link:    of the list that sysfs shows
+ */
+struct kvt_assembly {
+	struct kvt_pool *p;
+	struct kvtier_pool_assemble *out;
+	u32 nr_members;
+	struct kvt_as_member *members;
+	u32 nr_workers;
+	struct kvt_as_worker *workers;
+	struct workqueue_struct *wq;
+	void (*pass)(struct kvt_as_worker *w);
+	atomic64_t next;
+	u64 total;
+	atomic64_t done;
+	u64 all;
+	int err;
+	spinlock_t lock;
+	struct kvt_as_ns **ns;
+	struct kvt_as_ns **ns_at;
+	u32 nr_ns;
+	siphash_key_t ns_key;
+	u64 max_seq;
+	struct list_head link;
+};
+
+/* kvt_assemble.c */
+int kvt_as_reserve(struct kvt_assembly *as, const u8 *uuid);
+
+/* kvt_assemble_member.c */
+int kvt_as_open_all(struct kvt_assembly *as);
+int kvt_as_agree(struct kvt_assembly *as);
+
+/* kvt_assemble_read.c */
+int kvt_as_read_all(struct kvt_assembly *as);
+void kvt_as_read_free(struct kvt_assembly *as);
+void kvt_as_fail(struct kvt_assembly *as, int err);
+void *kvt_as_chunk_add(struct kvt_as_chunk **list, u32 bytes);
+int kvt_as_owe(struct kvt_as_worker *w, u32 member, u32 seg, u32 unit);
+u32 kvt_as_ns_index(struct kvt_assembly *as, u64 id);
+void kvt_as_ns_define(struct kvt_assembly *as, const struct kvt_nsdef *def);
+
+/* No member says that it knows of ids from the limit on: whoever wrote it lies. */
+static inline bool kvt_as_ns_valid(const struct kvt_assembly *as, u64 id)
+{
+	return id && id < as->p->ns_limit;
+}
+
+static inline bool kvt_as_stopped(struct kvt_assembly *as)
+{
+	return READ_ONCE(as->err);
+}
+
+/* kvt_assemble_merge.c */
+void kvt_as_block(struct kvt_as_worker *w, u64 life, const struct kvt_rec *rec);
+int kvt_as_merge(struct kvt_assembly *as);
+int kvt_as_settle(struct kvt_assembly *as);
+
+#endif /* KVT_ASSEMBLE_H */

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Footers for segments that a crash has left without, in the background.
+ *
+ * What such a segment has is read again, as recovery did, and given to the writer,
+ * which makes the footer of it like any other. Until then nothing but time is lost by
+ * another crash. Reading is not under the meta lock, each entry is added under it; what
+ * dies in the segment meanwhile is killed like anywhere else.
+ */
+#include <linux/vmalloc.h>
+
+#include "kvt_assemble.h"
+
+struct kvt_refill {
+	struct kvt_tier *t;
+	u32 handle;
+	bool ok;
+};
+
+static int kvt_refill_read(void *ctx, u64 byte, void *buf, u32 len)
+{
+	return kvt_mlog_read(((struct kvt_refill *)ctx)->t, byte, buf, len);
+}
+
+static void kvt_refill_block(void *ctx, u32 seg, u64 life, const struct kvt_rec *r)
+{
+	struct kvt_refill *f = ctx;
+
+	spin_lock(&f->t->pool->meta_lock);
+	f->ok = f->ok && kvt_wlog_refill_block(&f->t->mlog->w, f->handle, r);
+	spin_unlock(&f->t->pool->meta_lock);
+}
+
+static void kvt_refill_ns(void *ctx, u32 seg, const struct kvt_nsdef *d)
+{
+	struct kvt_refill *f = ctx;
+
+	spin_lock(&f->t->pool->meta_lock);
+	f->ok = f->ok && kvt_wlog_refill_ns(&f->t->mlog->w, f->handle, d);
+	spin_unlock(&f->t->pool->meta_lock);
+}
+
+static void kvt_refill_kill(void *ctx, u32 seg, const struct kvt_kill *k)
+{
+	struct kvt_refill *f = ctx;
+
+	spin_lock(&f->t->pool->meta_lock);
+	f->ok = f->ok && kvt_wlog_refill_kill(&f->t->mlog->w, f->handle, k);
+	spin_unlock(&f->t->pool->meta_lock);
+}
+
+static const struct kvt_recover_sink kvt_refill_sink = {
+	.block = kvt_refill_block,
+	.ns = kvt_refill_ns,
+	.kill = kvt_refill_kill,
+};
+
+/* A writer always leaves room for the summary, but did a writer make this. */
+static bool kvt_refill_fits(const struct kvt_mlog *m, u32 handle, const struct kvt_seg_found *f)
+{
+	const struct kvt_wopen *o = &m->w.opens[handle];
+	u64 bytes = kvt_entries_bytes(o->nr_ns, o->nr_blocks, o->nr_kills);
+
+	return f->fill <= m->tier->log.segs[o->seg].fill &&
+	       (u64)m->tier->log.segs[o->seg].fill + kvt_geo_units(&m->geo, bytes) + 1 <=
+		       m->geo.seg_units;
+}
+
+/* The segment's record in the writer is ours until kvt_wlog_refilled(). */
+static void kvt_refill_segment(struct kvt_refill *f, u32 seg, u8 *buf)
+{
+	struct kvt_mlog *m = f->t->mlog;
+	struct kvt_recover r = {
+		.geo = &m->geo,
+		.read = kvt_refill_read,
+		.sink = &kvt_refill_sink,
+		.ctx = f,
+		.buf = buf,
+		.buf_bytes = KVT_RECOVER_BUF_MIN,
+	};
+	struct kvt_seg_found found;
+
+	f->ok = true;
+	kvt_recover_segment(&r, seg, &found);
+	spin_lock(&f->t->pool->meta_lock);
+	f->ok = f->ok && found.state == KVT_RC_UNSEALED && !found.nr_io &&
+		found.life == m->w.segs[seg].life && kvt_refill_fits(m, f->handle, &found);
+	kvt_wlog_refilled(&m->w, f->handle, found.nr_batches, f->ok);
+	spin_unlock(&f->t->pool->meta_lock);
+}
+
+/**
+ * struct kvt_refill_todo - what is left
+ * @seg:    segment whose refill is begun, KVT_NO_SEG: none
+ * @handle: of it
+ * @dead:   some need no footer, only an end
+ * @later:  some cannot be done now
+ */
+struct kvt_refill_todo {
+	u32 seg;
+	u32 handle;
+	bool dead;
+	bool later;
+};
+
+static void kvt_refill_next(struct kvt_mlog *m, struct kvt_refill_todo *todo)
+{
+	u32 seg;
+
+	lockdep_assert_held(&m->tier->pool->meta_lock);
+	for (seg = 0; seg < m->geo.nr_segs; seg++) {
+		if (!m->w.segs[seg].unsealed || m->w.segs[seg].hopeless)
+			continue;
+		if (!kvt_wlog_refill(&m->w, seg, &todo->handle)) {
+			todo->seg = seg;
+			return;
+		}
+		if (m->tier->log.segs[seg].state == KVT_SEG_EMPTY)
+			todo->dead = true;
+		else
+			todo->later = true;
+	}
+}
+
+/**
+ * kvt_mlog_refill() - see to one segment that lacks its footer
+ * @m: member that is started; none of its locks held. The background's, sleeps
+ * Return: whether something was done.
+ */
+bool kvt_mlog_refill(struct kvt_mlog *m)
+{
+	struct kvt_refill_todo todo = { .seg = KVT_NO_SEG };
+	struct kvt_refill f = { .t = m->tier };
+	bool done = false;
+	u8 *buf;
+
+	if (!m->refill)
+		return false;
+	buf = kvmalloc(KVT_RECOVER_BUF_MIN + KVT_UNIT_BYTES_MIN, GFP_KERNEL);
+	if (!buf)
+		return false;
+	spin_lock(&m->tier->pool->meta_lock);
+	kvt_refill_next(m, &todo);
+	m->refill = todo.seg != KVT_NO_SEG || todo.dead || todo.later;
+	spin_unlock(&m->tier->pool->meta_lock);
+	if (todo.seg != KVT_NO_SEG) {
+		f.handle = todo.handle;
+		kvt_refill_segment(&f, todo.seg, buf);
+		done = true;
+	} else if (todo.dead) {
+		mutex_lock(&m->put_lock[KVT_HEAD_CARRY]);
+		done = kvt_mlog_end_one(m);
+		mutex_unlock(&m->put_lock[KVT_HEAD_CARRY]);
+	}
+	kvfree(buf);
+	return done;
+}

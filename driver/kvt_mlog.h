@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A block tier's log as it lies on its device: the member.
+ *
+ * core/kvt_wlog.h decides what is written where and what must be durable before
+ * what; here it is carried out. One struct kvt_mlog for each block tier.
+ *
+ *   kvt_mlog.c       life of a member: limits, superblocks, start and stop
+ *   kvt_mlog_io.c    batches, flushes, footers, and what follows from their end
+ *   kvt_mlog_put.c   places for blocks: records, namespaces, opening segments
+ *   kvt_mlog_work.c  in the background: ends of segments, kills, what waits for room
+ *   kvt_mlog_sync.c  waiting: fsync, DROP
+ *
+ * Locks, outermost first: put_lock[DEMOTE], put_lock[CARRY], io_lock, meta lock. A
+ * head has an open batch only while its put_lock is held, and who waits for anything
+ * but these locks and his own I/O has no batch that is open or not written. Batches
+ * are written under none of them; footers, superblocks and flushes under io_lock.
+ * Nobody waits under the meta lock.
+ *
+ * A block that goes from one block tier to another, or is carried forward by the
+ * cleaner, is *carried*: it is where it was, and MOVING, until the batch with its new
+ * record is durable. All others are where they go as soon as that is written.
+ *
+ * A member that fails a flush, or whose tier FAILED, is *given up*: nothing is written
+ * to it any more, nobody waits for it, and what is there is only read. The others
+ * leave it out of their superblocks: it does not know what is dropped from now on, so
+ * it must not be assembled with them again.
+ */
+#ifndef KVT_MLOG_H
+#define KVT_MLOG_H
+
+#include <linux/mutex.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "core/kvt_wlog.h"
+
+#define KVT_MLOG_PUTS	6u	/* batches that one group of moves may be spread over */
+#define KVT_MLOG_NS_MAX	256u	/* definitions in a segment */
+#define KVT_MLOG_GONE	64u	/* namespaces whose end is not written yet */
+#define KVT_NS_ID_STEP	1024u
+
+struct kvt_mv;
+struct kvt_ns;
+struct kvt_pool;
+struct kvt_tier;
+
+/**
+ * struct kvt_mlog - a member
+ * @tier:     its tier
+ * @w:        the writer. Meta lock
+ * @wmem:     the writer's memory
+ * @geo:      layout; constant, @w refers to it
+ * @super:    superblock as last read or written. io_lock
+ * @put_lock: for each head: who adds to its open batch
+ * @io_lock:  footer, superblock or flush: one at a time
+ * @wait:     something has become durable, or room has come
+ * @work:     background; on the pool's log_wq
+ * @running:  @work may be queued. Meta lock
+ * @cookie:   never two members with the same
+ * @nr_wait:  who waits for what is dead to be so for good
+ * @nr_errors: writes of the background that failed in a row
+ * @ids_hint: room for ids in the next segment. Meta lock
+ * @header_lock: @header
+ * @header:   for a batch when there is no memory
+ * @buf:      KVT_RECOVER_BUF_MIN, and room for kvt_mlog_read(). put_lock[CARRY], as the next three
+ * @kills:    cfg.max_kills
+ * @ns:       cfg.max_ns
+ * @ns_idx:   for each of them, of the namespace in pool->ns; 0: there is none
+ * @refill:   some segment may lack its footer since a crash. The background's
+ * @kept:     stopped so that it is found again
+ * @wiping:   its superblocks are being wiped. Meta lock, as the next one
+ * @wiped:    it has none any more
+ * @lost:     given up: no member any more for the others. Meta lock, as the next three
+ * @tell:     counts members lost; its superblock is to leave them out
+ * @telling:  @tell when the newest superblock was made
+ * @told:     ... when the newest durable one was made
+ * @gone:     ids of namespaces that ended; @nr_gone of them. Meta lock
+ */
+struct kvt_mlog {
+	struct kvt_tier *tier;
+	struct kvt_wlog w;
+	void *wmem;
+	struct kvt_geometry geo;
+	struct kvt_super super;
+	struct mutex put_lock[KVT_HEADS];
+	struct mutex io_lock;
+	wait_queue_head_t wait;
+	struct work_struct work;
+	bool running;
+	u64 cookie;
+	atomic_t nr_wait;
+	atomic_t nr_errors;
+	u32 ids_hint;
+	struct mutex header_lock;
+	void *header;
+	u8 *buf;
+	struct kvt_kill *kills;
+	struct kvt_nsdef *ns;
+	u32 ns_idx[KVT_MLOG_NS_MAX];
+	u64 gone[KVT_MLOG_GONE];
+	u32 nr_gone;
+	bool refill;
+	bool kept;
+	bool wiping;
+	bool wiped;
+	bool lost;
+	u32 tell;
+	u32 telling;
+	u32 told;
+};
+
+/**
+ * struct kvt_mlog_puts - batches that a group of moves was placed in
+ * @nr: how many; @b: they, closed, to be written by kvt_mlog_write()
+ * @full: some had no place because no segment was free
+ */
+struct kvt_mlog_puts {
+	u32 nr;
+	bool full;
+	struct {
+		struct kvt_mlog *m;
+		struct kvt_wlog_io io;
+	} b[KVT_MLOG_PUTS];
+};
+
+/* kvt_mlog_io.c */
+int kvt_mlog_rw(struct kvt_tier *t, u64 byte, void *buf, u32 len, bool write, bool fua);
+int kvt_mlog_read(struct kvt_tier *t, u64 byte, void *buf, u32 len);
+int kvt_mlog_flush_dev(struct kvt_tier *t);
+int kvt_mlog_write_header(struct kvt_mlog *m, const struct kvt_wlog_io *io);
+void kvt_mlog_write_empty(struct kvt_mlog *m, const struct kvt_wlog_io *io);
+bool kvt_mlog_progress(struct kvt_mlog *m);
+bool kvt_mlog_flush_locked(struct kvt_mlog *m);
+void kvt_mlog_advance(struct kvt_mlog *m);
+void kvt_mlog_give_up(struct kvt_tier *t, const char *why);
+
+/* kvt_mlog.c */
+void kvt_tier_set_geometry(struct kvt_tier *t, const struct kvt_geometry *geo);
+int kvt_mlog_alloc(struct kvt_tier *t, const struct kvt_geometry *geo);
+int kvt_mlog_check_free(struct kvt_tier *t);
+int kvt_mlog_format(struct kvt_tier *t);
+int kvt_mlog_start(struct kvt_tier *t);
+void kvt_mlog_leave(struct kvt_tier *t);
+void kvt_mlog_stop(struct kvt_tier *t, bool keep);
+void kvt_mlog_free(struct kvt_tier *t);
+int kvt_mlog_write_super(struct kvt_mlog *m, bool clean);
+int kvt_mlog_update_supers(struct kvt_pool *p);
+
+/* kvt_assemble_refill.c */
+bool kvt_mlog_refill(struct kvt_mlog *m);
+
+/* kvt_mlog_put.c */
+u32 kvt_mlog_place(struct kvt_tier *t, enum kvt_log_head head, struct kvt_mv *mv, u32 nr,
+		   struct kvt_mlog_puts *puts);
+bool kvt_mlog_open(struct kvt_mlog *m, enum kvt_log_head head, u32 units, bool urgent,
+		   enum kvt_wlog_status *st);
+void kvt_mlog_nsdef(const struct kvt_ns *ns, struct kvt_nsdef *d);
+
+/* kvt_mlog_work.c */
+void kvt_mlog_work(struct work_struct *work);
+void kvt_mlog_kick(struct kvt_mlog *m);
+bool kvt_mlog_end_one(struct kvt_mlog *m);
+bool kvt_mlog_reap(struct kvt_mlog *m);
+bool kvt_mlog_step(struct kvt_mlog *m, bool urgent);
+bool kvt_mlog_doom(struct kvt_mlog *m, u32 seg);
+
+/* kvt_mlog_sync.c */
+int kvt_mlog_fsync(struct kvt_pool *p, u64 *seen);
+int kvt_mlog_fence(struct kvt_pool *p, struct kvt_ns *ns);
+void kvt_mlog_ns_gone(struct kvt_pool *p, const struct kvt_ns *ns);
+
+#endif /* KVT_MLOG_H */

@@ -1,0 +1,665 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A member's background work. See kvt_mlog.h for the model and the locks.
+ *
+ *   - flushes and footers, as soon as something waits for them
+ *   - ends of dead segments, when few are free
+ *   - kills, when half of the ring is pending or somebody waits for them
+ *   - ends of namespaces
+ *   - footers that a crash has left out
+ *   - superblocks, when another member was lost
+ *   - doomed segments: their blocks leave the pool, one by one as they can; and dooming
+ *     one, if kills have no room and nobody else makes some
+ *
+ * Nothing else is needed for a wait to come to an end.
+ */
+#include <linux/slab.h>
+
+#include "kvt_internal.h"
+#include "kvt_mlog.h"
+#include "kvt_trace.h"
+
+#define KVT_WORK_ROUNDS	32u	/* before others have their turn */
+#define KVT_END_TRIES	4u
+#define KVT_REAP_MAX	8u	/* segments ended in one go */
+#define KVT_HELD_STEP	256u	/* namespaces under one hold of the meta lock */
+#define KVT_DOOM_STEP	256u	/* blocks under one hold of the meta lock */
+
+/**
+ * kvt_mlog_kick() - there may be something to do in the background
+ * @m: member; any context but hard interrupts
+ */
+void kvt_mlog_kick(struct kvt_mlog *m)
+{
+	if (READ_ONCE(m->running))
+		queue_work(m->tier->pool->log_wq, &m->work);
+}
+
+/* Close and write what a head has open; no blocks are in it. Its put_lock held. */
+static void kvt_mlog_close_empty(struct kvt_mlog *m, enum kvt_log_head head)
+{
+	enum kvt_wlog_status st;
+	struct kvt_wlog_io io;
+
+	spin_lock(&m->tier->pool->meta_lock);
+	st = kvt_wlog_close(&m->w, head, &io);
+	spin_unlock(&m->tier->pool->meta_lock);
+	if (!st)
+		kvt_mlog_write_empty(m, &io);
+}
+
+/**
+ * struct kvt_held - what a dead segment holds for others
+ * @m:     member; its buffers are used
+ * @nr_kills: in @m->kills
+ * @nr_ns: in @m->ns
+ * @full:  there was more than a segment can have
+ */
+struct kvt_held {
+	struct kvt_mlog *m;
+	u32 nr_kills;
+	u32 nr_ns;
+	bool full;
+};
+
+static void kvt_held_kill(void *ctx, u32 seg, const struct kvt_kill *k)
+{
+	struct kvt_held *h = ctx;
+
+	if (k->seg >= h->m->geo.nr_segs)
+		return;
+	if (h->nr_kills == h->m->w.cfg.max_kills)
+		h->full = true;
+	else
+		h->m->kills[h->nr_kills++] = *k;
+}
+
+static void kvt_held_ns(void *ctx, u32 seg, const struct kvt_nsdef *d)
+{
+	struct kvt_held *h = ctx;
+	u32 i;
+
+	/* One definition of each is enough, and the newest at that. */
+	for (i = 0; i < h->nr_ns; i++) {
+		if (h->m->ns[i].id == d->id) {
+			if (h->m->ns[i].seq < d->seq)
+				h->m->ns[i] = *d;
+			return;
+		}
+	}
+	if (h->nr_ns == h->m->w.cfg.max_ns)
+		h->full = true;
+	else
+		h->m->ns[h->nr_ns++] = *d;
+}
+
+static void kvt_held_block(void *ctx, u32 seg, u64 life, const struct kvt_rec *r)
+{
+}
+
+static int kvt_held_read(void *ctx, u64 byte, void *buf, u32 len)
+{
+	struct kvt_held *h = ctx;
+
+	return kvt_mlog_read(h->m->tier, byte, buf, len);
+}
+
+static const struct kvt_recover_sink kvt_held_sink = {
+	.block = kvt_held_block,
+	.ns = kvt_held_ns,
+	.kill = kvt_held_kill,
+};
+
+static void kvt_held_collect(struct kvt_mlog *m, u32 seg, struct kvt_held *h)
+{
+	struct kvt_recover r = {
+		.geo = &m->geo,
+		.read = kvt_held_read,
+		.sink = &kvt_held_sink,
+		.ctx = h,
+		.buf = m->buf,
+		.buf_bytes = KVT_RECOVER_BUF_MIN,
+		.entries_only = true,
+	};
+	struct kvt_seg_found f = { 0 };
+
+	*h = (struct kvt_held) { .m = m };
+	if (READ_ONCE(m->w.segs[seg].nr_entries))
+		kvt_recover_segment(&r, seg, &f);
+	/* What it holds for others is not known: it stays. */
+	h->full |= f.nr_io;
+}
+
+/*
+ * A segment cannot be ended, now or later, so that others have their turn. Of a doomed
+ * one the end is all that says that its blocks are dead: without that nothing can be
+ * promised of this member any more.
+ */
+static void kvt_mlog_no_end(struct kvt_mlog *m, u32 seg)
+{
+	struct kvt_pool *p = m->tier->pool;
+	bool doomed;
+
+	spin_lock(&p->meta_lock);
+	m->w.segs[seg].no_end = true;
+	doomed = m->w.segs[seg].doom && !m->w.given_up;
+	spin_unlock(&p->meta_lock);
+	if (doomed)
+		kvt_mlog_give_up(m->tier, "a doomed segment cannot be ended");
+}
+
+static void kvt_held_seen(struct kvt_held *h, const struct kvt_ns *ns)
+{
+	u32 i;
+
+	for (i = 0; i < h->nr_ns; i++) {
+		if (h->m->ns[i].id == ns->id)
+			h->m->ns_idx[i] = ns->idx;
+	}
+}
+
+/*
+ * Where the namespaces are that definitions were found of. There may be many, so this
+ * is done in steps. None appears later: a definition is written after its namespace
+ * was made, and ids are not used twice. One that goes meanwhile is noticed later.
+ */
+static void kvt_held_find_ns(struct kvt_held *h)
+{
+	struct kvt_pool *p = h->m->tier->pool;
+	unsigned long idx = 0;
+	struct kvt_ns *ns;
+	u32 n;
+
+	memset(h->m->ns_idx, 0, sizeof(h->m->ns_idx));
+	for (ns = NULL; h->nr_ns && idx < ULONG_MAX; cond_resched()) {
+		spin_lock(&p->meta_lock);
+		for (n = 0; n < KVT_HELD_STEP; n++, idx++) {
+			ns = xa_find(&p->ns, &idx, ULONG_MAX, XA_PRESENT);
+			if (!ns)
+				break;
+			kvt_held_seen(h, ns);
+		}
+		spin_unlock(&p->meta_lock);
+		if (!ns)
+			break;
+	}
+}
+
+/* The namespace of a definition, if there is one. Meta lock held. */
+static struct kvt_ns *kvt_held_ns_of(struct kvt_held *h, u32 i, u64 id)
+{
+	struct kvt_pool *p = h->m->tier->pool;
+	struct kvt_ns *ns = h->m->ns_idx[i] ? xa_load(&p->ns, h->m->ns_idx[i]) : NULL;
+
+	lockdep_assert_held(&p->meta_lock);
+	return ns && ns->id == id ? ns : NULL;
+}
+
+/* What of it still matters, to the front, as it is to be written. Meta lock held. */
+static void kvt_held_filter(struct kvt_held *h, u32 seg)
+{
+	struct kvt_mlog *m = h->m;
+	u32 i, n, idx;
+
+	for (i = 0, n = 0; i < h->nr_kills; i++) {
+		if (kvt_wlog_kill_needed(&m->w, &m->kills[i]))
+			m->kills[n++] = m->kills[i];
+	}
+	h->nr_kills = n;
+	for (i = 0, n = 0; i < h->nr_ns; i++) {
+		struct kvt_nsdef *d = &m->ns[i];
+		struct kvt_ns *ns = kvt_held_ns_of(h, i, d->id);
+
+		idx = m->ns_idx[i];
+		if (ns && !(d->flags & KVT_NSF_GONE))
+			kvt_mlog_nsdef(ns, d);
+		else if (!(d->flags & KVT_NSF_GONE) || !kvt_wlog_ns_needed(&m->w, seg, d))
+			continue;
+		m->ns_idx[n] = idx;
+		m->ns[n++] = *d;
+	}
+	h->nr_ns = n;
+}
+
+/* All of an end under one hold of the lock. */
+static enum kvt_wlog_status kvt_held_end(struct kvt_held *h, u32 seg)
+{
+	struct kvt_mlog *m = h->m;
+	struct kvt_pool *p = m->tier->pool;
+	enum kvt_wlog_status st;
+	u32 i;
+
+	spin_lock(&p->meta_lock);
+	kvt_held_filter(h, seg);
+	st = kvt_wlog_end_start(&m->w, h->nr_kills, h->nr_ns);
+	for (i = 0; !st && i < h->nr_ns; i++)
+		st = kvt_wlog_ns(&m->w, KVT_HEAD_CARRY, &m->ns[i], 0);
+	for (i = 0; !st && i < h->nr_kills; i++)
+		kvt_wlog_end_kill(&m->w, &m->kills[i]);
+	if (!st)
+		st = kvt_wlog_end(&m->w, seg);
+	spin_unlock(&p->meta_lock);
+	return st;
+}
+
+/* The dead segment to be ended, and what it holds. KVT_NO_SEG: none can be. */
+static u32 kvt_mlog_next_held(struct kvt_mlog *m, struct kvt_held *h)
+{
+	struct kvt_pool *p = m->tier->pool;
+	u32 seg;
+
+	for (;;) {
+		spin_lock(&p->meta_lock);
+		seg = kvt_wlog_next_end(&m->w);
+		spin_unlock(&p->meta_lock);
+		if (seg == KVT_NO_SEG)
+			return seg;
+		kvt_held_collect(m, seg, h);
+		if (!h->full)
+			return seg;
+		kvt_mlog_no_end(m, seg);
+	}
+}
+
+/**
+ * kvt_mlog_end_one() - end a dead segment
+ * @m: member; put_lock[CARRY] held, no batch of the caller's is open or unwritten; sleeps
+ * Return: whether the end of one is written. It is free when that is durable.
+ */
+bool kvt_mlog_end_one(struct kvt_mlog *m)
+{
+	enum kvt_wlog_status st = KVT_W_NONE;
+	struct kvt_held h;
+	bool done = false;
+	u32 seg, tries;
+
+	seg = kvt_mlog_next_held(m, &h);
+	if (seg == KVT_NO_SEG)
+		return false;
+	kvt_held_find_ns(&h);
+	for (tries = 0; tries < KVT_END_TRIES; tries++) {
+		st = kvt_held_end(&h, seg);
+		done = !st;
+		if (st != KVT_W_SEGMENT || !kvt_mlog_open(m, KVT_HEAD_CARRY, 0, true, &st))
+			break;
+	}
+	/* Also if it did not come to an end: what is open has to be closed. */
+	kvt_mlog_close_empty(m, KVT_HEAD_CARRY);
+	if (st == KVT_W_NEVER)
+		kvt_mlog_no_end(m, seg);
+	return done;
+}
+
+static u32 kvt_mlog_todo(struct kvt_mlog *m)
+{
+	u32 work;
+
+	spin_lock(&m->tier->pool->meta_lock);
+	work = kvt_wlog_work(&m->w);
+	spin_unlock(&m->tier->pool->meta_lock);
+	return work;
+}
+
+/**
+ * kvt_mlog_reap() - make dead segments free
+ * @m: member; put_lock[CARRY] held, no batch of the caller's is open or unwritten; sleeps
+ * Return: whether there are more free ones than before.
+ */
+bool kvt_mlog_reap(struct kvt_mlog *m)
+{
+	u32 before = READ_ONCE(m->tier->log.nr_free), last, now = before, nr;
+
+	for (nr = 0; nr < KVT_REAP_MAX && (kvt_mlog_todo(m) & KVT_WORK_END); nr++) {
+		last = now;
+		if (!kvt_mlog_end_one(m))
+			break;
+		kvt_mlog_progress(m);
+		now = READ_ONCE(m->tier->log.nr_free);
+		/* Where it went is full of the same by now: that could go on for ever. */
+		if (now <= last)
+			break;
+	}
+	return now > before;
+}
+
+/* Write pending kills at one head. Its put_lock held. */
+static enum kvt_wlog_status kvt_mlog_kills_at(struct kvt_mlog *m, enum kvt_log_head head)
+{
+	enum kvt_wlog_status st;
+
+	spin_lock(&m->tier->pool->meta_lock);
+	st = kvt_wlog_start_kills(&m->w, head);
+	spin_unlock(&m->tier->pool->meta_lock);
+	if (!st)
+		kvt_mlog_close_empty(m, head);
+	return st;
+}
+
+/* Does the segment have a block that may not go. In steps: there may be many. */
+static bool kvt_seg_pinned(struct kvt_mlog *m, u32 seg)
+{
+	const struct kvt_seg *s = &m->tier->log.segs[seg];
+	struct kvt_pool *p = m->tier->pool;
+	u32 want = KVT_CTL_LOG | KVT_CTL_PINNED, pos = 0, end, nr;
+	bool pinned = false;
+
+	do {
+		spin_lock(&p->meta_lock);
+		nr = s->state == KVT_SEG_CLEANING ? s->nr_ids : 0;
+		for (end = min(nr, pos + KVT_DOOM_STEP); pos < end && !pinned; pos++) {
+			const struct kvt_hot *h = kvt_hot(&p->table, s->ids[pos]);
+			u32 ctl = kvt_ctl(h);
+
+			/* One that is dead goes, pinned or not. */
+			pinned = (ctl & want) == want && kvt_ctl_state(ctl) == KVT_READY &&
+				 h->log_tier == m->tier->id &&
+				 kvt_log_seg_of(&m->tier->log, h->log_unit) == seg;
+		}
+		spin_unlock(&p->meta_lock);
+		cond_resched();
+	} while (!pinned && pos < nr);
+	return pinned;
+}
+
+/**
+ * kvt_mlog_doom() - there is no room to carry what is in a segment: it has to go
+ * @m:   member; no spinlock held, sleeps
+ * @seg: CLEANING, by the caller
+ * Return: whether it is doomed: the background does the rest then, and it is not the
+ * caller's any more.
+ */
+bool kvt_mlog_doom(struct kvt_mlog *m, u32 seg)
+{
+	struct kvt_pool *p = m->tier->pool;
+	bool doomed;
+
+	if (kvt_seg_pinned(m, seg))
+		return false;
+	spin_lock(&p->meta_lock);
+	doomed = !m->w.given_up && m->tier->log.segs[seg].state == KVT_SEG_CLEANING;
+	if (doomed)
+		kvt_wlog_doom(&m->w, seg);
+	spin_unlock(&p->meta_lock);
+	kvt_mlog_kick(m);
+	return doomed;
+}
+
+/*
+ * Take the sealed segment with the least in it to be emptied. @after: only those behind
+ * that in this order; it moves on.
+ */
+static u32 kvt_room_claim(struct kvt_mlog *m, u64 *after)
+{
+	struct kvt_log *log = &m->tier->log;
+	u64 best = U64_MAX;
+	u32 i;
+
+	spin_lock(&m->tier->pool->meta_lock);
+	for (i = 0; i < log->nr_segs; i++) {
+		const struct kvt_seg *s = &log->segs[i];
+		u64 key = (u64)s->live << 32 | i;
+
+		if (s->state == KVT_SEG_SEALED && !s->writes && key >= *after)
+			best = min(best, key);
+	}
+	if (best != U64_MAX) {
+		kvt_log_claim(log, (u32)best);
+		*after = best + 1;
+	}
+	spin_unlock(&m->tier->pool->meta_lock);
+	return best == U64_MAX ? KVT_NO_SEG : (u32)best;
+}
+
+/* Is there no segment that can ever be written again. Meta lock held. */
+static bool kvt_mlog_worn_out(struct kvt_mlog *m)
+{
+	const struct kvt_log *log = &m->tier->log;
+	u32 i;
+
+	lockdep_assert_held(&m->tier->pool->meta_lock);
+	for (i = 0; i < log->nr_segs; i++) {
+		u8 state = log->segs[i].state;
+
+		if (state == KVT_SEG_OPEN || state == KVT_SEG_SEALED ||
+		    state == KVT_SEG_CLEANING ||
+		    (state == KVT_SEG_EMPTY && !m->w.segs[i].no_end))
+			return false;
+	}
+	return true;
+}
+
+enum kvt_room {
+	KVT_ROOM_WAIT,		/* it comes, or never */
+	KVT_ROOM_CLEAN,		/* the pool's worker makes some */
+	KVT_ROOM_DOOM,		/* nobody does */
+	KVT_ROOM_NEVER,
+};
+
+/* Where is room for kills to come from. */
+static enum kvt_room kvt_mlog_room(struct kvt_mlog *m)
+{
+	struct kvt_tier *t = m->tier;
+	enum kvt_room room = KVT_ROOM_DOOM;
+	u32 i;
+
+	spin_lock(&t->pool->meta_lock);
+	if (m->w.given_up)
+		room = KVT_ROOM_WAIT;
+	else if (kvt_mlog_worn_out(m))
+		room = KVT_ROOM_NEVER;
+	else if (!m->running || m->w.nr_doomed)
+		room = KVT_ROOM_WAIT;
+	else if (t->state == KVTIER_TIER_ONLINE && !t->pool->assembling)
+		room = KVT_ROOM_CLEAN;
+	for (i = 0; room == KVT_ROOM_DOOM && i < m->geo.nr_segs; i++) {
+		if (m->w.segs[i].phase == KVT_WSEG_ENDING)
+			room = KVT_ROOM_WAIT;
+	}
+	spin_unlock(&t->pool->meta_lock);
+	return room;
+}
+
+/*
+ * No kill can be written, because there is no segment for it. The pool's worker cleans
+ * tiers that take blocks. Another one's blocks cannot be carried, and those that leave
+ * it wait for their kills: some of them have to leave without, all of a segment.
+ * A member that stops keeps its blocks, and its kills stay unwritten.
+ * Return: whether a segment was doomed.
+ */
+static bool kvt_mlog_make_room(struct kvt_mlog *m)
+{
+	struct kvt_pool *p = m->tier->pool;
+	enum kvt_room room = kvt_mlog_room(m);
+	u64 after = 0;
+	u32 seg;
+
+	if (room == KVT_ROOM_NEVER)
+		kvt_mlog_give_up(m->tier, "it has no segment left that can be written");
+	if (room == KVT_ROOM_CLEAN)
+		kvt_reclaim_kick(p);
+	if (room != KVT_ROOM_DOOM)
+		return false;
+	while ((seg = kvt_room_claim(m, &after)) != KVT_NO_SEG) {
+		if (kvt_mlog_doom(m, seg))
+			return true;
+		spin_lock(&p->meta_lock);
+		kvt_log_clean_end(&m->tier->log, seg);
+		spin_unlock(&p->meta_lock);
+	}
+	return false;
+}
+
+/* Write pending kills: where there is a segment, before a new one is opened. */
+static bool kvt_mlog_kills(struct kvt_mlog *m)
+{
+	enum kvt_wlog_status st, open;
+
+	mutex_lock(&m->put_lock[KVT_HEAD_CARRY]);
+	st = kvt_mlog_kills_at(m, KVT_HEAD_CARRY);
+	mutex_unlock(&m->put_lock[KVT_HEAD_CARRY]);
+	if (st != KVT_W_SEGMENT)
+		return !st;
+	mutex_lock(&m->put_lock[KVT_HEAD_DEMOTE]);
+	st = kvt_mlog_kills_at(m, KVT_HEAD_DEMOTE);
+	mutex_unlock(&m->put_lock[KVT_HEAD_DEMOTE]);
+	if (st != KVT_W_SEGMENT)
+		return !st;
+	mutex_lock(&m->put_lock[KVT_HEAD_CARRY]);
+	if (kvt_mlog_open(m, KVT_HEAD_CARRY, 0, false, &open) ||
+	    (open == KVT_W_SPACE && kvt_mlog_reap(m) &&
+	     kvt_mlog_open(m, KVT_HEAD_CARRY, 0, true, &open)))
+		st = kvt_mlog_kills_at(m, KVT_HEAD_CARRY);
+	mutex_unlock(&m->put_lock[KVT_HEAD_CARRY]);
+	if (st == KVT_W_SEGMENT && open == KVT_W_SPACE)
+		return kvt_mlog_make_room(m);
+	return !st;
+}
+
+/* Write the end of one namespace. False: there is none, or it cannot be done now. */
+static bool kvt_mlog_gone(struct kvt_mlog *m)
+{
+	struct kvt_nsdef d = { .flags = KVT_NSF_GONE };
+	struct kvt_pool *p = m->tier->pool;
+	enum kvt_wlog_status st;
+	bool done = false;
+	u32 tries;
+
+	if (!READ_ONCE(m->nr_gone))
+		return false;
+	mutex_lock(&m->put_lock[KVT_HEAD_CARRY]);
+	for (tries = 0; tries < KVT_END_TRIES; tries++) {
+		spin_lock(&p->meta_lock);
+		d.id = m->gone[m->nr_gone - 1];
+		d.life_mark = kvt_wlog_life_mark(&m->w);
+		st = kvt_wlog_ns(&m->w, KVT_HEAD_CARRY, &d, 0);
+		done = !st;
+		m->nr_gone -= done;
+		spin_unlock(&p->meta_lock);
+		if (st != KVT_W_SEGMENT || !kvt_mlog_open(m, KVT_HEAD_CARRY, 0, false, &st))
+			break;
+	}
+	kvt_mlog_close_empty(m, KVT_HEAD_CARRY);
+	mutex_unlock(&m->put_lock[KVT_HEAD_CARRY]);
+	return done;
+}
+
+/* Evict from @pos on. Meta lock held. Returns where it stopped. */
+static u32 kvt_doom_step(struct kvt_mlog *m, u32 seg, u32 pos)
+{
+	struct kvt_log *log = &m->tier->log;
+	struct kvt_pool *p = m->tier->pool;
+	struct kvt_seg *s = &log->segs[seg];
+	u32 end = min(s->nr_ids, pos + KVT_DOOM_STEP);
+
+	lockdep_assert_held(&p->meta_lock);
+	for (; pos < end; pos++) {
+		u32 id = s->ids[pos];
+		struct kvt_hot *h = kvt_hot(&p->table, id);
+
+		if (!(kvt_ctl(h) & KVT_CTL_LOG) || h->log_tier != m->tier->id ||
+		    kvt_log_seg_of(log, h->log_unit) != seg || !kvt_move_try(h))
+			continue;
+		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
+		kvt_block_lose(p, id, KVT_WHY_ROOM);
+		kvt_block_wake(p, id);
+	}
+	return pos;
+}
+
+/* Go on with one doomed segment. Whether it is dead now. */
+static bool kvt_doom_seg(struct kvt_mlog *m, u32 seg)
+{
+	struct kvt_log *log = &m->tier->log;
+	struct kvt_pool *p = m->tier->pool;
+	bool dead = false;
+	u32 pos = 0, nr;
+
+	do {
+		spin_lock(&p->meta_lock);
+		nr = log->segs[seg].nr_ids;
+		pos = kvt_doom_step(m, seg, pos);
+		spin_unlock(&p->meta_lock);
+		cond_resched();
+	} while (pos < nr);
+	spin_lock(&p->meta_lock);
+	if (!log->segs[seg].live) {
+		kvt_log_clean_end(log, seg);
+		dead = true;
+	}
+	spin_unlock(&p->meta_lock);
+	return dead;
+}
+
+static bool kvt_mlog_dooms(struct kvt_mlog *m)
+{
+	struct kvt_pool *p = m->tier->pool;
+	bool any = false, doomed;
+	u32 seg;
+
+	for (seg = 0; READ_ONCE(m->w.nr_doomed) && seg < m->geo.nr_segs; seg++) {
+		spin_lock(&p->meta_lock);
+		doomed = m->w.segs[seg].doom &&
+			 m->tier->log.segs[seg].state == KVT_SEG_CLEANING;
+		spin_unlock(&p->meta_lock);
+		if (doomed)
+			any |= kvt_doom_seg(m, seg);
+	}
+	return any;
+}
+
+static bool kvt_mlog_kills_wanted(struct kvt_mlog *m, bool urgent)
+{
+	struct kvt_pool *p = m->tier->pool;
+	bool wanted;
+
+	spin_lock(&p->meta_lock);
+	wanted = (kvt_wlog_work(&m->w) & KVT_WORK_KILLS) ||
+		 (m->w.nr_pending && (urgent || p->parked.count));
+	spin_unlock(&p->meta_lock);
+	return wanted;
+}
+
+/**
+ * kvt_mlog_step() - do what there is to do
+ * @m:      member; none of its locks held, sleeps
+ * @urgent: somebody waits for kills
+ * Return: whether something was done.
+ */
+bool kvt_mlog_step(struct kvt_mlog *m, bool urgent)
+{
+	bool any = kvt_mlog_progress(m);
+
+	any |= kvt_mlog_dooms(m);
+	if (kvt_mlog_kills_wanted(m, urgent))
+		any |= kvt_mlog_kills(m);
+	any |= kvt_mlog_gone(m);
+	any |= kvt_mlog_refill(m);
+	if (READ_ONCE(m->told) != READ_ONCE(m->tell) && !READ_ONCE(m->w.given_up))
+		any |= !kvt_mlog_write_super(m, false);
+	if (kvt_mlog_todo(m) & KVT_WORK_END) {
+		mutex_lock(&m->put_lock[KVT_HEAD_CARRY]);
+		any |= kvt_mlog_reap(m);
+		mutex_unlock(&m->put_lock[KVT_HEAD_CARRY]);
+	}
+	return any;
+}
+
+/**
+ * kvt_mlog_work() - the background
+ * @work: of a member
+ */
+void kvt_mlog_work(struct work_struct *work)
+{
+	struct kvt_mlog *m = container_of(work, struct kvt_mlog, work);
+	struct kvt_pool *p = m->tier->pool;
+	int idx = srcu_read_lock(&p->srcu);
+	u32 rounds = 0;
+
+	while (rounds++ < KVT_WORK_ROUNDS && kvt_mlog_step(m, atomic_read(&m->nr_wait)))
+		cond_resched();
+	srcu_read_unlock(&p->srcu, idx);
+	kvt_garbage_free(p);
+	if (rounds > KVT_WORK_ROUNDS)
+		kvt_mlog_kick(m);
+	kvt_room_wake(p);
+}

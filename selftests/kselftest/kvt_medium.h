@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What is on a block device that is, or was, a tier: read from the device alone, with
+ * the driver's own decoder.
+ */
+#ifndef KVT_MEDIUM_H
+#define KVT_MEDIUM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/**
+ * struct kvt_medium_block - a block that a restart would find
+ * @key:    name
+ * @parent: zeroes: none
+ * @ns:     namespace
+ * @seq:    of several with one name the highest counts
+ * @byte:   where its payload is
+ * @bytes:  its length
+ * @seg:    segment
+ * @good:   its payload verifies
+ * @dead:   there is a kill for it, or a newer one
+ */
+struct kvt_medium_block {
+	uint8_t key[32];
+	uint8_t parent[32];
+	uint64_t ns;
+	uint64_t seq;
+	uint64_t life;
+	uint64_t byte;
+	uint32_t bytes;
+	uint32_t stored;
+	uint32_t sum;
+	uint32_t unit;
+	uint32_t seg;
+	bool good;
+	bool dead;
+};
+
+/**
+ * struct kvt_medium - a member as found
+ * @clean:       the superblock says that it was left in order
+ * @generation:  of the superblock
+ * @nr_members:  that it tells of
+ * @nr_segs:     segments; @nr_sealed with a footer, @nr_unsealed without one
+ * @nr_bad:      records or reads that are not as they should be
+ * @nr_ns:       namespaces that are defined
+ * @nr_blocks:   in @blocks; those that are dead are left out
+ */
+struct kvt_medium {
+	bool clean;
+	uint64_t generation;
+	uint32_t nr_members;
+	uint32_t nr_segs;
+	uint32_t nr_sealed;
+	uint32_t nr_unsealed;
+	uint32_t nr_bad;
+	uint32_t nr_ns;
+	uint32_t nr_blocks;
+	struct kvt_medium_block *blocks;
+};
+
+/* 0 or -errno; -EMEDIUMTYPE: it is no member. Freed by kvt_medium_free(). */
+int kvt_medium_read(const char *path, struct kvt_medium *m);
+void kvt_medium_free(struct kvt_medium *m);
+
+/* The block of that name, or NULL. */
+const struct kvt_medium_block *kvt_medium_find(const struct kvt_medium *m, const void *key);
+
+#endif /* KVT_MEDIUM_H */

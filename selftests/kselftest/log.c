@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is on a block device, seen from outside: read with the decoder that a restart
+ * would use, while the pool is there and after it.
+ */
+#include "kvt_test.h"
+#include "kvt_medium.h"
+
+#define BLOCK_BYTES	(64 * KVT_KIB)
+#define CHAIN		8
+#define CHAINS		40
+#define SET		33
+
+FIXTURE(log)
+{
+	struct kvt_pool pool;
+	struct kvt_client c;
+	struct kvt_medium m;
+	int disk;
+	bool alive;
+};
+
+FIXTURE_SETUP(log)
+{
+	if (!kvt_env_bdev())
+		SKIP(return, "no block device to use (KVT_BDEV)");
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	self->alive = true;
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, 4 * KVT_MIB));
+	self->disk = kvt_tier_bdev(&self->pool, 1, 64 * KVT_MIB);
+	ASSERT_LE(0, self->disk);
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "log", BLOCK_BYTES));
+}
+
+FIXTURE_TEARDOWN(log)
+{
+	kvt_medium_free(&self->m);
+	if (!self->alive)
+		return;
+	kvt_client_close(&self->c);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+}
+
+static int end_pool(FIXTURE_DATA(log) *self)
+{
+	self->alive = false;
+	kvt_client_close(&self->c);
+	return kvt_teardown(&self->pool);
+}
+
+static int put_chains(const struct kvt_client *c, int first, int nr)
+{
+	struct kvt_key keys[CHAIN];
+	int i, ret, sum = 0;
+
+	for (i = first; i < first + nr; i++) {
+		kvt_keys(keys, SET, i * CHAIN, CHAIN);
+		ret = kvt_put(c, KVTIER_RESERVE_WAIT, 0, keys, NULL, CHAIN);
+		if (ret < 0)
+			return ret;
+		sum += ret;
+	}
+	return sum;
+}
+
+/* Entries, once nothing goes down by itself any more. */
+static int settled(const struct kvt_client *c, struct kvtier_entry **all)
+{
+	struct kvtier_stat st;
+	__u64 before = ~0ull;
+	int tries;
+
+	for (tries = 0; tries < 100; tries++) {
+		if (kvt_stat(c->fd, 0, &st))
+			return -EIO;
+		if (st.demotions == before)
+			break;
+		before = st.demotions;
+		kvt_sleep_ms(300);
+	}
+	return kvt_iterate_all(c->fd, 4096, all);
+}
+
+/* Blocks without parents. */
+static int put_roots(const struct kvt_client *c, const struct kvt_key *keys,
+			 const struct kvt_key *none, int nr)
+{
+	struct kvtier_block_result res[256];
+	__u64 handle[256];
+	int i, n = 0, ret;
+
+	ret = kvt_reserve(c->fd, KVTIER_RESERVE_WAIT | KVTIER_RESERVE_PARENTS, 0, keys, none, nr,
+			  res, 10 * KVT_SEC);
+	if (ret < 0)
+		return ret;
+	for (i = 0; i < nr; i++) {
+		if (res[i].status != KVTIER_ST_RESERVED)
+			continue;
+		kvt_fill(kvt_wr(c, res[i].offset), &keys[i], 4096);
+		handle[n++] = res[i].handle;
+	}
+	return n ? kvt_commit(c->fd, 0, handle, n, res) : 0;
+}
+
+static int on_tier(const struct kvtier_entry *all, int nr, int tier)
+{
+	int i, n = 0;
+
+	for (i = 0; i < nr; i++)
+		n += (int)all[i].tier == tier;
+	return n;
+}
+
+/* Is the block there, whole, and what it is said to be. */
+static bool found_right(const struct kvt_medium *m, const struct kvtier_entry *e)
+{
+	const struct kvt_medium_block *b = kvt_medium_find(m, e->key);
+
+	return b && b->good && b->bytes == BLOCK_BYTES &&
+	       !memcmp(b->parent, e->parent, sizeof(b->parent));
+}
+
+static int not_found(const struct kvt_medium *m, const struct kvtier_entry *all, int nr, int tier)
+{
+	int i, n = 0;
+
+	for (i = 0; i < nr; i++)
+		n += (int)all[i].tier == tier && !found_right(m, &all[i]);
+	return n;
+}
+
+static bool is_entry(const struct kvtier_entry *all, int nr, const void *key)
+{
+	int i;
+
+	for (i = 0; i < nr; i++)
+		if (!memcmp(all[i].key, key, KVTIER_KEY_BYTES))
+			return true;
+	return false;
+}
+
+/* What is found and was not there. */
+static int strangers(const struct kvt_medium *m, const struct kvtier_entry *all, int nr)
+{
+	__u32 i;
+	int n = 0;
+
+	for (i = 0; i < m->nr_blocks; i++)
+		n += !is_entry(all, nr, m->blocks[i].key);
+	return n;
+}
+
+/* A pool that ends leaves all that was on the device in good order. */
+TEST_F_TIMEOUT(log, clean_end, 120)
+{
+	struct kvtier_entry *all;
+	int nr;
+
+	ASSERT_EQ(CHAINS * CHAIN, put_chains(&self->c, 0, CHAINS));
+	nr = settled(&self->c, &all);
+	ASSERT_LE(CHAINS * CHAIN / 2, on_tier(all, nr, self->disk));
+	ASSERT_EQ(0, end_pool(self));
+	ASSERT_EQ(0, kvt_medium_read(kvt_env_bdev(), &self->m));
+	EXPECT_TRUE(self->m.clean);
+	EXPECT_EQ(0, self->m.nr_unsealed);
+	EXPECT_LT(0, self->m.nr_sealed);
+	EXPECT_EQ(0, self->m.nr_bad);
+	EXPECT_EQ(1, self->m.nr_ns);
+	EXPECT_EQ(1, self->m.nr_members);
+	EXPECT_EQ(0, not_found(&self->m, all, nr, self->disk));
+	EXPECT_EQ(0, strangers(&self->m, all, nr));
+	free(all);
+}
+
+static long long tier_number(const struct kvt_pool *p, const char *what)
+{
+	char name[64], buf[32];
+
+	snprintf(name, sizeof(name), "tiers/bdev1/%s", what);
+	return kvt_sysfs_read(p, name, buf, sizeof(buf)) < 0 ? -1 : strtoll(buf, NULL, 10);
+}
+
+/* What the device has to write for each hundred bytes that come down. */
+static long long amplification_percent(const struct kvt_pool *p)
+{
+	long long down = tier_number(p, "demotions_in") * (long long)BLOCK_BYTES;
+
+	return down <= 0 ? -1 : (tier_number(p, "write_bytes") + tier_number(p, "log_bytes")) *
+				100 / down;
+}
+
+/* The same when segments have been cleaned, ended and used again many times. */
+TEST_F_TIMEOUT(log, clean_end_after_churn, 300)
+{
+	int nr, round, rounds = kvt_env_many(3, 12);
+	struct kvtier_entry *all;
+
+	for (round = 0; round < rounds; round++)
+		ASSERT_LE(0, put_chains(&self->c, round * 5 * CHAINS, 5 * CHAINS));
+	nr = settled(&self->c, &all);
+	ASSERT_LE(CHAINS * CHAIN, on_tier(all, nr, self->disk));
+	TH_LOG("100 bytes that go down make %lld to be written, of these %lld beside blocks",
+	       amplification_percent(&self->pool), tier_number(&self->pool, "log_bytes") * 100 /
+	       (long long)(tier_number(&self->pool, "demotions_in") * BLOCK_BYTES));
+	EXPECT_GT(250, amplification_percent(&self->pool));
+	ASSERT_EQ(0, end_pool(self));
+	ASSERT_EQ(0, kvt_medium_read(kvt_env_bdev(), &self->m));
+	EXPECT_TRUE(self->m.clean);
+	EXPECT_EQ(0, self->m.nr_unsealed);
+	EXPECT_EQ(0, self->m.nr_bad);
+	EXPECT_EQ(0, not_found(&self->m, all, nr, self->disk));
+	EXPECT_EQ(0, strangers(&self->m, all, nr));
+	free(all);
+}
+
+/* Of the blocks that were on the tier before, those that are there and not durable. */
+static int undurable(const struct kvtier_entry *before, int nr_before,
+		     const struct kvtier_entry *now, int nr, int tier)
+{
+	int i, k, n = 0;
+
+	for (i = 0; i < nr_before; i++) {
+		if ((int)before[i].tier != tier)
+			continue;
+		for (k = 0; k < nr; k++)
+			n += !memcmp(before[i].key, now[k].key, KVTIER_KEY_BYTES) &&
+			     (int)now[k].tier == tier && !(now[k].flags & KVTIER_ENTRY_DURABLE);
+	}
+	return n;
+}
+
+/* After fsync all of it is found, as if the machine stopped now. */
+TEST_F_TIMEOUT(log, fsync_makes_durable, 120)
+{
+	struct kvtier_entry *all, *before;
+	int nr, nr_before, round;
+
+	/* At once: a moment later it would be durable in any case. */
+	for (round = 0; round < 12; round++) {
+		ASSERT_EQ(CHAINS * CHAIN / 4, put_chains(&self->c, round * CHAINS, CHAINS / 4));
+		nr_before = kvt_iterate_all(self->c.fd, 4096, &before);
+		ASSERT_EQ(0, fsync(self->c.fd));
+		nr = kvt_iterate_all(self->c.fd, 4096, &all);
+		EXPECT_EQ(0, undurable(before, nr_before, all, nr, self->disk));
+		free(all);
+		free(before);
+	}
+	nr = settled(&self->c, &all);
+	ASSERT_LE(CHAINS * CHAIN / 2, on_tier(all, nr, self->disk));
+	ASSERT_EQ(0, fsync(self->c.fd));
+	ASSERT_EQ(0, kvt_medium_read(kvt_env_bdev(), &self->m));
+	EXPECT_FALSE(self->m.clean);
+	EXPECT_EQ(0, self->m.nr_bad);
+	EXPECT_EQ(0, not_found(&self->m, all, nr, self->disk));
+	EXPECT_EQ(0, strangers(&self->m, all, nr));
+	free(all);
+}
+
+/* In memory nothing is durable, however often one asks. */
+TEST_F(log, memory_is_not_durable)
+{
+	struct kvtier_entry *all;
+	int nr, i;
+
+	ASSERT_EQ(CHAIN, put_chains(&self->c, 0, 1));
+	ASSERT_EQ(0, fsync(self->c.fd));
+	nr = kvt_iterate_all(self->c.fd, 64, &all);
+	ASSERT_EQ(CHAIN, nr);
+	for (i = 0; i < nr; i++)
+		EXPECT_EQ(0, all[i].flags & KVTIER_ENTRY_DURABLE);
+	free(all);
+}
+
+/* When DROP has returned, what it dropped is not found again. */
+TEST_F_TIMEOUT(log, dropped_stays_dropped, 120)
+{
+	struct kvt_key keys[CHAIN];
+	int i, k, was = 0, back = 0;
+
+	ASSERT_EQ(CHAINS * CHAIN, put_chains(&self->c, 0, CHAINS));
+	ASSERT_EQ(0, fsync(self->c.fd));
+	for (i = 0; i < CHAINS; i += 4) {
+		kvt_keys(keys, SET, i * CHAIN, CHAIN);
+		kvt_medium_free(&self->m);
+		ASSERT_EQ(0, kvt_medium_read(kvt_env_bdev(), &self->m));
+		for (k = 0; k < CHAIN; k++)
+			was += kvt_medium_find(&self->m, &keys[k]) != NULL;
+		ASSERT_EQ(CHAIN, kvt_drop(self->c.fd, 0, keys, CHAIN, NULL));
+		kvt_medium_free(&self->m);
+		ASSERT_EQ(0, kvt_medium_read(kvt_env_bdev(), &self->m));
+		for (k = 0; k < CHAIN; k++)
+			back += kvt_medium_find(&self->m, &keys[k]) != NULL;
+	}
+	EXPECT_LT(CHAIN, was);
+	EXPECT_EQ(0, back);
+}
+
+/* Also what is brought up, and so leaves the device, before it is dropped. */
+TEST_F_TIMEOUT(log, promoted_and_dropped, 120)
+{
+	struct kvtier_block_result res[CHAIN];
+	struct kvt_key keys[CHAIN];
+	int i, k, back = 0;
+
+	ASSERT_EQ(CHAINS * CHAIN, put_chains(&self->c, 0, CHAINS));
+	ASSERT_EQ(0, fsync(self->c.fd));
+	for (i = 0; i < CHAINS / 2; i += 2) {
+		kvt_keys(keys, SET, i * CHAIN, CHAIN);
+		/* Not waited for. */
+		kvt_get(self->c.fd, 0, 0, keys, CHAIN, res, 0);
+		for (k = 0; k < CHAIN; k++)
+			if (res[k].handle)
+				kvt_release(self->c.fd, &res[k].handle, 1, NULL);
+		ASSERT_EQ(CHAIN, kvt_drop(self->c.fd, 0, keys, CHAIN, NULL));
+		/* A key that is not there any more is promised just as well. */
+		ASSERT_EQ(0, kvt_drop(self->c.fd, 0, keys, CHAIN, NULL));
+		kvt_medium_free(&self->m);
+		ASSERT_EQ(0, kvt_medium_read(kvt_env_bdev(), &self->m));
+		for (k = 0; k < CHAIN; k++)
+			back += kvt_medium_find(&self->m, &keys[k]) != NULL;
+	}
+	EXPECT_EQ(0, back);
+}
+
+static int attach_to(const struct kvt_pool *p, const char *path, __u64 bytes, __u32 flags)
+{
+	struct kvtier_tier_attach a;
+	int err;
+
+	kvt_tier_args(p, &a, KVTIER_TIER_BDEV, 7);
+	a.flags = flags;
+	a.capacity_bytes = bytes;
+	snprintf(a.path, sizeof(a.path), "%s", path);
+	err = kvt_ioctl(p->ctl, KVTIER_OP_TIER_ATTACH, &a);
+	return err ? err : (int)a.tier_id;
+}
+
+static int attach(const struct kvt_pool *p, __u32 flags)
+{
+	return attach_to(p, kvt_env_bdev(), 64 * KVT_MIB, flags);
+}
+
+/* A member is not overwritten by accident; one that was detached is none any more. */
+TEST_F_TIMEOUT(log, members_are_kept, 60)
+{
+	int id;
+
+	ASSERT_EQ(CHAINS * CHAIN, put_chains(&self->c, 0, CHAINS));
+	ASSERT_EQ(0, end_pool(self));
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, 4 * KVT_MIB));
+	EXPECT_EQ(-EEXIST, attach(&self->pool, 0));
+	ASSERT_EQ(0, kvt_medium_read(kvt_env_bdev(), &self->m));
+	EXPECT_TRUE(self->m.clean);
+	EXPECT_LT(0, self->m.nr_blocks);
+	kvt_medium_free(&self->m);
+	id = attach(&self->pool, KVTIER_ATTACH_FORCE);
+	ASSERT_LE(0, id);
+	/* Nothing of the old one is the new one's. */
+	ASSERT_EQ(0, kvt_medium_read(kvt_env_bdev(), &self->m));
+	EXPECT_FALSE(self->m.clean);
+	EXPECT_EQ(0, self->m.nr_blocks);
+	EXPECT_EQ(0, kvt_tier_detach(&self->pool, id, 0, 5 * KVT_SEC));
+	EXPECT_EQ(-EMEDIUMTYPE, kvt_medium_read(kvt_env_bdev(), &self->m));
+	id = attach(&self->pool, 0);
+	EXPECT_LE(0, id);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+}
+
+/* Blocks so small that there are many more kills than the ring takes. */
+TEST_F_TIMEOUT(log, many_small_blocks, 300)
+{
+	int nr, i, rounds = kvt_env_many(60, 400), bad = 0;
+	struct kvt_key keys[256], none[256];
+	struct kvtier_entry *all;
+	struct kvt_client small;
+
+	memset(none, 0, sizeof(none));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &small, "small", 4096));
+	for (i = 0; i < rounds; i++) {
+		kvt_keys(keys, SET + 1, i * 256, 256);
+		ASSERT_LE(0, put_roots(&small, keys, none, 256)) TH_LOG("round %d", i);
+		kvt_keys(keys, SET + 1, (i - i / 3) * 256, 256);
+		/* Half of an older round goes, the other half is looked at. */
+		kvt_drop(small.fd, 0, keys, 128, NULL);
+		bad += kvt_check(&small, 0, keys + 128, 1, 5 * KVT_SEC) < 0;
+	}
+	EXPECT_EQ(0, bad);
+	nr = settled(&small, &all);
+	kvt_client_close(&small);
+	ASSERT_EQ(0, end_pool(self));
+	ASSERT_EQ(0, kvt_medium_read(kvt_env_bdev(), &self->m));
+	EXPECT_TRUE(self->m.clean);
+	EXPECT_EQ(0, self->m.nr_unsealed);
+	EXPECT_EQ(0, self->m.nr_bad);
+	EXPECT_EQ(0, strangers(&self->m, all, nr));
+	for (i = 0; i < nr; i++)
+		bad += (int)all[i].tier == self->disk && !kvt_medium_find(&self->m, all[i].key);
+	EXPECT_EQ(0, bad);
+	free(all);
+}
+
+/* Blocks go from one device to another, and both know of each other while they are there. */
+TEST_F_TIMEOUT(log, two_members, 300)
+{
+	struct kvtier_entry *all;
+	int nr, low, there;
+
+	if (!kvt_env_scratch())
+		SKIP(return, "no second block device to use (KVT_SCRATCH)");
+	low = attach_to(&self->pool, kvt_env_scratch(), 256 * KVT_MIB, KVTIER_ATTACH_FORCE);
+	ASSERT_LE(0, low);
+	/* More than memory and the first device have room for. */
+	ASSERT_EQ(1600, put_chains(&self->c, 0, 200));
+	nr = settled(&self->c, &all);
+	there = on_tier(all, nr, low);
+	EXPECT_LT(0, there);
+	EXPECT_EQ(1600, nr);
+	free(all);
+	ASSERT_EQ(0, kvt_medium_read(kvt_env_scratch(), &self->m));
+	EXPECT_EQ(2, self->m.nr_members);
+	kvt_medium_free(&self->m);
+	ASSERT_EQ(0, kvt_tier_detach(&self->pool, self->disk, 0, 30 * KVT_SEC));
+	EXPECT_EQ(-EMEDIUMTYPE, kvt_medium_read(kvt_env_bdev(), &self->m));
+	nr = kvt_iterate_all(self->c.fd, 4096, &all);
+	EXPECT_EQ(0, on_tier(all, nr, self->disk));
+	EXPECT_LT(there, on_tier(all, nr, low));
+	EXPECT_EQ(1600, nr);
+	free(all);
+	ASSERT_EQ(0, fsync(self->c.fd));
+	nr = settled(&self->c, &all);
+	ASSERT_EQ(0, end_pool(self));
+	ASSERT_EQ(0, kvt_medium_read(kvt_env_scratch(), &self->m));
+	EXPECT_TRUE(self->m.clean);
+	EXPECT_EQ(1, self->m.nr_members);
+	EXPECT_EQ(0, self->m.nr_unsealed);
+	EXPECT_EQ(0, self->m.nr_bad);
+	EXPECT_EQ(0, not_found(&self->m, all, nr, low));
+	EXPECT_EQ(0, strangers(&self->m, all, nr));
+	free(all);
+}
+
+/* fsync of a file that is bound to nothing says so. */
+TEST_F(log, fsync_unbound)
+{
+	int fd = kvt_open(&self->pool);
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-1, fsync(fd));
+	EXPECT_EQ(EBADFD, errno);
+	close(fd);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kvtier fsck: the command. What is checked and repaired is in fsck.h.
+ *
+ * Exit status as of fsck(8), the bits of all devices together.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cmd.h"
+#include "fsck.h"
+
+#define EXIT_FIXED	1
+#define EXIT_LEFT	4
+#define EXIT_OPERATION	8
+#define EXIT_FSCK_USAGE	16
+
+#define SHOWN_MAX	100u	/* problems of a kind that are listed */
+#define ROUNDS_MAX	4	/* of repairing and checking again */
+
+struct fsck_options {
+	bool repair;
+	bool payload;
+	bool verbose;
+};
+
+/* One device on its way through. */
+struct run {
+	const struct fsck_options *o;
+	struct json_object *problems;
+	u64 shown[FSCK_NR];
+	u64 hidden;
+};
+
+/* The text with the number in it. */
+static void describe(const struct fsck_problem *p, char *text, size_t room)
+{
+	const char *from = fsck_text(p->what), *at = strstr(from, "%N");
+
+	if (at)
+		snprintf(text, room, "%.*s%llu%s", (int)(at - from), from,
+			 (unsigned long long)p->number, at + 2);
+	else
+		snprintf(text, room, "%s", from);
+}
+
+static bool of_super(enum fsck_what what)
+{
+	return what <= FSCK_SUPER_DIFFERS;
+}
+
+static void on_problem(void *ctx, const struct fsck_problem *p)
+{
+	struct run *r = ctx;
+	struct json_object *obj;
+	char text[256];
+
+	if (r->shown[p->what]++ >= SHOWN_MAX) {
+		r->hidden++;
+		return;
+	}
+	describe(p, text, sizeof(text));
+	obj = json_object_new_object();
+	cmd_add_str(obj, "problem", fsck_name(p->what));
+	cmd_add_str(obj, "severity", p->severity == FSCK_ERROR ? "error" : "note");
+	if (p->seg != FSCK_NOWHERE)
+		cmd_add_u64(obj, of_super(p->what) ? "superblock" : "segment", p->seg);
+	if (p->unit != FSCK_NOWHERE)
+		cmd_add_u64(obj, "unit", p->unit);
+	cmd_add_str(obj, "text", text);
+	if (p->fix)
+		cmd_add_str(obj, "repair", fsck_fix_text(p->fix));
+	cmd_append(r->problems, obj);
+}
+
+static void print_problem(struct json_object *obj, bool repaired)
+{
+	const char *key = json_object_object_get(obj, "superblock") ? "superblock" : "segment";
+	struct json_object *seg = json_object_object_get(obj, key);
+	struct json_object *unit = json_object_object_get(obj, "unit");
+	struct json_object *fix = json_object_object_get(obj, "repair");
+
+	printf("  %s: ", json_object_get_string(json_object_object_get(obj, "severity")));
+	if (seg)
+		printf("%s %s", key, json_object_get_string(seg));
+	if (unit)
+		printf(", unit %s", json_object_get_string(unit));
+	printf("%s%s (%s)\n", seg ? ": " : "",
+	       json_object_get_string(json_object_object_get(obj, "text")),
+	       json_object_get_string(json_object_object_get(obj, "problem")));
+	if (fix)
+		printf("    %s: %s\n", repaired ? "repaired" : "--repair would",
+		       json_object_get_string(fix));
+}
+
+static struct json_object *counts_json(const struct fsck *f)
+{
+	struct json_object *obj = json_object_new_object();
+
+	cmd_add_u64(obj, "segments", f->geo.nr_segs);
+	cmd_add_u64(obj, "sealed", f->count.sealed);
+	cmd_add_u64(obj, "unsealed", f->count.unsealed);
+	cmd_add_u64(obj, "ended", f->count.ended);
+	cmd_add_u64(obj, "free", f->count.free);
+	cmd_add_u64(obj, "blocks", f->count.blocks);
+	cmd_add_u64(obj, "bytes", f->count.bytes);
+	cmd_add_u64(obj, "dead", f->count.dead);
+	cmd_add_u64(obj, "kills", f->count.kills);
+	cmd_add_u64(obj, "namespaces", f->count.namespaces);
+	cmd_add_u64(obj, "payloads_verified", f->count.payloads);
+	return obj;
+}
+
+static void add_member(struct json_object *obj, const struct fsck *f)
+{
+	const struct kvt_super *s = &f->supers.pick.super;
+	char uuid[MEDIA_UUID_MAX], name[MEDIA_NAME_MAX];
+
+	if (f->supers.pick.err)
+		return;
+	cmd_add_str(obj, "pool_uuid", media_uuid(s->pool, uuid));
+	cmd_add_str(obj, "member_uuid", media_uuid(s->geo.member, uuid));
+	cmd_add_str(obj, "name", media_tier_name(s, name));
+	cmd_add_str(obj, "state", media_state_name(s->state));
+	cmd_add_u64(obj, "generation", s->generation);
+}
+
+static void add_list(struct json_object *obj, const char *key, struct run *r)
+{
+	cmd_add(obj, key, r->problems);
+	if (r->hidden)
+		cmd_add_u64(obj, "not_listed", r->hidden);
+}
+
+/* One check. 0 or -errno; the problems are in @r. */
+static int check(struct media_dev *d, const struct fsck_options *o, struct run *r,
+		 struct fsck *f)
+{
+	memset(r, 0, sizeof(*r));
+	r->o = o;
+	r->problems = json_object_new_array();
+	memset(f, 0, sizeof(*f));
+	f->media = &d->media;
+	f->payload = o->payload;
+	f->report = on_problem;
+	f->ctx = r;
+	return fsck_run(f);
+}
+
+/*
+ * Checks, and repairs as long as that does something. The list is that of the first
+ * check, the counts and what is left are those of the last.
+ */
+static int rounds(struct media_dev *d, const struct fsck_options *o, struct json_object *obj,
+		  struct fsck *f, u64 *fixed)
+{
+	struct run r;
+	u64 now = 0;
+	u32 round;
+	int ret;
+
+	ret = check(d, o, &r, f);
+	add_list(obj, "problems", &r);
+	for (round = 0; !ret && o->repair && f->fixable && round < ROUNDS_MAX; round++) {
+		ret = fsck_repair(f, &now);
+		*fixed += now;
+		if (ret || !now)
+			break;
+		fsck_fini(f);
+		ret = check(d, o, &r, f);
+		if (round)
+			json_object_object_del(obj, "left");
+		cmd_add(obj, "left", r.problems);
+	}
+	return ret;
+}
+
+static int operation_failed(struct json_object *obj, int ret, const char *path)
+{
+	char text[512];
+
+	if (ret == -EBUSY)
+		snprintf(text, sizeof(text), "%s is in use: a pool, a mount or another check has it",
+			 path);
+	else if (ret == -EMEDIUMTYPE || ret == -EPROTONOSUPPORT)
+		snprintf(text, sizeof(text), "%s %s", path, media_error_text(ret));
+	else if (ret == -EINVAL)
+		snprintf(text, sizeof(text), "%s is neither a block device nor a file", path);
+	else
+		snprintf(text, sizeof(text), "%s: %s", path, strerror(-ret));
+	cmd_add_str(obj, "failed", text);
+	return EXIT_OPERATION;
+}
+
+static int check_device(const char *path, const struct fsck_options *o, struct json_object *obj)
+{
+	struct media_dev d;
+	struct fsck f = { 0 };
+	int ret, status;
+	u64 fixed = 0;
+
+	cmd_add_str(obj, "device", path);
+	ret = media_open(&d, path, o->repair);
+	if (ret)
+		return operation_failed(obj, ret, path);
+	if (d.in_use)
+		cmd_add_bool(obj, "in_use", true);
+	ret = rounds(&d, o, obj, &f, &fixed);
+	add_member(obj, &f);
+	cmd_add_u64(obj, "errors", f.errors);
+	cmd_add_u64(obj, "notes", f.notes);
+	cmd_add_u64(obj, "repaired", fixed);
+	cmd_add(obj, "counts", counts_json(&f));
+	status = (fixed ? EXIT_FIXED : 0) | (f.errors ? EXIT_LEFT : 0);
+	if (ret)
+		status |= operation_failed(obj, ret, path);
+	fsck_fini(&f);
+	media_close(&d);
+	return status;
+}
+
+static u64 number(struct json_object *obj, const char *key)
+{
+	return json_object_get_uint64(json_object_object_get(obj, key));
+}
+
+static void print_list(struct json_object *list, bool repaired, bool notes)
+{
+	size_t i;
+
+	for (i = 0; list && i < json_object_array_length(list); i++) {
+		struct json_object *p = json_object_array_get_idx(list, i);
+
+		if (notes || strcmp(json_object_get_string(
+				    json_object_object_get(p, "severity")), "note"))
+			print_problem(p, repaired);
+	}
+}
+
+static const char *verdict(int status)
+{
+	if (status & EXIT_OPERATION)
+		return "could not be checked";
+	if (status & EXIT_LEFT)
+		return status & EXIT_FIXED ? "repaired, errors are left" : "has errors";
+	return status & EXIT_FIXED ? "repaired" : "good";
+}
+
+static void print_device(struct json_object *obj, const struct fsck_options *o, int status)
+{
+	const char *device = json_object_get_string(json_object_object_get(obj, "device"));
+	struct json_object *c = json_object_object_get(obj, "counts"), *left, *failed;
+	bool fixed = status & EXIT_FIXED;
+
+	print_list(json_object_object_get(obj, "problems"), fixed, o->verbose);
+	if (json_object_object_get_ex(obj, "not_listed", NULL))
+		printf("  and %llu more\n", (unsigned long long)number(obj, "not_listed"));
+	if (json_object_object_get_ex(obj, "left", &left) && status & EXIT_LEFT) {
+		printf("  left:\n");
+		print_list(left, false, false);
+	}
+	if (json_object_object_get_ex(obj, "failed", &failed))
+		fprintf(stderr, "kvtier: %s\n", json_object_get_string(failed));
+	if (json_object_object_get_ex(obj, "in_use", NULL))
+		cmd_note("%s is in use: what is found may not be so", device);
+	if (!c || !number(c, "segments")) {
+		printf("%s: %s\n", device, verdict(status));
+		return;
+	}
+	printf("%s: %s: %s, %llu segments (%llu sealed, %llu unsealed, %llu free), %llu blocks, %llu namespaces, %llu notes\n",
+	       device, verdict(status),
+	       json_object_get_string(json_object_object_get(obj, "state")),
+	       (unsigned long long)number(c, "segments"),
+	       (unsigned long long)number(c, "sealed"),
+	       (unsigned long long)number(c, "unsealed"),
+	       (unsigned long long)(number(c, "free") + number(c, "ended")),
+	       (unsigned long long)number(c, "blocks"),
+	       (unsigned long long)number(c, "namespaces"),
+	       (unsigned long long)number(obj, "notes"));
+}
+
+static int parse(int argc, char **argv, struct fsck_options *o)
+{
+	static const struct option options[] = {
+		{ "repair", no_argument, NULL, 'r' },
+		{ "payload", no_argument, NULL, 'p' },
+		{ "notes", no_argument, NULL, 'n' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (c) {
+		case 'r':
+			o->repair = true;
+			break;
+		case 'p':
+			o->payload = true;
+			break;
+		case 'n':
+			o->verbose = true;
+			break;
+		default:
+			return cmd_usage("fsck: bad option '%s'", argv[optind - 1]);
+		}
+	}
+	if (optind == argc)
+		return cmd_usage("fsck needs a device or an image file");
+	return EXIT_OK;
+}
+
+int cmd_fsck(int argc, char **argv)
+{
+	struct fsck_options o = { .verbose = opt.verbose };
+	struct json_object *all, *obj;
+	int status = 0, one, i;
+
+	if (parse(argc, argv, &o))
+		return EXIT_FSCK_USAGE;
+	all = json_object_new_array();
+	for (i = optind; i < argc; i++) {
+		obj = json_object_new_object();
+		one = check_device(argv[i], &o, obj);
+		cmd_add_u64(obj, "status", (uint64_t)one);
+		status |= one;
+		if (!opt.json)
+			print_device(obj, &o, one);
+		cmd_append(all, obj);
+	}
+	if (opt.json)
+		cmd_print_json(stdout, all);
+	json_object_put(all);
+	return status;
+}

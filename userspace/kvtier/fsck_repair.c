@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Repairing a member; see fsck.h for what is done, and why not more.
+ *
+ * First batches come first, and nothing with them: much of what else was found may be
+ * wrong because of what their segments say. Then footers, a flush, the superblock, a
+ * flush. A superblock is only ever written where the valid one is not.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "fsck.h"
+
+static int write_at(struct fsck *f, u64 byte, const void *buf, u32 len)
+{
+	return f->media->write(f->media->ctx, byte, buf, len);
+}
+
+static int flush(struct fsck *f)
+{
+	return f->media->flush(f->media->ctx);
+}
+
+/* An empty first batch: all it says is which life the segment has. */
+static int fix_head(struct fsck *f, u32 seg)
+{
+	struct kvt_batch_info b = {
+		.life = f->segs[seg].foot_life,
+		.seg = seg,
+		.header_units = 1,
+	};
+
+	memset(f->buf, 0, f->geo.unit_bytes);
+	kvt_batch_encode(&f->geo, f->buf, &b);
+	return write_at(f, kvt_geo_byte(&f->geo, seg, 0), f->buf, f->geo.unit_bytes);
+}
+
+static int fix_foot(struct fsck *f, u32 seg)
+{
+	memset(f->buf, 0, f->geo.unit_bytes);
+	return write_at(f, kvt_geo_byte(&f->geo, seg, f->geo.seg_units - 1), f->buf,
+			f->geo.unit_bytes);
+}
+
+static int fix_segments(struct fsck *f, enum fsck_fix fix, u64 *fixed)
+{
+	int ret = 0;
+	u32 seg;
+
+	for (seg = 0; !ret && seg < f->geo.nr_segs; seg++) {
+		if (f->segs[seg].fix != fix)
+			continue;
+		ret = fix == FSCK_FIX_HEAD ? fix_head(f, seg) : fix_foot(f, seg);
+		*fixed += !ret;
+	}
+	return ret ? ret : flush(f);
+}
+
+/* Limits that are no limits any more could not be read back. */
+static u64 limit(u64 now, u64 seen)
+{
+	return seen + 1 < KVT_LIFE_MAX ? max(now, seen + 1) : now;
+}
+
+/* True: what is to be written says something that the valid one does not. */
+static bool correct_super(const struct fsck *f, struct kvt_super *s)
+{
+	if (!f->fix[FSCK_FIX_SUPER] && !f->fix[FSCK_FIX_FOOT])
+		return false;
+	s->state = KVT_STATE_DIRTY;
+	s->life_limit = limit(s->life_limit, f->max_life);
+	s->seq_limit = limit(s->seq_limit, f->max_seq);
+	s->ns_limit = limit(s->ns_limit, f->max_ns);
+	return true;
+}
+
+/*
+ * A copy is one older than its original, so that nobody takes the member for another
+ * than it was; a correction is one newer, and both go where the valid one is not.
+ */
+static int fix_super(struct fsck *f, u64 *fixed)
+{
+	struct kvt_super s = f->supers.pick.super;
+	static u64 block[KVT_SUPER_BYTES / sizeof(u64)];
+	u32 slot = f->supers.pick.slot, i;
+	int ret;
+
+	if (s.generation % KVT_SUPER_SLOTS != slot || s.generation >= KVT_LIFE_MAX)
+		return 0;
+	if (correct_super(f, &s) || !s.generation)
+		s.generation++;
+	else if (f->fix[FSCK_FIX_TWIN])
+		s.generation--;
+	else
+		return 0;
+	for (i = 0; i < s.nr_members; i++) {
+		if (!memcmp(s.members[i].uuid, s.geo.member, sizeof(s.geo.member)))
+			s.members[i].generation = s.generation;
+	}
+	kvt_super_encode(block, &s);
+	ret = write_at(f, (u64)!slot * KVT_SUPER_TWIN_BYTE, block, sizeof(block));
+	*fixed += !ret;
+	return ret;
+}
+
+int fsck_repair(struct fsck *f, u64 *fixed)
+{
+	int ret;
+
+	*fixed = 0;
+	if (!f->segs)
+		return 0;
+	if (f->fix[FSCK_FIX_HEAD])
+		return fix_segments(f, FSCK_FIX_HEAD, fixed);
+	ret = fix_segments(f, FSCK_FIX_FOOT, fixed);
+	if (!ret)
+		ret = fix_super(f, fixed);
+	return ret ? ret : flush(f);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Members of pools as the tool meets them: devices and image files with kvtier's
+ * format on them, read by the driver's own decoder.
+ *
+ * This is the only header of the tool that sees driver/core. What is on a device is
+ * hostile; whatever the decoder has accepted is within bounds.
+ *
+ * media.c, fsck_scan.c, fsck_check.c and fsck_repair.c use nothing but this and the
+ * C library, so that the fuzzer can run them on memory.
+ */
+#ifndef KVTIER_MEDIA_H
+#define KVTIER_MEDIA_H
+
+#include "media_env.h"
+#include "kvt_recover.h"
+
+/**
+ * struct media - where a member is read from and written to
+ * @read:  @len bytes at @byte into @buf; 0 or -errno
+ * @write: likewise; NULL: it is only read
+ * @flush: all that was written is durable afterwards; 0 or -errno
+ * @ctx:   theirs
+ * @bytes: length
+ */
+struct media {
+	int (*read)(void *ctx, u64 byte, void *buf, u32 len);
+	int (*write)(void *ctx, u64 byte, const void *buf, u32 len);
+	int (*flush)(void *ctx);
+	void *ctx;
+	u64 bytes;
+};
+
+/* What is at one of the two places of a superblock. */
+enum media_super_state {
+	MEDIA_SUPER_GOOD = 0,
+	MEDIA_SUPER_NONE,	/* nothing of kvtier's */
+	MEDIA_SUPER_TORN,	/* ours, and does not verify */
+	MEDIA_SUPER_NEWER,	/* of another version, or needs unknown features */
+	MEDIA_SUPER_IO,		/* cannot be read */
+};
+
+/**
+ * struct media_supers - both superblocks
+ * @pick:   what the driver would take; @pick.err as there
+ * @err:    0, or what is wrong with the member as a whole: @pick.err, or that of
+ *          kvt_super_check(), or of reading
+ * @state:  of each
+ * @super:  each; valid where @state is GOOD or NEWER
+ */
+struct media_supers {
+	struct kvt_super_pick pick;
+	int err;
+	enum media_super_state state[KVT_SUPER_SLOTS];
+	struct kvt_super super[KVT_SUPER_SLOTS];
+};
+
+/* Reads both; 0 or @s->err. */
+int media_read_supers(const struct media *m, struct media_supers *s);
+const char *media_super_state_name(enum media_super_state state);
+
+/* What an error of media_read_supers() means, in a few words. */
+const char *media_error_text(int err);
+
+#define MEDIA_UUID_MAX	37
+#define MEDIA_NAME_MAX	32
+
+const char *media_uuid(const u8 *uuid, char text[static MEDIA_UUID_MAX]);
+const char *media_state_name(u32 state);
+
+/* The tier's name, with nothing in it that a tier's name cannot have. */
+const char *media_tier_name(const struct kvt_super *s, char text[static MEDIA_NAME_MAX]);
+
+/**
+ * struct media_dev - a device or image file
+ * @is_block: it is a block device
+ * @in_use:   something in the kernel has it: a pool, a filesystem, a loop device
+ */
+struct media_dev {
+	struct media media;
+	int fd;
+	bool is_block;
+	bool in_use;
+};
+
+/**
+ * media_open - open a device or a file
+ * @write: to repair it; nobody else may have it then
+ *
+ * 0 or -errno: EBUSY: in use; EINVAL: neither file nor block device.
+ */
+int media_open(struct media_dev *d, const char *path, bool write);
+void media_close(struct media_dev *d);
+
+#endif /* KVTIER_MEDIA_H */

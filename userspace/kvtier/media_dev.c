@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Devices and image files; see media.h.
+ *
+ * A reader shares what it reads. A writer has it alone: a block device is opened with
+ * O_EXCL, which whoever mounts or assembles it holds too, a file is locked, and must
+ * not be behind a loop device.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "media.h"
+#include "sysfs.h"
+
+static int dev_read(void *ctx, u64 byte, void *buf, u32 len)
+{
+	struct media_dev *d = ctx;
+	char *at = buf;
+	ssize_t n;
+
+	for (; len; len -= (u32)n, at += n, byte += (u64)n) {
+		n = pread(d->fd, at, len, (off_t)byte);
+		if (n < 0 && errno == EINTR) {
+			n = 0;
+			continue;
+		}
+		if (n <= 0)
+			return n ? -errno : -EIO;
+	}
+	return 0;
+}
+
+static int dev_write(void *ctx, u64 byte, const void *buf, u32 len)
+{
+	struct media_dev *d = ctx;
+	const char *at = buf;
+	ssize_t n;
+
+	for (; len; len -= (u32)n, at += n, byte += (u64)n) {
+		n = pwrite(d->fd, at, len, (off_t)byte);
+		if (n < 0 && errno == EINTR) {
+			n = 0;
+			continue;
+		}
+		if (n <= 0)
+			return n ? -errno : -EIO;
+	}
+	return 0;
+}
+
+static int dev_flush(void *ctx)
+{
+	return fsync(((struct media_dev *)ctx)->fd) ? -errno : 0;
+}
+
+/* Is a loop device made of the file. */
+static bool file_is_loop(const char *path)
+{
+	char backing[PATH_MAX], *real = realpath(path, NULL);
+	struct sysfs_names list;
+	bool found = false;
+	size_t i;
+
+	if (!real || sysfs_list(&list, "block", "loop")) {
+		free(real);
+		return false;
+	}
+	for (i = 0; i < list.nr && !found; i++)
+		found = !sysfs_read(backing, sizeof(backing), "block/%s/loop/backing_file",
+				    list.names[i]) && !strcmp(backing, real);
+	sysfs_free_names(&list);
+	free(real);
+	return found;
+}
+
+static int find_bytes(struct media_dev *d, const struct stat *st)
+{
+	uint64_t bytes;
+
+	if (S_ISREG(st->st_mode)) {
+		d->media.bytes = (u64)st->st_size;
+		return 0;
+	}
+	if (ioctl(d->fd, BLKGETSIZE64, &bytes))
+		return -errno;
+	d->media.bytes = bytes;
+	return 0;
+}
+
+/* Block devices say so when they are asked for exclusively. */
+static int find_user(struct media_dev *d, const char *path, bool write)
+{
+	int fd;
+
+	if (!d->is_block) {
+		d->in_use = flock(d->fd, (write ? LOCK_EX : LOCK_SH) | LOCK_NB) ||
+			    file_is_loop(path);
+		return 0;
+	}
+	fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC);
+	if (fd < 0 && errno != EBUSY)
+		return -errno;
+	d->in_use = fd < 0;
+	if (fd >= 0)
+		close(fd);
+	return 0;
+}
+
+int media_open(struct media_dev *d, const char *path, bool write)
+{
+	struct stat st;
+	int ret;
+
+	memset(d, 0, sizeof(*d));
+	d->fd = -1;
+	if (stat(path, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode))
+		return -EINVAL;
+	d->is_block = S_ISBLK(st.st_mode);
+	d->fd = open(path, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC |
+		     (write && d->is_block ? O_EXCL : 0));
+	if (d->fd < 0)
+		return -errno;
+	d->media.read = dev_read;
+	d->media.write = write ? dev_write : NULL;
+	d->media.flush = dev_flush;
+	d->media.ctx = d;
+	ret = find_bytes(d, &st);
+	/* A writer has a block device to itself already. */
+	if (!ret && !(write && d->is_block))
+		ret = find_user(d, path, write);
+	if (!ret && write && d->in_use)
+		ret = -EBUSY;
+	if (ret)
+		media_close(d);
+	return ret;
+}
+
+void media_close(struct media_dev *d)
+{
+	if (d->fd >= 0)
+		close(d->fd);
+	d->fd = -1;
+}

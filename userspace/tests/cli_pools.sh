@@ -1,0 +1,224 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Pools that are on block devices: which there are, assembly, claims: cli_pools.sh TOP OUT
+# Devices are files with nothing but superblocks; the kernel is the stand-in.
+# shellcheck disable=SC2030,SC2031 # each test has a subshell and variables of its own
+# shellcheck disable=SC2317 # functions are called by the names in the last lines
+# shellcheck source=userspace/tests/cli_lib.sh
+. "$1/userspace/tests/cli_lib.sh"
+
+# device NAME POOL MEMBER GENERATION TIER [MEMBER:GENERATION]...
+device()
+{
+	local name=$1
+	export KVTIER_DEV=$work/dev
+	mkdir -p "$KVTIER_DEV" "$KVTIER_SYSFS/class/block/$name"
+	echo 4096 >"$KVTIER_SYSFS/class/block/$name/size"
+	shift
+	"$tests/damage.py" "$KVTIER_DEV/${name//!//}" member "$@"
+}
+
+# other NAME: a device that is nobody's.
+other()
+{
+	mkdir -p "$KVTIER_SYSFS/class/block/$1"
+	echo 4096 >"$KVTIER_SYSFS/class/block/$1/size"
+	truncate -s 2M "$KVTIER_DEV/$1"
+}
+
+uuid()
+{
+	python3 -c 'import sys, uuid
+print(uuid.UUID(bytes=bytes([int(sys.argv[1])] * 16)))' "$1"
+}
+
+two_members()
+{
+	device sda 7 1 10 log0 1:10 2:20
+	device sdb 7 2 20 log1 1:10 2:20
+	other sdc
+}
+
+test_members()
+{
+	two_members
+	device cciss 9 5 3 other 5:3
+	want 0 -j pool members
+	json '[len(p["members"]) for p in j["pools"]] == [1, 2] and not j["unusable"]'
+	json "j['pools'][1]['pool_uuid'] == '$(uuid 7)' and j['pools'][1]['complete']"
+	json '[m["name"] for m in j["pools"][1]["members"]] == ["log0", "log1"]'
+	json 'j["pools"][1]["members"][0]["generation"] == 10'
+	want 0 pool members
+	says "pool $(uuid 7): complete"
+	says "$KVTIER_DEV/sda"
+	! grep -q sdc "$work/stdout" || fail 'shows a stranger'
+	want 0 -j pool members "$KVTIER_DEV/sda" "$KVTIER_DEV/sdc" "$KVTIER_DEV/none"
+	json "j['pools'][0]['missing'] == ['$(uuid 2)'] and not j['pools'][0]['complete']"
+	json '[u["problem"] for u in j["unusable"]] ==
+		["is not a member of a kvtier pool", "No such file or directory"]'
+	want 0 pool members "$KVTIER_DEV/sda"
+	says "missing: member $(uuid 2)"
+	rm -r "$KVTIER_SYSFS/class/block"
+	want 0 pool members
+	complains 'no block device is a member'
+}
+
+test_odd_devices()
+{
+	two_members
+	# On a device that another is made of is what is on that.
+	mkdir -p "$KVTIER_SYSFS/class/block/sda/holders/dm-0" "$work/dev/cciss"
+	device dm-0 7 1 10 log0 1:10 2:20
+	want 0 -j pool members
+	json "[m['device'] for m in j['pools'][0]['members']] ==
+		['$KVTIER_DEV/dm-0', '$KVTIER_DEV/sdb'] and j['pools'][0]['complete']"
+	device 'cciss!c0' 8 3 4 slash 3:4
+	want 0 -j pool members
+	json "j['pools'][0]['members'][0]['device'] == '$KVTIER_DEV/cciss/c0'"
+	echo 0 >"$KVTIER_SYSFS/class/block/cciss!c0/size"
+	# Damaged: known to be ours, and no more.
+	"$tests/damage.py" "$KVTIER_DEV/sdb" flip 100
+	"$tests/damage.py" "$KVTIER_DEV/sdb" flip 524388
+	want 0 -j pool members
+	json 'j["pools"][0]["members"][0]["name"] == "log0" and not j["pools"][0]["complete"]'
+	json '"superblocks are both damaged" in j["unusable"][0]["problem"]'
+}
+
+# As the driver sees it: see userspace/kvtier/scan.h.
+test_old()
+{
+	two_members
+	# The pool was changed without sdb.
+	device sda 7 1 11 log0 1:11
+	want 0 -j pool members
+	json 'j["pools"][0]["complete"] and not j["pools"][0]["missing"]'
+	json '["problem" in m for m in j["pools"][0]["members"]] == [False, True]'
+	json '"stale" in j["pools"][0]["members"][1]["problem"]'
+	want 0 -j pool assemble
+	json 'j[0]["nr_found"] == 1'
+	want 0 pool destroy 0
+	want 1 -j pool assemble "$KVTIER_DEV/sda" "$KVTIER_DEV/sdb"
+	json 'j["error"]["name"] == "ESTALE" and "sdb" in j["error"]["message"]'
+	# An old copy of sdb.
+	device sda 7 1 11 log0 1:11 2:21
+	want 0 -j pool members
+	json '"stale" in j["pools"][0]["members"][1]["problem"]'
+	# sdb was told of a third one, sda was not any more: it counts.
+	device sda 7 1 10 log0 1:10 2:20
+	device sdb 7 2 21 log1 1:10 2:21 3:1
+	want 0 -j pool members
+	json "j['pools'][0]['missing'] == ['$(uuid 3)']"
+	# The other way round: it has left.
+	device sda 7 1 10 log0 1:10 2:20 3:1
+	device sdb 7 2 21 log1 1:10 2:21
+	want 0 -j pool members
+	json "j['pools'][0]['missing'] == []"
+}
+
+test_copy()
+{
+	two_members
+	device sdd 7 2 20 log1 1:10 2:20
+	want 0 -j pool members
+	json 'sum("a copy" in m.get("problem", "") for m in j["pools"][0]["members"]) == 2'
+	want 1 -j pool assemble
+	json 'j["error"]["name"] == "ENOTUNIQ"'
+	want 0 -j pool assemble "$KVTIER_DEV/sda" "$KVTIER_DEV/sdd"
+	json 'j[0]["nr_found"] == 2'
+}
+
+test_assemble()
+{
+	two_members
+	want 0 -j pool assemble --id 3 --tier dram:size=64M
+	json "j[0]['pool'] == 3 and j[0]['pool_uuid'] == '$(uuid 7)' and j[0]['nr_found'] == 2"
+	want 0 -j pool show 3
+	json '[t["name"] for t in j["tiers"]] == ["dram0"]'
+	want 0 pool destroy 3
+	want 0 pool assemble "$KVTIER_DEV/sda" --scan
+	says "$(uuid 7)"
+	want 0 pool destroy 0
+	want 1 -j pool assemble "$KVTIER_DEV/sda"
+	json "j['error']['name'] == 'ENOMEDIUM' and '$(uuid 2)' in j['error']['message']"
+	json '"--degraded" in j["error"]["hint"]'
+	want 0 -j pool assemble "$KVTIER_DEV/sda" --degraded
+	json 'j[0]["nr_found"] == 1'
+	want 0 pool destroy 0
+	want 1 -j pool assemble "$KVTIER_DEV/sdc"
+	json 'j["error"]["name"] == "EMEDIUMTYPE"'
+	want 1 -j pool assemble --uuid "$(uuid 8)"
+	json 'j["error"]["name"] == "ENOENT"'
+	rm -r "$KVTIER_SYSFS/class/block"
+	want 1 pool assemble
+	complains 'there is no pool to assemble'
+}
+
+# Memory that cannot be had: nothing is left half done.
+test_assemble_undoes()
+{
+	two_members
+	export KVTIER_MOCK_FAIL_OP=36 KVTIER_MOCK_FAIL_ERRNO=12
+	want 1 -j pool assemble --tier dram:size=64M
+	json 'j["error"]["name"] == "ENOMEM"'
+	want 0 -j pool list
+	json 'j == []'
+	export KVTIER_MOCK_FAIL_OP=35 KVTIER_MOCK_FAIL_ERRNO=17
+	want 1 -j pool assemble
+	json 'j["error"]["name"] == "EEXIST" and "is up already" in j["error"]["hint"]'
+	unset KVTIER_MOCK_FAIL_OP
+	# What the kernel says of one device; the stand-in goes by its name.
+	device stale0 8 3 4 log0 3:4
+	want 1 -j pool assemble --uuid "$(uuid 8)"
+	json 'j["error"]["name"] == "ESTALE" and "stale0" in j["error"]["message"]'
+}
+
+test_many_pools()
+{
+	two_members
+	device sde 9 5 3 other 5:3
+	device sdf 10 6 3 half 6:3 7:3
+	want 2 pool assemble --id 1
+	complains 'there are 3 pools'
+	want 1 pool assemble
+	complains "pool $(uuid 10) lacks 1 of its members"
+	want 0 pool destroy 0
+	want 0 pool destroy 1
+	rm -r "$KVTIER_SYSFS/class/block/sdf"
+	want 0 -j pool assemble
+	json 'sorted(p["pool"] for p in j) == [0, 1]'
+	want 1 -j pool assemble "$KVTIER_DEV/sda" "$KVTIER_DEV/sde"
+	json 'j["error"]["name"] == "EXDEV"'
+	want 0 -j pool assemble --uuid "$(uuid 9)"
+	json 'len(j) == 1'
+}
+
+test_export()
+{
+	two_members
+	want 0 pool members --export "$KVTIER_DEV/sda"
+	says "ID_FS_TYPE=kvtier_member"
+	says "ID_FS_UUID=$(uuid 7)"
+	says "ID_FS_UUID_SUB=$(uuid 1)"
+	want 1 pool members --export "$KVTIER_DEV/sdc"
+	[ ! -s "$work/stdout" ] || fail 'says something of a stranger'
+}
+
+test_claim()
+{
+	want 0 pool create
+	want 0 -j ns claim 0 1 --uid 1001
+	json 'j == {"claimed": 1, "pool": 0, "uid": 1001, "gid": 1001}'
+	want 0 -j ns claim kvtier0 1 --uid 1001 --gid 5
+	json 'j["gid"] == 5'
+	want 1 -j ns claim 0 2 --uid 1001
+	json 'j["error"]["name"] == "ENOENT" and "ns list" in j["error"]["hint"]'
+	export KVTIER_MOCK_FAIL_OP=39 KVTIER_MOCK_FAIL_ERRNO=114
+	want 1 -j ns claim 0 1 --uid 1001
+	json 'j["error"]["name"] == "EALREADY" and "has an owner" in j["error"]["hint"]'
+}
+
+for name in members odd-devices old copy assemble assemble-undoes many-pools export claim; do
+	run_test "$name"
+done
+exit "$failed"
