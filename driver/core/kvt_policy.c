@@ -180,9 +180,9 @@ const struct kvt_policy_ops kvt_policy_lru = {
 	.skip = lru_rotate,
 };
 
+/* To be chosen at run time. kvt_policy_reuse is not, before it is told of requests. */
 static const struct kvt_policy_ops *const kvt_policies[] = {
 	&kvt_policy_lru,
-	&kvt_policy_reuse,
 };
 
 /**

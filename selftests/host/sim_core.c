@@ -361,8 +361,8 @@ static void request(struct store *st, const u32 *ids, u32 nr, u64 ts_ms)
 
 static const struct kvt_policy_ops *policy_of(const char *name)
 {
-	if (!strcmp(name, "default"))
-		name = "reuse";
+	if (!strcmp(name, "default") || !strcmp(name, kvt_policy_reuse.name))
+		return &kvt_policy_reuse;
 	return kvt_policy_find(name, strlen(name));
 }
 
