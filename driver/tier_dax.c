@@ -336,7 +336,7 @@ static int kvt_dax_probe(struct dev_dax *dax)
 
 	if (!kvt_dax_plausible(dax, &kvt_dax_driver.drv)) {
 		pr_err("this kernel's dax devices are not what the module was built for, or their ranges are not free memory: not bound\n");
-		return -ENODEV;
+		return -EOPNOTSUPP;
 	}
 	d = kzalloc(sizeof(*d), GFP_KERNEL);
 	if (!d)

@@ -14,11 +14,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 #include "cxl.h"
 
 #define OUR_DRIVER	"bus/dax/drivers/kvtier"
 #define AUTOPROBE	"bus/dax/drivers_autoprobe"
+#define BIND_WAIT_MS	2000
+#define BIND_STEP_MS	20
 
 _Static_assert(sizeof(sigset_t) <= sizeof(((struct dax_guard *)0)->signals),
 	       "room for a sigset_t");
@@ -150,6 +153,31 @@ void dax_driver(const char *dax, char driver[static SYSFS_NAME_MAX])
 		driver[0] = 0;
 }
 
+/*
+ * Binds @dax, which new_id may have missed: a device that is just being added has
+ * its name in sysfs before the bus finds it (ENODEV) and lets drivers probe it
+ * (EAGAIN). Says who has it in the end, and gives the driver's errno; new_id does
+ * not tell either.
+ */
+static int bind_found(const char *dax, char driver[static SYSFS_NAME_MAX])
+{
+	const struct timespec step = { .tv_nsec = BIND_STEP_MS * 1000000L };
+	int left_ms, ret = 0;
+
+	for (left_ms = BIND_WAIT_MS; left_ms > 0; left_ms -= BIND_STEP_MS) {
+		dax_driver(dax, driver);
+		if (driver[0])
+			return 0;
+		ret = sysfs_write(dax, OUR_DRIVER "/bind");
+		if (ret && ret != -ENODEV && ret != -EAGAIN)
+			break;
+		if (ret)
+			nanosleep(&step, NULL);
+	}
+	dax_driver(dax, driver);
+	return driver[0] ? 0 : ret;
+}
+
 int dax_bind(const char *dax, struct cxl_trouble *trouble)
 {
 	char driver[SYSFS_NAME_MAX];
@@ -171,10 +199,9 @@ int dax_bind(const char *dax, struct cxl_trouble *trouble)
 	ret = cxl_write(trouble, dax, OUR_DRIVER "/new_id");
 	if (ret)
 		return ret;
-	/* The write succeeds even when the driver refuses the device. */
-	dax_driver(dax, driver);
+	ret = bind_found(dax, driver);
 	if (strcmp(driver, "kvtier"))
-		return cxl_give_up(trouble, -ENXIO,
+		return cxl_give_up(trouble, ret ? ret : -EBUSY,
 				   "the kernel log says why: dmesg | tail",
 				   "the kvtier driver did not take %s%s%s",
 				   dax, driver[0] ? ", it is now with " : "",

@@ -571,12 +571,24 @@ test_cxl_driver_refuses()
 	touch "$work/refuse"
 	want 1 cxl create
 	complains 'did not take dax0.0'
+	complains 'Device or resource busy'
 	complains 'dmesg'
 	nothing_left
 	rm -r "$KVTIER_SYSFS/bus/dax/drivers/kvtier"
 	want 1 -j cxl create
 	json '"modprobe kvtier" in j["error"]["hint"]'
 	nothing_left
+}
+
+# The device is in sysfs a moment before the bus finds it.
+test_cxl_device_late()
+{
+	fake_sysfs "$KVTIER_SYSFS" 1
+	touch "$work/late"
+	want 0 cxl create
+	[ "$(logged | grep -c 'kvtier/bind=dax0.0')" -eq 3 ] || fail 'not late twice'
+	want 0 cxl list
+	says kvtier
 }
 
 test_cxl_signal()
@@ -657,7 +669,7 @@ test_cxl_none()
 for name in help prefixes usage-errors no-module json-forms manual pool \
 	pool-create-undoes tier-devices tier pool-set ns-list stat blocks \
 	block-sizes secrets chains cxl-create cxl-choose cxl-create-fails \
-	cxl-driver-refuses cxl-signal cxl-autoprobe-off cxl-bind cxl-in-use \
+	cxl-driver-refuses cxl-device-late cxl-signal cxl-autoprobe-off cxl-bind cxl-in-use \
 	cxl-none; do
 	run_test "$name"
 done

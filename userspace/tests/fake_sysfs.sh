@@ -14,7 +14,7 @@ fake_sysfs()
 		"$root"/bus/dax/{devices,drivers/{kmem,kvtier,device_dax}} \
 		"$root/class/kvtier" "$window"
 	touch "$root/bus/cxl/drivers/cxl_region/bind" \
-		"$root"/bus/dax/drivers/kvtier/{new_id,remove_id,unbind} \
+		"$root"/bus/dax/drivers/kvtier/{bind,new_id,remove_id,unbind} \
 		"$root/bus/dax/drivers/device_dax/unbind" "$window/delete_region"
 	echo 1 >"$root/bus/dax/drivers_autoprobe"
 	echo region0 >"$window/create_ram_region"

@@ -6,8 +6,10 @@
  * beside the tree as "PATH=VALUE" and then has about the effect it has in a
  * kernel, including refusals when the order is wrong. Knobs, as files beside the
  * tree: "fail" holds "PATH ERRNO" of one write that is to fail (it is removed
- * when it did), "refuse" makes the kvtier driver refuse devices, "no_dax" keeps
- * dax devices from appearing, "kill" ends the process at PATH.
+ * when it did), "refuse" makes the kvtier driver refuse devices, "late" keeps dax
+ * devices from being probed: by new_id, by the first bind and, with another errno,
+ * by the second (it is removed then), "no_dax" keeps dax devices from appearing,
+ * "kill" ends the process at PATH.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -313,8 +315,27 @@ static int new_id(const char *dax)
 {
 	char path[PATH];
 
-	if (!beside("refuse", path))
+	if (!beside("refuse", path) && !beside("late", path))
 		set_driver(dax, "kvtier");
+	return 0;
+}
+
+static int bind_dax(const char *dax)
+{
+	char path[PATH], later[PATH];
+
+	if (beside("late", path)) {
+		make(later, "%s2", path);
+		rename(path, later);
+		return -ENODEV;
+	}
+	if (beside("late2", path)) {
+		unlink(path);
+		return -EAGAIN;
+	}
+	if (beside("refuse", path))
+		return -EBUSY;
+	set_driver(dax, "kvtier");
 	return 0;
 }
 
@@ -338,6 +359,8 @@ static int effect(const char *path, const char *rel, const char *value)
 		return bind_region(value);
 	if (!strcmp(rel, "bus/dax/drivers/kvtier/new_id"))
 		return new_id(value);
+	if (!strcmp(rel, "bus/dax/drivers/kvtier/bind"))
+		return bind_dax(value);
 	if (!strncmp(rel, "bus/dax/drivers/", 16) && !strcmp(name, "unbind"))
 		return unbind_dax(value);
 	put(path, value);
