@@ -11,6 +11,8 @@
 #
 # kbuild writes beside the sources, so each flavour has its own copy of them in
 # out/build-<flavour>.  rsync keeps time stamps: rebuilds are incremental.
+# Suites that run at the same time build the same flavour: one after the other, and a
+# module is replaced only by another one, as a whole.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -41,9 +43,27 @@ copy_sources()
 	fi
 }
 
-main()
+# put_modules TREE FOLDER : the modules of the tree, and no others.
+put_modules()
 {
-	local flavour=${1:?flavour} kernel tree args ko
+	local tree=$1 folder=$2 ko name built=' '
+	mkdir -p "$folder"
+	while IFS= read -r -d '' ko; do
+		name=${ko##*/}
+		built+="$name "
+		cmp -s "$ko" "$folder/$name" || {
+			cp -p "$ko" "$folder/.$name.new"
+			mv "$folder/.$name.new" "$folder/$name"
+		}
+	done < <(find "$tree" -name '*.ko' -print0)
+	for ko in "$folder"/*.ko; do
+		[[ $built == *" ${ko##*/} "* ]] || rm -f "$ko"
+	done
+}
+
+build()
+{
+	local flavour=$1 kernel tree args
 	shift
 	kernel=$(kdir "$flavour")
 	[ -d "$kernel" ] || die "no kernel build tree at $kernel"
@@ -60,11 +80,16 @@ main()
 		make "${args[@]}" M="$tree/selftests/modules" \
 			KBUILD_EXTRA_SYMBOLS="$tree/Module.symvers" modules
 	fi
-	mkdir -p "$KVT_OUT/$flavour"
-	find "$KVT_OUT/$flavour" -name '*.ko' -delete
-	while IFS= read -r -d '' ko; do
-		cp -p "$ko" "$KVT_OUT/$flavour/"
-	done < <(find "$tree" -name '*.ko' -print0)
+	put_modules "$tree" "$KVT_OUT/$flavour"
+}
+
+main()
+{
+	local flavour=${1:?flavour}
+	mkdir -p "$KVT_OUT"
+	exec 9>"$KVT_OUT/build-$flavour.lock"
+	flock 9
+	build "$@" 9>&-
 }
 
 main "$@"

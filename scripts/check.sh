@@ -16,11 +16,14 @@ set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# Suites that run one after the other; A+B: a machine keeps one processor busy, so B
-# runs beside it.
-QUICK=(kselftest:stock+host)
-FULL=(static newest rig dkms kunit kselftest:stock+host kselftest:debug demo)
-LONG=(static newest host rig dkms kunit kselftest:stock kselftest:debug demo)
+# In the order in which they start. Long ones first: the machine is kept busy to
+# the end then.
+QUICK=(kselftest:stock host)
+FULL=(kselftest:debug kselftest:stock host demo rig kunit static dkms newest)
+LONG=(kselftest:debug host kselftest:stock demo rig kunit static dkms newest)
+
+# Suites at a time.  A machine of the tests keeps one processor busy and little more.
+LANES=$(($(nproc) < 2 ? 1 : 2))
 
 PASSED=0
 FAILED=0
@@ -28,7 +31,7 @@ SKIPPED=0
 SUMMARY=()
 SKIPS=()
 FAILURES=()
-BESIDE=()	# process groups of suites in the background
+declare -A RUNNING=()	# process group of a suite -> its name
 
 count()
 {
@@ -48,44 +51,40 @@ suite_command()
 	[ "$name" = "$1" ] || COMMAND+=("${1#*:}")
 }
 
-run_suite()
-{
-	local suite=$1 status=0 start=$SECONDS
-	echo "=== $suite"
-	suite_command "$suite"
-	"${COMMAND[@]}" 2>&1 </dev/null | tee "$(log_of "$suite")" || status=$?
-	judge_suite "$suite" "$status" $((SECONDS - start))
-}
-
 # In a process group of its own, which can be ended as one.
-start_beside()
+start_suite()
 {
+	local log
+	log=$(log_of "$1")
 	suite_command "$1"
 	# shellcheck disable=SC2016 # for the shell that is started
 	setsid bash -c 'status=0
 		log=$1
 		shift
 		"$@" >"$log" 2>&1 </dev/null || status=$?
-		echo "$status $SECONDS" >"$log.end"' suite "$(log_of "$1")" "${COMMAND[@]}" &
-	BESIDE+=("$!")
+		echo "$status $SECONDS" >"$log.end"' suite "$log" "${COMMAND[@]}" &
+	RUNNING[$!]=$1
+	echo "=== $1: started"
 }
 
-# Waits for it and shows what it has said.
-finish_beside()
+# Waits for one to end and shows what it has said.
+finish_suite()
 {
-	local suite=$1 pid=$2 log status=255 seconds=0
+	local pid='' suite log status=255 seconds=0
+	wait -n -p pid "${!RUNNING[@]}" || true
+	suite=${RUNNING[$pid]}
+	unset "RUNNING[$pid]"
 	log=$(log_of "$suite")
-	wait "$pid" || true
 	[ ! -e "$log.end" ] || read -r status seconds <"$log.end"
 	echo "=== $suite"
-	cat "$log"
+	[ ! -e "$log" ] || cat "$log"
 	judge_suite "$suite" "$status" "$seconds"
 }
 
-end_beside()
+end_suites()
 {
 	local pid
-	for pid in "${BESIDE[@]}"; do
+	for pid in "${!RUNNING[@]}"; do
 		kill -- "-$pid" 2>/dev/null || true
 	done
 }
@@ -130,30 +129,39 @@ report()
 	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
 }
 
-# The first one here, the other beside it.  What they all use is built before,
-# so that they do not build it at the same time; one that cannot be built is for
-# the suites to report.
-run_together()
+# What several of them use is built before, so that they do not build it at the
+# same time; what cannot be built is for the suites to report.
+build_shared()
 {
-	local suite i=0
-	make -s --no-print-directory -C "$KVT_ROOT" tools kselftest \
-		>"$KVT_OUT/check/build.log" 2>&1 || true
-	trap end_beside EXIT
+	local kernel
+	{
+		make -s --no-print-directory -C "$KVT_ROOT" tools kselftest || true
+		for kernel in stock debug; do
+			case " $* " in
+			*" kselftest:$kernel "*) "$KVT_ROOT/scripts/build-modules.sh" "$kernel" || true ;;
+			esac
+		done
+	} >"$KVT_OUT/check/build.log" 2>&1
+}
+
+run_suites()
+{
+	local suite
+	trap end_suites EXIT
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
-	for suite in "${@:2}"; do
-		start_beside "$suite"
+	for suite in "$@"; do
+		[ ${#RUNNING[@]} -lt "$LANES" ] || finish_suite
+		start_suite "$suite"
 	done
-	run_suite "$1"
-	for suite in "${@:2}"; do
-		finish_beside "$suite" "${BESIDE[i++]}"
+	while [ ${#RUNNING[@]} -gt 0 ]; do
+		finish_suite
 	done
-	BESIDE=()
 }
 
 main()
 {
-	local suites suite mode=${1:-full}
+	local suites mode=${1:-full}
 	[ $# -eq 0 ] || shift
 	case $mode in
 	quick) suites=("${QUICK[@]}") ;;
@@ -170,12 +178,8 @@ main()
 		echo '0 passed, 1 failed, 0 skipped'
 		exit 1
 	fi
-	for suite in "${suites[@]}"; do
-		case $suite in
-		*+*) run_together "${suite%%+*}" "${suite#*+}" ;;
-		*) run_suite "$suite" ;;
-		esac
-	done
+	build_shared "${suites[@]}"
+	run_suites "${suites[@]}"
 	report
 	[ "$FAILED" -eq 0 ]
 }

@@ -12,10 +12,10 @@ kernel=${1:-stock}
 [ $# -eq 0 ] || shift
 # Seconds for a program, and for all of them.
 limit=150
-timeout=500
+timeout=700
 if [ "$kernel" != stock ]; then
 	limit=300
-	timeout=1000
+	timeout=1500
 fi
 if [ "${KVT_LENGTH:-full}" = long ]; then
 	limit=$((limit * 8))

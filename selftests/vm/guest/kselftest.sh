@@ -66,7 +66,7 @@ judge_leaks()
 
 main()
 {
-	local script line name
+	local script line name began
 	modprobe kvtier || { echo "not ok kselftest.modprobe"; exit 1; }
 	PATH=/kvt/kselftest:$PATH
 	while IFS= read -r line <&3; do
@@ -75,8 +75,10 @@ main()
 		wanted "$name" "$@" || continue
 		# The line is a command with arguments, split as the shell does.
 		starts "$name"
+		began=$SECONDS
 		# shellcheck disable=SC2086
 		run_ktap "kselftest.$name" $line || FAILED=1
+		echo "# $name: $((SECONDS - began)) s"
 	done 3< <(program_lines)
 	for script in *.sh; do
 		[ -e "$script" ] || continue
