@@ -18,7 +18,7 @@ set -euo pipefail
 
 # In the order in which they start. Long ones first: the machine is kept busy to
 # the end then.
-QUICK=(kselftest:stock host)
+QUICK=(kselftest:stock:1/2 host kselftest:stock:2/2)
 FULL=(kselftest:debug kselftest:stock host demo rig kunit static dkms newest)
 LONG=(kselftest:debug host kselftest:stock demo rig kunit static dkms newest)
 
@@ -40,7 +40,8 @@ count()
 
 log_of()
 {
-	echo "$KVT_OUT/check/${1/:/-}.log"
+	local name=${1//:/-}
+	echo "$KVT_OUT/check/${name//\//of}.log"
 }
 
 # suite_command SUITE : the suite's script and its argument, in the array COMMAND.
@@ -109,7 +110,7 @@ judge_suite()
 	PASSED=$((PASSED + passed))
 	FAILED=$((FAILED + failed))
 	SKIPPED=$((SKIPPED + skipped))
-	SUMMARY+=("$(printf '%-18s %5d s  %4d passed  %3d failed  %3d skipped' \
+	SUMMARY+=("$(printf '%-19s %5d s  %4d passed  %3d failed  %3d skipped' \
 		"$suite" "$seconds" "$passed" "$failed" "$skipped")")
 	mapfile -t -O "${#SKIPS[@]}" SKIPS < <(grep '^skip ' "$log" || true)
 	mapfile -t -O "${#FAILURES[@]}" FAILURES < <(grep '^not ok ' "$log" || true)
@@ -138,7 +139,7 @@ build_shared()
 		make -s --no-print-directory -C "$KVT_ROOT" tools kselftest || true
 		for kernel in stock debug; do
 			case " $* " in
-			*" kselftest:$kernel "*) "$KVT_ROOT/scripts/build-modules.sh" "$kernel" || true ;;
+			*" kselftest:$kernel"[\ :]*) "$KVT_ROOT/scripts/build-modules.sh" "$kernel" || true ;;
 			esac
 		done
 	} >"$KVT_OUT/check/build.log" 2>&1

@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The in-VM tests on one kernel: suite-kselftest.sh stock|debug [TEST]...
-# Their names get the kernel's as a suffix of the first part, so that both runs
-# can be told apart.
+# The in-VM tests on one kernel: suite-kselftest.sh stock|debug[:I/N] [TEST]...
+# With I/N every Nth program from the Ith on. The tests' names get the kernel's as
+# a suffix of the first part, so that both runs can be told apart.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 kernel=${1:-stock}
+part=
+[ "$kernel" = "${kernel#*:}" ] || part=${kernel#*:}
+kernel=${kernel%%:*}
 [ $# -eq 0 ] || shift
 # Seconds for a program, and for all of them.
 limit=150
@@ -27,6 +30,6 @@ fi
 } >&2
 "$KVT_ROOT/selftests/vm/run.sh" --kernel "$kernel" --timeout "$timeout" \
 	--env KVT_LENGTH="${KVT_LENGTH:-full}" --env KVT_KERNEL="$kernel" \
-	--env KVT_TEST_TIMEOUT_S=$limit \
+	--env KVT_TEST_TIMEOUT_S=$limit --env KVT_PART="$part" \
 	-- bash /kvt/guest/kselftest.sh "$@" |
 	sed -u -E "s/^(ok|not ok|skip) kselftest\./\1 kselftest-$kernel./"
