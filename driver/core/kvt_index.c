@@ -124,7 +124,9 @@ bool kvt_ix_remove(struct kvt_index *ix, struct kvt_shard *s, u32 id)
  */
 bool kvt_ix_crowded(const struct kvt_shard *s)
 {
-	return READ_ONCE(s->count) > READ_ONCE(s->mask) && READ_ONCE(s->mask) < (1u << 23);
+	u32 mask = READ_ONCE(s->mask);
+
+	return READ_ONCE(s->count) > mask + (mask >> 1) + 1 && mask < (1u << 23);
 }
 
 /**

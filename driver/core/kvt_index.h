@@ -4,7 +4,7 @@
  *
  * A sharded chained hash table. The top bits of the hash choose the shard, its
  * low bits the bucket. Each shard has its own lock and its own bucket array,
- * which doubles when it holds more blocks than buckets; so nothing global is
+ * which doubles at three blocks for two buckets; so nothing global is
  * taken to find a block, and growing stops one shard for a moment, never all.
  *
  * The hash is keyed with a secret of the pool, because keys are chosen by
