@@ -123,6 +123,12 @@ static ssize_t degraded_show(struct device *dev, struct device_attribute *attr, 
 }
 static DEVICE_ATTR_RO(degraded);
 
+static ssize_t uuid_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%pUb\n", to_pool(dev)->uuid);
+}
+static DEVICE_ATTR_RO(uuid);
+
 static ssize_t policy_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%s\n", READ_ONCE(to_pool(dev)->policy.ops)->name);
@@ -216,6 +222,7 @@ static struct attribute *kvt_pool_attrs[] = {
 	&dev_attr_lease_bytes.attr,
 	&dev_attr_page_struct_bytes.attr,
 	&dev_attr_degraded.attr,
+	&dev_attr_uuid.attr,
 	&dev_attr_policies.attr,
 	&dev_attr_policy.attr,
 	&dev_attr_watermark_low_percent.attr,

@@ -152,7 +152,8 @@ install_host()
 	local unit=usr/lib/systemd/system/kvtier-assemble@.service
 	staged "$rules" "$conf" "$boot" "$unit" || return 1
 	grep -q 'program}="/usr/sbin/kvtier pool members' "$STAGE/$boot" &&
-		grep -q '^ExecStart=/usr/sbin/kvtier pool assemble ' "$STAGE/$unit" || return 1
+		grep -q '^ExecStart=/usr/sbin/kvtier pool assemble ' "$STAGE/$unit" &&
+		grep -qx 'ExecStop=/usr/sbin/kvtier pool destroy %i' "$STAGE/$unit" || return 1
 	grep -q '^g kvtier ' "$STAGE/$conf" && grep -q 'GROUP="kvtier"' "$STAGE/$rules" ||
 		return 1
 	if command -v systemd-sysusers >/dev/null; then

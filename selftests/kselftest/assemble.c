@@ -791,8 +791,9 @@ TEST_F_TIMEOUT(assemble, whose_it_is, 300)
 
 TEST_F(assemble, quota_and_owner)
 {
-	char path[64], buf[32] = "";
+	char path[64], buf[40] = "", uuid[40] = "";
 
+	ASSERT_EQ(37, kvt_sysfs_read(&self->pool, "uuid", uuid, sizeof(uuid)));
 	ASSERT_EQ(CHAIN, put_chains(&self->c, 0, 1));
 	ASSERT_EQ(0, send_down(self));
 	snprintf(path, sizeof(path), "namespaces/%llu/quota_bytes",
@@ -807,6 +808,8 @@ TEST_F(assemble, quota_and_owner)
 	EXPECT_STREQ("1\n", buf);
 	ASSERT_LT(0, kvt_sysfs_read(&self->pool, "degraded", buf, sizeof(buf)));
 	EXPECT_STREQ("0\n", buf);
+	ASSERT_EQ(37, kvt_sysfs_read(&self->pool, "uuid", buf, sizeof(buf)));
+	EXPECT_STREQ(uuid, buf);
 	EXPECT_EQ(0, kvt_sh("test -r /sys/class/kvtier/assembling"));
 }
 

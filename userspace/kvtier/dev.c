@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include "cmd.h"
 #include "sysfs.h"
 
@@ -78,14 +79,41 @@ int cmd_pool_ids(uint32_t **ids)
 	return ret;
 }
 
+/* The pool with this UUID, as sysfs has it; numbers change from boot to boot. */
+static int pool_by_uuid(const char *uuid, uint32_t *pool_id)
+{
+	char text[SYSFS_NAME_MAX];
+	uint32_t *ids = NULL;
+	bool found = false;
+	int i, nr;
+
+	nr = pools_by_sysfs(&ids);
+	for (i = 0; !found && i < nr; i++) {
+		found = !sysfs_read(text, sizeof(text), "class/kvtier/kvtier%u/uuid",
+				    ids[i]) && !strcasecmp(text, uuid);
+		*pool_id = ids[i];
+	}
+	free(ids);
+	return found ? 0 : -ENOENT;
+}
+
+static bool is_uuid(const char *text)
+{
+	return strlen(text) == 36 && strspn(text, "0123456789abcdefABCDEF-") == 36;
+}
+
 int cmd_pick_pool(const char *text, uint32_t *pool_id)
 {
 	uint32_t *ids = NULL;
 	int nr;
 
 	if (text) {
+		if (is_uuid(text))
+			return pool_by_uuid(text, pool_id) ?
+			       cmd_fail(ENOENT, "see: kvtier pool list", "pool %s", text) :
+			       EXIT_OK;
 		if (cmd_parse_pool(text, pool_id))
-			return cmd_usage("'%s' is not a pool: want a number as in 'kvtier pool list'",
+			return cmd_usage("'%s' is not a pool: want a number or UUID as in 'kvtier pool list'",
 					 text);
 		return EXIT_OK;
 	}

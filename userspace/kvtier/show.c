@@ -25,6 +25,7 @@ const struct cmd_column tier_columns[] = {
 static const struct cmd_column pool_columns[] = {
 	{ "pool", "Pool", CMD_COUNT },
 	{ "device", "Device", CMD_TEXT },
+	{ "uuid", "UUID", CMD_TEXT },
 	{ "capacity_bytes", "Capacity", CMD_BYTES },
 	{ "used_bytes", "Used", CMD_BYTES },
 	{ "blocks", "Blocks", CMD_COUNT },
@@ -147,7 +148,7 @@ struct json_object *show_pool(struct kvtier_pool *pool, uint32_t pool_id,
 			      int *err)
 {
 	static const char *const files[] = {
-		"hits", "misses", "policy", "policies",
+		"uuid", "hits", "misses", "policy", "policies",
 		"watermark_low_percent", "watermark_high_percent",
 		"reservation_timeout_ms", "meta_bytes_per_block",
 	};

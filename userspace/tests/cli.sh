@@ -274,6 +274,25 @@ test_tier()
 	json 'len(j["tiers"]) == 1'
 }
 
+# Numbers change from boot to boot, the UUID does not.
+test_pool_by_uuid()
+{
+	local dir=$KVTIER_SYSFS/class/kvtier uuid=01020304-0506-0708-090a-0b0c0d0e0f10
+	want 0 pool create
+	want 0 pool create
+	mkdir -p "$dir"/kvtier{0,1}
+	echo ${uuid/01/ff} >"$dir/kvtier0/uuid"
+	echo $uuid >"$dir/kvtier1/uuid"
+	want 1 -j pool destroy ${uuid/01/ee}
+	json 'j["error"]["name"] == "ENOENT"'
+	want 2 pool destroy ${uuid/01/}
+	want 0 -j pool show $uuid
+	json "j['pool'] == 1 and j['uuid'] == '$uuid'"
+	want 0 -j pool destroy ${uuid^^}
+	json 'j["destroyed"] == 1'
+	want 0 pool show 0
+}
+
 test_pool_set()
 {
 	local dir=$KVTIER_SYSFS/class/kvtier/kvtier0
@@ -667,7 +686,7 @@ test_cxl_none()
 }
 
 for name in help prefixes usage-errors no-module json-forms manual pool \
-	pool-create-undoes tier-devices tier pool-set ns-list stat blocks \
+	pool-create-undoes tier-devices tier pool-by-uuid pool-set ns-list stat blocks \
 	block-sizes secrets chains cxl-create cxl-choose cxl-create-fails \
 	cxl-driver-refuses cxl-device-late cxl-signal cxl-autoprobe-off cxl-bind cxl-in-use \
 	cxl-none; do
