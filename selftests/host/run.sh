@@ -153,9 +153,9 @@ long)
 	suite host "$HOST/crash.asan" 20000
 	suite host "$HOST/crash" 100000
 	suite host "$HOST/crash" --teeth 20000
-	fuzz fuzz 600
-	fuzz fuzz_media 600
-	fuzz fuzz_fsck 600
+	fuzz fuzz 300
+	fuzz fuzz_media 300
+	fuzz fuzz_fsck 300
 	bench
 	;;
 crash) suite host "$HOST/crash" "${CRASH_POINTS:-100000}" ;;

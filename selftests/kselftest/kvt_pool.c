@@ -82,10 +82,11 @@ bool kvt_env_quick(void)
 int kvt_env_many(int quick, int full_length)
 {
 	const char *kernel = env_or_null("KVT_KERNEL");
+	bool debug = kernel && !strcmp(kernel, "debug");
 
 	if (kvt_env_long())
-		return full_length;
-	return kernel && !strcmp(kernel, "debug") ? quick / 5 + 1 : quick;
+		return debug ? full_length / 4 + 1 : full_length;
+	return debug ? quick / 5 + 1 : quick;
 }
 
 static int write_file(const char *path, const char *value)

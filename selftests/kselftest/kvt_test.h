@@ -124,7 +124,7 @@ const char *kvt_env_bdev(void);
 const char *kvt_env_scratch(void);
 bool kvt_env_long(void);
 bool kvt_env_quick(void);
-/* How often, how many: @quick by default, less on an instrumented kernel. */
+/* How often, how many: @quick by default; of both less on an instrumented kernel. */
 int kvt_env_many(int quick, int full_length);
 
 int kvt_setup(struct kvt_pool *p);
