@@ -65,7 +65,7 @@ static void check_index(struct mini *m)
 				id = h->hash_next;
 			}
 		}
-		MINI_ASSERT(nr == s->count && nr <= s->mask + 1);
+		MINI_ASSERT(nr == s->count && nr <= (s->mask + 1) / 2 * 3);
 		total += nr;
 	}
 	for (id = 1; id < nr_ids(m); id++)
