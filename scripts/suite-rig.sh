@@ -10,8 +10,9 @@ set -euo pipefail
 
 VM="$KVT_ROOT/selftests/vm/run.sh"
 STATUS=0
-OUTPUT=$(mktemp)
-trap 'rm -f "$OUTPUT"' EXIT
+TMP=$(mktemp -d)
+OUTPUT=$TMP/output
+trap 'rm -rf "$TMP"' EXIT
 
 # vm_test NAME WANTED-STATUS PATTERN RUN-ARG...
 vm_test()
@@ -71,6 +72,22 @@ vm_test lockdep-off 1 'lockdep is off: .*debug_locks: +0$' --timeout 120 --cxl 0
 	--env KVT_LOCKDEP_STATS=/run/lockdep_stats -- \
 	'echo " debug_locks:                             0" >/run/lockdep_stats'
 vm_test timeout 124 'timeout: killed' --timeout 25 --cxl 0 --nvme 0 -- 'sleep 1000'
+
+# An emulator that fails as QEMU does now and then, as often as the file says.
+mkdir "$TMP/bin"
+cat >"$TMP/bin/qemu-system-x86_64" <<END
+#!/bin/bash
+left=\$(cat "$TMP/failures")
+[ "\$left" -gt 0 ] || exec "$(command -v qemu-system-x86_64)" "\$@"
+echo \$((left - 1)) >"$TMP/failures"
+echo "qemu: physmem.c:1: iotlb_to_section: Assertion \\\`made up' failed." >&2
+exit 134
+END
+chmod +x "$TMP/bin/qemu-system-x86_64"
+echo 1 >"$TMP/failures"
+PATH=$TMP/bin:$PATH vm_test emulator-fails-once 0 'the emulator failed' --timeout 120 --cxl 0 --nvme 0 -- true
+echo 9 >"$TMP/failures"
+PATH=$TMP/bin:$PATH vm_test emulator-fails 125 'the machine died' --timeout 120 --cxl 0 --nvme 0 -- true
 vm_test panic 125 'sysrq triggered crash' --timeout 120 --cxl 0 --nvme 0 -- \
 	'echo c >/proc/sysrq-trigger; sleep 1000'
 exit $STATUS

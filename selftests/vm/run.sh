@@ -220,6 +220,25 @@ boot()
 	return "$status"
 }
 
+# Did the emulator itself fail, before the command was started: QEMU has a race of
+# processors against devices that appear ("iotlb_to_section: Assertion").
+emulator_failed()
+{
+	[ ! -e "$TMP/control/started" ] && grep -q ': Assertion .* failed' "$TMP/qemu.log" 2>/dev/null
+}
+
+boot_again_if_needed()
+{
+	local status=0 tries
+	for tries in 1 2 3; do
+		status=0
+		boot || status=$?
+		emulator_failed || break
+		log "run.sh: the emulator failed before the command was started ($tries of 3): $(tail -n 1 "$TMP/qemu.log")"
+	done
+	return "$status"
+}
+
 # The machine is gone without a word: show the end of its log.
 report_death()
 {
@@ -278,7 +297,7 @@ main()
 	console_args
 	share_args
 	boot_args
-	boot || qemu_status=$?
+	boot_again_if_needed || qemu_status=$?
 
 	if [ "$qemu_status" -eq 124 ] || [ "$qemu_status" -eq 137 ]; then
 		report_death "timeout: killed the machine after $TIMEOUT_S s"
