@@ -281,14 +281,14 @@ test_pool_by_uuid()
 	want 0 pool create
 	want 0 pool create
 	mkdir -p "$dir"/kvtier{0,1}
-	echo ${uuid/01/ff} >"$dir/kvtier0/uuid"
-	echo $uuid >"$dir/kvtier1/uuid"
-	want 1 -j pool destroy ${uuid/01/ee}
+	echo "${uuid/01/ff}" >"$dir/kvtier0/uuid"
+	echo "$uuid" >"$dir/kvtier1/uuid"
+	want 1 -j pool destroy "${uuid/01/ee}"
 	json 'j["error"]["name"] == "ENOENT"'
-	want 2 pool destroy ${uuid/01/}
-	want 0 -j pool show $uuid
+	want 2 pool destroy "${uuid/01/}"
+	want 0 -j pool show "$uuid"
 	json "j['pool'] == 1 and j['uuid'] == '$uuid'"
-	want 0 -j pool destroy ${uuid^^}
+	want 0 -j pool destroy "${uuid^^}"
 	json 'j["destroyed"] == 1'
 	want 0 pool show 0
 }
