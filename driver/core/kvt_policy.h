@@ -15,7 +15,8 @@
  * the last one. Policies that learn are told of each when its blocks are there.
  *
  * A tier has KVT_LISTS lists. A block's entry says which it is on (@on), so the one
- * policy can take over from the other at any time: nothing but order is lost.
+ * policy can take over from the other at any time: nothing but order is lost. Whoever
+ * changes a list marks it in @stale, so what is known of its ends can be kept.
  *
  * Lock: the pool's meta lock for every call.
  */
@@ -28,6 +29,8 @@
 
 #define KVT_TIERS	16
 #define KVT_LISTS	32
+#define KVT_ON_LIST	(KVT_LISTS - 1u)	/* of kvt_cold.on: the list */
+#define KVT_ON_USED	0x80u			/* of kvt_cold.on: used since it was put there */
 
 struct kvt_policy;
 
@@ -65,13 +68,32 @@ struct kvt_policy_ops {
 };
 
 /**
+ * struct kvt_ends - what is worth least on each of a tier's lists
+ * @now_ms: when that was looked at
+ * @leaf:   and for what
+ * @id:     by list: block, or KVT_NIL if none qualifies
+ * @key:    by KVT_LISTS + list: what it is worth, and the list; U32_MAX: none. From there
+ *          on down: the lower of the two at twice the index
+ *
+ * Of use for the lists that are not marked stale, at the same time, for the same.
+ */
+struct kvt_ends {
+	u32 now_ms;
+	bool leaf;
+	u32 id[KVT_LISTS];
+	u32 key[2 * KVT_LISTS];
+};
+
+/**
  * struct kvt_policy - a policy at work
  * @ops:    which one
  * @table:  block entries
  * @now_ms: pool clock, set by the caller before a batch of calls
  * @list:   a tier's lists, each from the block used last to the one used first
  * @some:   by tier: bit i is set if @list[i] has blocks
+ * @stale:  by tier: bit i is set if @list[i] has changed since @ends was worked out
  * @young:  by list: last block of the youngest request on it, or KVT_NIL
+ * @ends:   by tier; of "reuse"
  * @learn:  what "reuse" has learned; its own
  * @turns:  sessions it remembers; its own
  * @nr_requests: it was told of
@@ -83,11 +105,33 @@ struct kvt_policy {
 	u32 now_ms;
 	struct kvt_list list[KVT_TIERS][KVT_LISTS];
 	u32 some[KVT_TIERS];
+	u32 stale[KVT_TIERS];
 	u32 young[KVT_TIERS][KVT_LISTS];
+	struct kvt_ends ends[KVT_TIERS];
 	struct kvt_learn learn;
 	struct kvt_turns turns;
 	u32 nr_requests;
 	u32 bar;
+};
+
+/**
+ * struct kvt_run - blocks that are side by side on a list, to be put on another
+ * @tier:   whose lists
+ * @from:   list they are on
+ * @to:     list they are to be put on; their entries say so already
+ * @old:    the oldest of them
+ * @recent: the most recent
+ * @nr:     how many
+ * @young:  @young of their list is one of them
+ */
+struct kvt_run {
+	u32 tier;
+	u32 from;
+	u32 to;
+	u32 old;
+	u32 recent;
+	u32 nr;
+	bool young;
 };
 
 extern const struct kvt_policy_ops kvt_policy_lru;
@@ -100,8 +144,42 @@ void kvt_policy_init(struct kvt_policy *p, const struct kvt_policy_ops *ops,
 void kvt_policy_add(struct kvt_policy *p, u32 tier, u32 list, u32 id, bool oldest);
 void kvt_policy_add_before(struct kvt_policy *p, u32 tier, u32 id, u32 next);
 void kvt_policy_del(struct kvt_policy *p, u32 tier, u32 id);
+void kvt_policy_renew(struct kvt_policy *p, const struct kvt_run *r);
+void kvt_policy_renew_one(struct kvt_policy *p, u32 tier, u32 list, u32 id);
 u32 kvt_policy_first(const struct kvt_policy *p, u32 tier);
 u32 kvt_policy_after(const struct kvt_policy *p, u32 tier, u32 id);
+
+/* The list a block is on. */
+static inline u32 kvt_policy_list(const struct kvt_cold *c)
+{
+	return c->on & KVT_ON_LIST;
+}
+
+/* A run of one; it ends with kvt_policy_renew(). Nothing else may change lists until then. */
+static inline void kvt_run_begin(struct kvt_policy *p, struct kvt_run *r, u32 tier, u32 to,
+				 u32 id)
+{
+	struct kvt_cold *c = kvt_cold(p->table, id);
+
+	r->tier = tier;
+	r->from = kvt_policy_list(c);
+	r->to = to;
+	r->old = id;
+	r->recent = id;
+	r->nr = 1;
+	r->young = p->young[tier][r->from] == id;
+	c->on = (u8)to;
+}
+
+/* Adds the block that comes before the run's most recent one. */
+static inline void kvt_run_on(struct kvt_policy *p, struct kvt_run *r, u32 id,
+			      struct kvt_cold *c)
+{
+	r->recent = id;
+	r->nr++;
+	r->young |= p->young[r->tier][r->from] == id;
+	c->on = (u8)r->to;
+}
 
 /* A request is over; @id is its last block. */
 static inline void kvt_policy_request(struct kvt_policy *p, u32 id)

@@ -18,7 +18,7 @@
  * not continued in the next.
  *
  * All numbers are integers. A row (the worth of a class, for all ages) is worked out in
- * about KVT_AGE_BINS squared steps, one row at a time.
+ * a few times KVT_AGE_BINS steps, one row at a time.
  *
  * Lock: the pool's meta lock for everything.
  */

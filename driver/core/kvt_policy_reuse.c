@@ -15,6 +15,10 @@
  * A block with children found at the old end is put aside, on a list of its own, until
  * it is used or its last child leaves.
  *
+ * A use only notes the time: the block goes to its place with all of its request's. One
+ * that was used and is found at the old end before that goes to the young end. What is
+ * found at a list's ends is kept until the list changes or time goes on.
+ *
  * A request is the next turn of the session that ended at its chain's deepest block
  * known as last but one of a request: by the table of kvt_policy_turn.h, or by a mark
  * in a block that is still there. It may also be a stranger who shares the beginning,
@@ -29,11 +33,13 @@
 #define REUSE_ASIDE		KVT_CLS_POOL	/* no block has that class */
 #define REUSE_SORT_STEPS	16u
 #define REUSE_YOUNG_STEPS	64u
+#define REUSE_ADMIT_STEPS	64u
 #define REUSE_AGES_STEPS	64u
 #define REUSE_TIP_BLOCKS	4u	/* of those there: how many may end a session */
 #define REUSE_STRANGERS		2u
 #define REUSE_LEARN_EACH	2u	/* requests for each row worked out */
 #define REUSE_LEN_SHIFT		1	/* first edge between lengths' classes: 2 blocks */
+#define REUSE_LEN_MAX		32u	/* the last one */
 #define REUSE_GAP_SHIFT		12	/* first edge between gaps' classes: 4 s */
 #define REUSE_BAR_STEP		16u	/* 1/128 of an octave of worth */
 #define REUSE_COPIES		4u	/* copies kept: a part of this of a tier */
@@ -49,11 +55,21 @@ static u32 reuse_age_ms(const struct kvt_policy *p, const struct kvt_cold *c)
 	return kvt_age_since(p->now_ms, c->touch_ms);
 }
 
-static u32 reuse_worth(const struct kvt_policy *p, u32 id)
+static u32 reuse_worth(const struct kvt_policy *p, const struct kvt_cold *c)
 {
-	const struct kvt_cold *c = kvt_cold(p->table, id);
-
 	return kvt_learn_worth(&p->learn, c->cls, reuse_age_ms(p, c));
+}
+
+/* A block has got a child: is that one's place just after it. */
+static bool reuse_parent(struct kvt_policy *p, u32 tier, const struct kvt_cold *c)
+{
+	const struct kvt_cold *up = kvt_cold(p->table, c->parent);
+	u32 own = kvt_policy_tier(p, c->parent);
+
+	if (own == KVT_NO_TIER)
+		return false;
+	p->stale[own] |= 1u << kvt_policy_list(up);
+	return own == tier && up->on == c->cls && up->touch_ms == c->touch_ms;
 }
 
 /* Into its place by age if that is near the young end, else to the old one. */
@@ -63,6 +79,14 @@ static void reuse_insert(struct kvt_policy *p, u32 tier, u32 id)
 	struct kvt_list *l = &p->list[tier][c->cls];
 	u32 at = l->head, age_ms = reuse_age_ms(p, c), i;
 
+	if (c->parent && reuse_parent(p, tier, c)) {
+		at = kvt_cold(p->table, c->parent)->lru_next;
+		if (at)
+			kvt_policy_add_before(p, tier, id, at);
+		else
+			kvt_policy_add(p, tier, c->cls, id, true);
+		return;
+	}
 	for (i = 0; at && i < REUSE_SORT_STEPS; i++) {
 		const struct kvt_cold *o = kvt_cold(p->table, at);
 
@@ -79,8 +103,12 @@ static void reuse_insert(struct kvt_policy *p, u32 tier, u32 id)
 static void reuse_childless(struct kvt_policy *p, u32 tier, u32 parent)
 {
 	const struct kvt_cold *c = kvt_cold(p->table, parent);
+	u32 on = kvt_policy_list(c), own = kvt_policy_tier(p, parent);
 
-	if (c->on != REUSE_ASIDE || kvt_policy_tier(p, parent) != tier)
+	if (own == KVT_NO_TIER)
+		return;
+	p->stale[own] |= 1u << on;
+	if (on != REUSE_ASIDE || own != tier)
 		return;
 	kvt_policy_del(p, tier, parent);
 	kvt_policy_add(p, tier, c->cls, parent, true);
@@ -100,7 +128,7 @@ static void reuse_remove(struct kvt_policy *p, u32 tier, u32 id)
 static void reuse_touch(struct kvt_policy *p, u32 tier, u32 id)
 {
 	struct kvt_cold *c = kvt_cold(p->table, id);
-	u32 age_ms = reuse_age_ms(p, c);
+	u32 age_ms = reuse_age_ms(p, c), on = kvt_policy_list(c);
 
 	if (age_ms) {
 		if (kvt_class_shared(c->cls))
@@ -110,8 +138,12 @@ static void reuse_touch(struct kvt_policy *p, u32 tier, u32 id)
 	if (c->cls == KVT_CLS_COLD)
 		c->cls = KVT_CLS_NEW;
 	c->touch_ms = p->now_ms;
-	kvt_policy_del(p, tier, id);
-	kvt_policy_add(p, tier, c->cls, id, false);
+	if (on != c->cls) {
+		kvt_policy_renew_one(p, tier, c->cls, id);
+		return;
+	}
+	c->on |= KVT_ON_USED;
+	p->stale[tier] |= 1u << on;
 }
 
 static void reuse_cool(struct kvt_policy *p, u32 tier, u32 id)
@@ -123,8 +155,7 @@ static void reuse_cool(struct kvt_policy *p, u32 tier, u32 id)
 
 static void reuse_aside(struct kvt_policy *p, u32 tier, u32 id)
 {
-	kvt_policy_del(p, tier, id);
-	kvt_policy_add(p, tier, REUSE_ASIDE, id, false);
+	kvt_policy_renew_one(p, tier, REUSE_ASIDE, id);
 }
 
 /* --- the least ---------------------------------------------------------------------- */
@@ -135,10 +166,15 @@ static u32 reuse_old_end(struct kvt_policy *p, u32 tier, u32 list, bool leaf, u3
 	const struct kvt_list *l = &p->list[tier][list];
 
 	while (l->tail && *budget) {
+		const struct kvt_cold *c = kvt_cold(p->table, l->tail);
+
 		(*budget)--;
-		if (!leaf || kvt_ch_leaf(p->table, l->tail))
+		if (!(c->on & KVT_ON_USED) && (!leaf || !c->first_child))
 			return l->tail;
-		reuse_aside(p, tier, l->tail);
+		if (c->on & KVT_ON_USED)
+			kvt_policy_renew_one(p, tier, list, l->tail);
+		else
+			reuse_aside(p, tier, l->tail);
 	}
 	return KVT_NIL;
 }
@@ -162,31 +198,85 @@ static u32 reuse_young_end(struct kvt_policy *p, u32 tier, u32 list, bool leaf)
 	return id && (!leaf || kvt_ch_leaf(p->table, id)) ? id : KVT_NIL;
 }
 
-static void reuse_less(const struct kvt_policy *p, u32 id, u32 *best, u32 *best_worth)
+/*
+ * Note what is worth least on a list. @key is a tree: of two neighbours the lower is
+ * passed on, and the lowest of all comes to its root, 1.
+ */
+static void reuse_note(struct kvt_ends *e, u32 list, u32 id, u32 worth)
 {
-	u32 worth;
+	u32 at = KVT_LISTS + list, key = id ? worth * KVT_LISTS + list : U32_MAX;
 
-	if (id == KVT_NIL)
-		return;
-	worth = reuse_worth(p, id);
-	if (*best == KVT_NIL || worth < *best_worth) {
-		*best = id;
-		*best_worth = worth;
+	e->id[list] = id;
+	e->key[at] = key;
+	for (; at > 1; at /= 2) {
+		key = min(key, e->key[at ^ 1]);
+		if (e->key[at / 2] == key)
+			return;
+		e->key[at / 2] = key;
 	}
+}
+
+/* Look at the ends of a list, for the one that is worth less. */
+static void reuse_look_at(struct kvt_policy *p, u32 tier, u32 list, bool leaf, u32 *budget)
+{
+	u32 old = reuse_old_end(p, tier, list, leaf, budget), worth = U32_MAX, young_worth;
+	u32 young = reuse_young_end(p, tier, list, leaf);
+
+	if (old)
+		worth = reuse_worth(p, kvt_cold(p->table, old));
+	if (young && young != old) {
+		young_worth = reuse_worth(p, kvt_cold(p->table, young));
+		if (young_worth < worth) {
+			worth = young_worth;
+			old = young;
+		}
+	}
+	reuse_note(&p->ends[tier], list, old, worth);
+}
+
+/*
+ * Look at the lists that have changed, or at all if it is for something else now. Of
+ * one for which the budget was not enough, not all is known.
+ */
+static void reuse_freshen(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
+{
+	struct kvt_ends *e = &p->ends[tier];
+	u32 left, list, unknown = 0;
+
+	if (e->now_ms != p->now_ms || e->leaf != leaf)
+		p->stale[tier] = U32_MAX;
+	e->now_ms = p->now_ms;
+	e->leaf = leaf;
+	for (left = p->stale[tier] & ~(1u << REUSE_ASIDE); left; left &= left - 1) {
+		list = (u32)fls((int)(left & -left)) - 1;
+		if (*budget && (p->some[tier] & (1u << list)))
+			reuse_look_at(p, tier, list, leaf, budget);
+		else
+			reuse_note(e, list, KVT_NIL, 0);
+		if (!*budget)
+			unknown |= p->some[tier] & (1u << list);
+	}
+	p->stale[tier] = unknown;
 }
 
 static u32 reuse_next(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
 {
-	u32 left = p->some[tier] & ~(1u << REUSE_ASIDE), best = KVT_NIL, worth = 0, list;
+	const struct kvt_ends *e = &p->ends[tier];
+	u32 best;
 
-	for (; left && *budget; left &= left - 1) {
-		list = (u32)fls((int)(left & -left)) - 1;
-		reuse_less(p, reuse_old_end(p, tier, list, leaf, budget), &best, &worth);
-		reuse_less(p, reuse_young_end(p, tier, list, leaf), &best, &worth);
+	while (*budget) {
+		(*budget)--;
+		if (p->stale[tier] || e->now_ms != p->now_ms || e->leaf != leaf)
+			reuse_freshen(p, tier, leaf, budget);
+		best = e->key[1] == U32_MAX ? KVT_NIL : e->id[e->key[1] % KVT_LISTS];
+		if (!best)
+			return reuse_old_end(p, tier, REUSE_ASIDE, leaf, budget);
+		if (!leaf || kvt_ch_leaf(p->table, best))
+			return best;
+		/* It has got a child since. */
+		p->stale[tier] |= 1u << kvt_policy_list(kvt_cold(p->table, best));
 	}
-	if (!best)
-		best = reuse_old_end(p, tier, REUSE_ASIDE, leaf, budget);
-	return best;
+	return KVT_NIL;
 }
 
 /* --- requests ----------------------------------------------------------------------- */
@@ -195,7 +285,7 @@ static u32 reuse_next(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
  * struct reuse_chain - a request's chain
  * @tip:  its last block
  * @name: hash of the last but one, or of the only one
- * @len:  blocks
+ * @len:  blocks, at most REUSE_LEN_MAX
  * @turn: number of the turn that it is, from 0
  * @gap_ms: since the turn before
  */
@@ -289,7 +379,7 @@ static void reuse_look(struct kvt_policy *p, struct reuse_chain *ch)
 	u32 id, child = KVT_NIL, old = 0, pos;
 
 	ch->name = reuse_hash(p, ch->tip);
-	for (id = ch->tip; id; id = kvt_cold(p->table, id)->parent) {
+	for (id = ch->tip; id && ch->len < REUSE_LEN_MAX; id = kvt_cold(p->table, id)->parent) {
 		if (ch->len++ == 1)
 			ch->name = reuse_hash(p, id);
 	}
@@ -302,40 +392,75 @@ static void reuse_look(struct kvt_policy *p, struct reuse_chain *ch)
 	}
 }
 
-/* A block's new class: of a shared block, or @cls. */
-static u32 reuse_classify(const struct reuse_chain *ch, struct kvt_cold *c, u32 cls, u32 pos)
+/* A block's new class: of a shared block, or @cls. @first: it is a first turn. */
+static u32 reuse_classify(struct kvt_cold *c, u32 cls, bool first)
 {
-	u32 mark = pos == min(ch->len - 1, 1u) ? min(ch->turn, KVT_TURN_MAX) + 1 : 0;
-
-	c->past = (u8)((c->past & REUSE_GAP_MASK) | mark << REUSE_GAP_BITS);
-	if (!ch->turn && c->cls != KVT_CLS_NEW && c->shared < U8_MAX)
+	c->past &= REUSE_GAP_MASK;
+	if (first && c->cls != KVT_CLS_NEW && c->shared < U8_MAX)
 		c->shared++;
-	return c->shared ? reuse_shared_class(c->shared) : cls;
+	cls = c->shared ? reuse_shared_class(c->shared) : cls;
+	c->cls = (u8)cls;
+	return cls;
 }
 
-/* Give the chain's blocks their class, and their places among the youngest. */
+/**
+ * struct reuse_places - where a chain's blocks are put
+ * @run:  blocks in hand; none to begin with
+ * @tier: of the last run that was put in its place
+ * @seen: bit by list of that tier: it has got a run
+ */
+struct reuse_places {
+	struct kvt_run run;
+	u32 tier;
+	u32 seen;
+};
+
+static void reuse_place(struct kvt_policy *p, struct reuse_places *w)
+{
+	const struct kvt_run *r = &w->run;
+
+	if (!r->nr)
+		return;
+	kvt_policy_renew(p, r);
+	if (r->tier != w->tier)
+		w->seen = 0;
+	w->tier = r->tier;
+	if (!(w->seen & (1u << r->to)))
+		p->young[r->tier][r->to] = r->old;
+	w->seen |= 1u << r->to;
+}
+
+/*
+ * Give the chain's blocks their class, and their places among the youngest. What the last
+ * request put side by side stays that and goes as one.
+ */
 static void reuse_settle(struct kvt_policy *p, const struct reuse_chain *ch, u32 cls)
 {
-	u32 tier, seen_tier = KVT_NO_TIER, seen = 0, id, pos = 0, to;
+	struct reuse_places w = { .tier = KVT_NO_TIER };
+	u32 id, beside = KVT_NIL, to, tier;
+	struct kvt_cold *c;
 
-	for (id = ch->tip; id; id = kvt_cold(p->table, id)->parent) {
-		struct kvt_cold *c = kvt_cold(p->table, id);
-
-		to = reuse_classify(ch, c, cls, pos++);
+	for (id = ch->tip; id; id = c->parent) {
+		c = kvt_cold(p->table, id);
+		to = reuse_classify(c, cls, !ch->turn);
+		if (id == beside && to == w.run.to) {
+			kvt_run_on(p, &w.run, id, c);
+			beside = c->lru_prev;
+			continue;
+		}
+		reuse_place(p, &w);
+		w.run.nr = 0;
+		beside = KVT_NIL;
 		tier = kvt_policy_tier(p, id);
-		if (tier != KVT_NO_TIER)
-			kvt_policy_del(p, tier, id);
-		c->cls = (u8)to;
 		if (tier == KVT_NO_TIER)
 			continue;
-		kvt_policy_add(p, tier, to, id, false);
-		if (tier != seen_tier)
-			seen = 0;
-		seen_tier = tier;
-		if (!(seen & (1u << to)))
-			p->young[tier][to] = id;
-		seen |= 1u << to;
+		kvt_run_begin(p, &w.run, tier, to, id);
+		beside = c->lru_prev;
 	}
+	reuse_place(p, &w);
+	/* Where a session ends. */
+	id = ch->len > 1 ? kvt_cold(p->table, ch->tip)->parent : ch->tip;
+	kvt_cold(p->table, id)->past |= (u8)((min(ch->turn, KVT_TURN_MAX) + 1) << REUSE_GAP_BITS);
 }
 
 static void reuse_remember(struct kvt_policy *p, const struct reuse_chain *ch, u32 cls)
@@ -393,7 +518,7 @@ static void reuse_waiting(const struct kvt_policy *p, u32 cls, u16 *waiting)
 /* One row at a time: a request never does more than that. */
 static void reuse_learn(struct kvt_policy *p)
 {
-	u32 cls = p->nr_requests++ / REUSE_LEARN_EACH % KVT_CLASSES;
+	u32 tier, cls = p->nr_requests++ / REUSE_LEARN_EACH % KVT_CLASSES;
 	u16 waiting[KVT_AGE_BINS] = { 0 };
 
 	kvt_turns_expire(&p->turns, &p->learn, p->now_ms);
@@ -401,6 +526,8 @@ static void reuse_learn(struct kvt_policy *p)
 		return;
 	reuse_waiting(p, cls, waiting);
 	kvt_learn_row(&p->learn, cls, waiting);
+	for (tier = 0; tier < KVT_TIERS; tier++)
+		p->stale[tier] = U32_MAX;
 }
 
 static void reuse_request(struct kvt_policy *p, u32 id)
@@ -426,14 +553,14 @@ static void reuse_request(struct kvt_policy *p, u32 id)
  */
 static bool reuse_admit(struct kvt_policy *p, u32 tier, u32 id, bool room)
 {
-	u32 budget = REUSE_SORT_STEPS, worth = reuse_worth(p, id), least;
+	u32 budget = REUSE_ADMIT_STEPS, worth = reuse_worth(p, kvt_cold(p->table, id)), least;
 	bool ok = true;
 
 	if (room)
 		return true;
 	if (kvt_ch_leaf(p->table, id)) {
 		least = reuse_next(p, tier, true, &budget);
-		ok = worth >= p->bar && (!least || worth >= reuse_worth(p, least));
+		ok = worth >= p->bar && (!least || worth >= reuse_worth(p, kvt_cold(p->table, least)));
 	}
 	if (ok)
 		p->bar = min(p->bar + REUSE_BAR_STEP, (u32)U16_MAX);
