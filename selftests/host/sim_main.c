@@ -17,7 +17,8 @@ static const char *const usage =
 	"usage: kvtier-sim --policy NAME --tier NAME=SIZE [--tier NAME=SIZE]... TRACE\n"
 	"       kvtier-sim --list\n"
 	"SIZE: blocks, or percent of the trace's distinct blocks (2%)\n"
-	"TRACE: CSV or JSON lines, plain or zstd; -: standard input\n";
+	"TRACE: CSV or JSON lines, plain or zstd; -: standard input;\n"
+	"       gen:KIND[:SESSIONS[:REQUESTS]]: made as by kvtier gen\n";
 
 /* "fast=2%" or "2000": blocks, or 0 if it is nothing of the kind. */
 static u32 tier_blocks(const char *spec, u32 nr_distinct)
