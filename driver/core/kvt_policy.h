@@ -12,7 +12,8 @@
  * so any block qualifies; *eviction* takes it out, so only leaves do.
  *
  * A *request* is what a client asks for at a time: a chain, from its first block to
- * the last one. Policies that learn are told of each when its blocks are there.
+ * the last one. Policies that learn are told of each when its blocks are there. One
+ * that comes in several calls is still one: see kvt_policy_ask.h.
  *
  * A tier has KVT_LISTS lists. A block's entry says which it is on (@on), so the one
  * policy can take over from the other at any time: nothing but order is lost. Whoever
@@ -24,6 +25,7 @@
 #define KVT_POLICY_H
 
 #include "kvt_block.h"
+#include "kvt_policy_ask.h"
 #include "kvt_policy_learn.h"
 #include "kvt_policy_turn.h"
 
@@ -45,8 +47,9 @@ struct kvt_policy;
  *          children. Looks at no more than *@budget blocks and takes what it
  *          looked at off it. KVT_NIL: none found
  * @skip:   what @next gave cannot go now; do not offer it again soon
- * @request: a request is over whose last block this is; it has been touched. NULL:
- *          of no interest. Takes time in proportion to the chain's length
+ * @request: a request has come to this block, its last one so far; it has been touched.
+ *          @ask: where to note what has to be known if it goes on, or NULL if it does
+ *          not. NULL: of no interest. Takes time in proportion to the chain's length
  * @admit:  is a block that is to go down worth a write to this tier, where it takes
  *          the place of what is worth least there, or, with @room, of nothing.
  *          NULL: always
@@ -62,7 +65,7 @@ struct kvt_policy_ops {
 	void (*cool)(struct kvt_policy *p, u32 tier, u32 id);
 	u32 (*next)(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget);
 	void (*skip)(struct kvt_policy *p, u32 tier, u32 id);
-	void (*request)(struct kvt_policy *p, u32 id);
+	void (*request)(struct kvt_policy *p, u32 id, struct kvt_ask *ask);
 	bool (*admit)(struct kvt_policy *p, u32 tier, u32 id, bool room);
 	bool (*keep)(struct kvt_policy *p, u32 nr_copies, u32 nr_blocks);
 };
@@ -96,6 +99,7 @@ struct kvt_ends {
  * @ends:   by tier; of "reuse"
  * @learn:  what "reuse" has learned; its own
  * @turns:  sessions it remembers; its own
+ * @asks:   requests that may go on
  * @nr_requests: it was told of
  * @bar:    what a block must be worth to be written to a block tier, for it
  */
@@ -110,6 +114,7 @@ struct kvt_policy {
 	struct kvt_ends ends[KVT_TIERS];
 	struct kvt_learn learn;
 	struct kvt_turns turns;
+	struct kvt_asks asks;
 	u32 nr_requests;
 	u32 bar;
 };
@@ -181,11 +186,23 @@ static inline void kvt_run_on(struct kvt_policy *p, struct kvt_run *r, u32 id,
 	c->on = (u8)r->to;
 }
 
-/* A request is over; @id is its last block. */
+/* A request is over, all in one call; @id is its last block. */
 static inline void kvt_policy_request(struct kvt_policy *p, u32 id)
 {
 	if (p->ops->request)
-		p->ops->request(p, id);
+		p->ops->request(p, id, NULL);
+}
+
+/* A call is over that may be a part of a request. Its blocks have been touched. */
+static inline void kvt_policy_call(struct kvt_policy *p, const struct kvt_call *c)
+{
+	struct kvt_ask *ask;
+
+	if (!p->ops->request)
+		return;
+	ask = kvt_ask_of(&p->asks, p->table, c, p->now_ms);
+	if (ask)
+		p->ops->request(p, c->tip, ask);
 }
 
 /* Is a block worth being written to @tier. */

@@ -64,6 +64,33 @@ void kvt_learn_use(struct kvt_learn *l, u32 cls, u32 age_ms, bool used)
 		learn_count(l, pool, bin, used);
 }
 
+/* Once halved, there may be nothing to take back. */
+static void learn_uncount(struct kvt_learn *l, u32 cls, u32 bin, bool used)
+{
+	u16 *count = used ? &l->used[cls][bin] : &l->lost[cls][bin];
+
+	if (!*count)
+		return;
+	(*count)--;
+	l->total[cls]--;
+}
+
+/**
+ * kvt_learn_forget() - take back what kvt_learn_use() was told just now
+ * @l:      state
+ * @cls:    as then
+ * @age_ms: as then
+ * @used:   as then
+ */
+void kvt_learn_forget(struct kvt_learn *l, u32 cls, u32 age_ms, bool used)
+{
+	u32 bin = kvt_age_bin(age_ms), pool = learn_pool(cls);
+
+	learn_uncount(l, cls, bin, used);
+	if (pool != cls)
+		learn_uncount(l, pool, bin, used);
+}
+
 /* Hazards of a class, leaning on @lean (NULL: the prior) by @weight events. */
 static void learn_hazards(const struct kvt_learn *l, u32 cls, const u16 *waiting,
 			  const u16 *lean, u32 weight, u16 *out)

@@ -283,18 +283,36 @@ static u32 reuse_next(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
 
 /**
  * struct reuse_chain - a request's chain
+ * @ask:  where it is noted for its next part; or NULL
  * @tip:  its last block
+ * @more: a part of it was looked at before
+ * @known: it is a session's next turn
+ * @old:  the first block on the way up that was there before the request, or KVT_NIL
+ * @stranger: block at which it was taken for a stranger, or KVT_NIL
+ * @marked: block that is marked as a session's end
  * @name: hash of the last but one, or of the only one
  * @len:  blocks, at most REUSE_LEN_MAX
  * @turn: number of the turn that it is, from 0
+ * @turn_was: what was known of the turn before; name 0: nothing
+ * @turn_over: what was forgotten to remember this one
+ * @over_ms: its age
  * @gap_ms: since the turn before
  */
 struct reuse_chain {
+	struct kvt_ask *ask;
 	u32 tip;
+	bool more;
+	bool known;
+	u32 old;
+	u32 stranger;
+	u32 marked;
 	u32 name;
 	u32 len;
 	u32 turn;
 	u32 gap_ms;
+	struct kvt_turn turn_was;
+	struct kvt_turn turn_over;
+	u32 over_ms;
 };
 
 /* By powers of four: below 2^shift, up to four times that, and so on. */
@@ -337,7 +355,8 @@ static bool reuse_is_new(const struct kvt_policy *p, u32 id)
  * Does the request go on with the session that ended around block @id. @same: its next
  * block is that session's last, too. @pos: blocks after it.
  */
-static bool reuse_goes_on(struct kvt_policy *p, u32 id, bool same, u32 pos)
+static bool reuse_goes_on(struct kvt_policy *p, struct reuse_chain *ch, u32 id, bool same,
+			  u32 pos)
 {
 	struct kvt_cold *c = kvt_cold(p->table, id);
 
@@ -345,28 +364,35 @@ static bool reuse_goes_on(struct kvt_policy *p, u32 id, bool same, u32 pos)
 		return true;
 	if (pos >= 2)
 		return c->shared < REUSE_STRANGERS;
-	c->shared += c->shared < U8_MAX;
+	if (!ch->stranger) {
+		c->shared += c->shared < U8_MAX;
+		ch->stranger = id;
+	}
 	return false;
 }
 
-/* Is a session known to have ended around block @id, and is the request its next turn. */
+/*
+ * Is a session known to have ended around block @id, and is the request its next turn.
+ * @old: the block was there before, @child_old: and so was the one after it.
+ */
 static bool reuse_follows(struct kvt_policy *p, struct reuse_chain *ch, u32 id, u32 child,
-			  u32 pos)
+			  u32 pos, bool old, bool child_old)
 {
 	struct kvt_turn *e = kvt_turn_find(&p->turns, reuse_hash(p, id));
 	u32 past = kvt_cold(p->table, id)->past;
 
 	if (e) {
-		if (!reuse_goes_on(p, id, e->last == (u8)(reuse_hash(p, child ?: id) >> 8), pos))
+		if (!reuse_goes_on(p, ch, id, e->last == (u8)(reuse_hash(p, child ?: id) >> 8),
+				   pos))
 			return false;
 		ch->turn = e->turn + 1;
+		ch->turn_was = *e;
 		ch->gap_ms = kvt_turn_age_ms(e, p->now_ms);
 		kvt_learn_use(&p->learn, e->cls, ch->gap_ms, true);
 		e->name = 0;
 		return true;
 	}
-	if (reuse_is_new(p, id) || !(past >> REUSE_GAP_BITS) ||
-	    !reuse_goes_on(p, id, child && !reuse_is_new(p, child), pos))
+	if (!old || !(past >> REUSE_GAP_BITS) || !reuse_goes_on(p, ch, id, child_old, pos))
 		return false;
 	ch->turn = past >> REUSE_GAP_BITS;
 	ch->gap_ms = kvt_age_of_bin(past & REUSE_GAP_MASK);
@@ -377,27 +403,105 @@ static bool reuse_follows(struct kvt_policy *p, struct reuse_chain *ch, u32 id, 
 static void reuse_look(struct kvt_policy *p, struct reuse_chain *ch)
 {
 	u32 id, child = KVT_NIL, old = 0, pos;
+	bool child_old = false;
 
 	ch->name = reuse_hash(p, ch->tip);
 	for (id = ch->tip; id && ch->len < REUSE_LEN_MAX; id = kvt_cold(p->table, id)->parent) {
 		if (ch->len++ == 1)
 			ch->name = reuse_hash(p, id);
 	}
-	for (id = ch->tip, pos = 0; id && old <= REUSE_TIP_BLOCKS; pos++) {
-		if (reuse_follows(p, ch, id, child, pos))
-			return;
-		old += !reuse_is_new(p, id);
+	for (id = ch->tip, pos = 0; id && old <= REUSE_TIP_BLOCKS && !ch->known; pos++) {
+		if (!ch->old && !ch->more && !reuse_is_new(p, id))
+			ch->old = id;
+		old += old || id == ch->old;
+		ch->known = reuse_follows(p, ch, id, child, pos, old, child_old);
+		child_old = old;
 		child = id;
 		id = kvt_cold(p->table, id)->parent;
 	}
 }
 
-/* A block's new class: of a shared block, or @cls. @first: it is a first turn. */
-static u32 reuse_classify(struct kvt_cold *c, u32 cls, bool first)
+/* Marks that reuse_look() may ask for once more; the request's blocks lose them. */
+static void reuse_save_marks(struct kvt_policy *p, const struct reuse_chain *ch)
+{
+	u32 id = ch->old, i;
+
+	if (!ch->ask || ch->more)
+		return;
+	for (i = 0; id && i < KVT_ASK_MARKS; i++, id = kvt_cold(p->table, id)->parent)
+		ch->ask->marks[i] = kvt_cold(p->table, id)->past >> REUSE_GAP_BITS;
+}
+
+static void reuse_restore_marks(struct kvt_policy *p, const struct kvt_ask *a)
+{
+	struct kvt_cold *c;
+	u32 id = a->old, i;
+
+	kvt_cold(p->table, a->marked)->past &= REUSE_GAP_MASK;
+	for (i = 0; id && i < KVT_ASK_MARKS; i++, id = c->parent) {
+		c = kvt_cold(p->table, id);
+		c->past = (u8)((c->past & REUSE_GAP_MASK) | a->marks[i] << REUSE_GAP_BITS);
+	}
+}
+
+/*
+ * The request goes on: what was taken from its last part is taken back. Its blocks are no
+ * longer new; those that were there before it begin at @ask->old.
+ */
+static void reuse_resume(struct kvt_policy *p, struct reuse_chain *ch)
+{
+	const struct kvt_ask *a = ch->ask;
+	struct kvt_turn *e = kvt_turn_find(&p->turns, a->name);
+	struct kvt_cold *c;
+	u32 id;
+
+	ch->more = true;
+	ch->old = a->old;
+	if (e)
+		*e = a->turn_over;
+	if (a->turn_over.name)
+		kvt_learn_forget(&p->learn, a->turn_over.cls, a->over_ms, false);
+	reuse_restore_marks(p, a);
+	if (a->turn_was.name) {
+		kvt_learn_forget(&p->learn, a->turn_was.cls, a->gap_ms, true);
+		e = kvt_turn_slot(&p->turns, a->turn_was.name, p->now_ms);
+		if (!e->name)
+			*e = a->turn_was;
+	}
+	for (id = a->known ? KVT_NIL : a->old; id; id = c->parent) {
+		c = kvt_cold(p->table, id);
+		c->shared -= c->shared && c->shared < U8_MAX;
+	}
+	if (a->stranger) {
+		c = kvt_cold(p->table, a->stranger);
+		c->shared -= c->shared && c->shared < U8_MAX;
+	}
+}
+
+/* For its next part. */
+static void reuse_note_ask(const struct reuse_chain *ch)
+{
+	struct kvt_ask *a = ch->ask;
+
+	if (!a)
+		return;
+	a->more = true;
+	a->known = ch->known;
+	a->turn_was = ch->turn_was;
+	a->turn_over = ch->turn_over;
+	a->over_ms = ch->over_ms;
+	a->gap_ms = ch->gap_ms;
+	a->name = ch->name;
+	a->old = ch->old;
+	a->stranger = ch->stranger;
+	a->marked = ch->marked;
+}
+
+/* A block's new class: of a shared block, or @cls. @stranger: who uses it shares it. */
+static u32 reuse_classify(struct kvt_cold *c, u32 cls, bool stranger)
 {
 	c->past &= REUSE_GAP_MASK;
-	if (first && c->cls != KVT_CLS_NEW && c->shared < U8_MAX)
-		c->shared++;
+	c->shared += stranger && c->shared < U8_MAX;
 	cls = c->shared ? reuse_shared_class(c->shared) : cls;
 	c->cls = (u8)cls;
 	return cls;
@@ -434,15 +538,17 @@ static void reuse_place(struct kvt_policy *p, struct reuse_places *w)
  * Give the chain's blocks their class, and their places among the youngest. What the last
  * request put side by side stays that and goes as one.
  */
-static void reuse_settle(struct kvt_policy *p, const struct reuse_chain *ch, u32 cls)
+static void reuse_settle(struct kvt_policy *p, struct reuse_chain *ch, u32 cls)
 {
 	struct reuse_places w = { .tier = KVT_NO_TIER };
 	u32 id, beside = KVT_NIL, to, tier;
+	bool stranger = false;
 	struct kvt_cold *c;
 
 	for (id = ch->tip; id; id = c->parent) {
 		c = kvt_cold(p->table, id);
-		to = reuse_classify(c, cls, !ch->turn);
+		stranger |= id == ch->old && !ch->known;
+		to = reuse_classify(c, cls, stranger);
 		if (id == beside && to == w.run.to) {
 			kvt_run_on(p, &w.run, id, c);
 			beside = c->lru_prev;
@@ -460,15 +566,18 @@ static void reuse_settle(struct kvt_policy *p, const struct reuse_chain *ch, u32
 	reuse_place(p, &w);
 	/* Where a session ends. */
 	id = ch->len > 1 ? kvt_cold(p->table, ch->tip)->parent : ch->tip;
+	ch->marked = id;
 	kvt_cold(p->table, id)->past |= (u8)((min(ch->turn, KVT_TURN_MAX) + 1) << REUSE_GAP_BITS);
 }
 
-static void reuse_remember(struct kvt_policy *p, const struct reuse_chain *ch, u32 cls)
+static void reuse_remember(struct kvt_policy *p, struct reuse_chain *ch, u32 cls)
 {
 	struct kvt_turn *e = kvt_turn_slot(&p->turns, ch->name, p->now_ms);
 
+	ch->turn_over = *e;
+	ch->over_ms = kvt_turn_age_ms(e, p->now_ms);
 	if (e->name)
-		kvt_learn_use(&p->learn, e->cls, kvt_turn_age_ms(e, p->now_ms), false);
+		kvt_learn_use(&p->learn, e->cls, ch->over_ms, false);
 	e->name = ch->name;
 	e->time = (u16)(p->now_ms >> KVT_TURN_SHIFT);
 	e->last = (u8)(reuse_hash(p, ch->tip) >> 8);
@@ -530,16 +639,22 @@ static void reuse_learn(struct kvt_policy *p)
 		p->stale[tier] = U32_MAX;
 }
 
-static void reuse_request(struct kvt_policy *p, u32 id)
+/* What the requests before have taught is worked out first: that is once for each. */
+static void reuse_request(struct kvt_policy *p, u32 id, struct kvt_ask *ask)
 {
-	struct reuse_chain ch = { .tip = id };
+	struct reuse_chain ch = { .tip = id, .ask = ask };
 	u32 cls;
 
+	if (ask && ask->more)
+		reuse_resume(p, &ch);
+	else
+		reuse_learn(p);
 	reuse_look(p, &ch);
+	reuse_save_marks(p, &ch);
 	cls = reuse_session_class(&ch);
 	reuse_settle(p, &ch, cls);
 	reuse_remember(p, &ch, cls);
-	reuse_learn(p);
+	reuse_note_ask(&ch);
 }
 
 /* --- several tiers ------------------------------------------------------------------ */

@@ -129,6 +129,15 @@ static void clock_moves(struct fixture *f)
 	}
 }
 
+static void call(struct fixture *f, u32 id)
+{
+	struct kvt_call c = {
+		.who = 1 + rnd(f, 3), .request = rnd(f, 4), .tip = id, .nr = 1 + rnd(f, 4),
+	};
+
+	kvt_policy_call(&f->p, &c);
+}
+
 /* In no time is nothing done, and what is kept is of use for one time only. */
 static void take_over(struct fixture *f)
 {
@@ -233,7 +242,10 @@ static void step(struct kunit *test, struct fixture *f)
 		break;
 	default:
 		use(f, id);
-		kvt_policy_request(&f->p, id);
+		if (rnd(f, 2))
+			kvt_policy_request(&f->p, id);
+		else
+			call(f, id);
 	}
 }
 
