@@ -35,11 +35,16 @@ struct sim_trace {
  * @policy:   name
  * @nr_tiers: at least 1
  * @blocks:   capacity of each, fastest first
+ * @chunk:    a request comes in calls: one that takes what is there, then one for each
+ *            so many blocks stored. 0: the policy is told once, of all
+ * @numbered: calls carry the request's number
  */
 struct sim_config {
 	const char *policy;
 	u32 nr_tiers;
 	u32 blocks[SIM_TIERS_MAX];
+	u32 chunk;
+	bool numbered;
 };
 
 /**

@@ -17,7 +17,8 @@
  *               leases are gone before RESERVE.
  *   PUT         RESERVE and COMMIT of the others: inserted head first, then touched
  *               tail first, on the fastest tier. Then the policy is told of the
- *               request and its last block.
+ *               request and its last block. Or, with @chunk, it is told of GET, and
+ *               of each PUT of so many blocks, as calls of one client.
  *   Room        is made at the end of the request, fastest tier first: while a tier
  *               holds more blocks than it may, the policy's next block goes down,
  *               or out where nothing is below; only blocks without children go out.
@@ -50,6 +51,7 @@
  * @nr_dup:  copies on the slowest tier of blocks that are on a faster one
  * @moved:   by block id: promoted and not used since
  * @path:    ids of the request in hand
+ * @nr_requests: numbers given
  */
 struct store {
 	const struct sim_config *c;
@@ -61,7 +63,7 @@ struct store {
 	u32 nr_dup;
 	u8 *moved;
 	u32 *path;
-	u32 path_max;
+	u64 nr_requests;
 };
 
 /*
@@ -91,6 +93,11 @@ static noinline u32 policy_next(struct store *st, u32 tier, bool leaf, u32 budge
 static noinline void policy_request(struct store *st, u32 id)
 {
 	kvt_policy_request(st->policy, id);
+}
+
+static noinline void policy_call(struct store *st, const struct kvt_call *c)
+{
+	kvt_policy_call(st->policy, c);
 }
 
 static noinline bool policy_admit(struct store *st, u32 tier, u32 id, bool room)
@@ -375,6 +382,26 @@ static void put(struct store *st, const u32 *ids, u32 from, u32 nr)
 		policy_touch(st, st->path[i]);
 }
 
+/* GET has found @nr_hit; the rest is stored in pieces. */
+static void put_calls(struct store *st, const u32 *ids, u32 nr_hit, u32 nr)
+{
+	struct kvt_call c = { .who = 1, .request = st->c->numbered ? ++st->nr_requests : 0 };
+	u32 at, len;
+
+	if (nr_hit) {
+		c.tip = st->path[nr_hit - 1];
+		c.nr = nr_hit;
+		policy_call(st, &c);
+	}
+	for (at = nr_hit; at < nr; at += len) {
+		len = min(st->c->chunk, nr - at);
+		put(st, ids, at, at + len);
+		c.tip = st->path[at + len - 1];
+		c.nr = len;
+		policy_call(st, &c);
+	}
+}
+
 static void request(struct store *st, const u32 *ids, u32 nr, u64 ts_ms)
 {
 	u32 i, nr_hit, room = 0;
@@ -384,8 +411,12 @@ static void request(struct store *st, const u32 *ids, u32 nr, u64 ts_ms)
 	nr = min(nr, room);
 	st->policy->now_ms = (u32)ts_ms;
 	nr_hit = get(st, ids, nr);
-	put(st, ids, nr_hit, nr);
-	policy_request(st, st->path[nr - 1]);
+	if (st->c->chunk) {
+		put_calls(st, ids, nr_hit, nr);
+	} else {
+		put(st, ids, nr_hit, nr);
+		policy_request(st, st->path[nr - 1]);
+	}
 	for (i = 0; i < st->c->nr_tiers; i++)
 		make_room(st, i);
 }

@@ -7,14 +7,17 @@
  *
  * A tier's size is in percent of the trace's distinct blocks (at least one block)
  * or a number of blocks. Names of tiers are for the reader; the first is the
- * fastest. See sim_core.c for the model.
+ * fastest. With --chunk a request comes in several calls: one that takes what is there,
+ * and one for each so many blocks stored; --numbered gives them a number of the request,
+ * without it they are told apart by time and chain. See sim_core.c for the model.
  */
 #include "sim.h"
 #include "kvt_policy.h"
 #include "sim_ref.h"
 
 static const char *const usage =
-	"usage: kvtier-sim --policy NAME --tier NAME=SIZE [--tier NAME=SIZE]... TRACE\n"
+	"usage: kvtier-sim --policy NAME --tier NAME=SIZE [--tier NAME=SIZE]...\n"
+	"                  [--chunk BLOCKS [--numbered]] TRACE\n"
 	"       kvtier-sim --list\n"
 	"SIZE: blocks, or percent of the trace's distinct blocks (2%)\n"
 	"TRACE: CSV or JSON lines, plain or zstd; -: standard input;\n"
@@ -117,6 +120,10 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[i], "--tier") && i + 1 < argc &&
 			 c.nr_tiers < SIM_TIERS_MAX)
 			tiers[c.nr_tiers++] = argv[++i];
+		else if (!strcmp(argv[i], "--chunk") && i + 1 < argc)
+			c.chunk = (u32)strtoul(argv[++i], NULL, 0);
+		else if (!strcmp(argv[i], "--numbered"))
+			c.numbered = true;
 		else if (!path && (argv[i][0] != '-' || !argv[i][1]))
 			path = argv[i];
 		else

@@ -8,6 +8,7 @@
  *
  * sim_test [NAME] : tests whose name contains NAME. SEED=N: that trace first.
  */
+#include "kvt_policy_ask.h"
 #include "sim.h"
 #include "sim_ref.h"
 
@@ -409,6 +410,30 @@ static void test_reuse_adds_up(const struct small *s)
 	       s->t.nr_accesses - a.hits);
 }
 
+/*
+ * A request is the same in one call or in many, with its number or without. Without, the
+ * next one has to be a second away.
+ */
+static void test_calls_are_requests(const struct small *s)
+{
+	struct sim_config c = { .policy = "reuse" };
+	struct sim_result whole = { 0 };
+	u32 i, chunk = 1 + rnd(5);
+
+	for (i = 0; i < s->t.nr_requests; i++)
+		s->t.ts_ms[i] += i * (KVT_ASK_GAP_MS + 1ull);
+	random_tiers(&c);
+	expect_eq("runs", (u64)sim_core_run(&s->t, &c, &whole), 0);
+	for (i = 0; i < 2; i++) {
+		struct sim_result got = { 0 };
+
+		c.chunk = chunk;
+		c.numbered = i;
+		expect_eq("runs", (u64)sim_core_run(&s->t, &c, &got), 0);
+		same(&got, &whole);
+	}
+}
+
 static bool run(const char *name, void (*test)(const struct small *s), u64 first)
 {
 	struct small s;
@@ -434,6 +459,7 @@ int main(int argc, char **argv)
 		{ "references", test_references },
 		{ "room_for_all", test_room_for_all },
 		{ "reuse_adds_up", test_reuse_adds_up },
+		{ "calls_are_requests", test_calls_are_requests },
 	};
 	const char *from = getenv("SEED");
 	bool ok = true;
