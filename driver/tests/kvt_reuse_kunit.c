@@ -130,6 +130,27 @@ static void counters_at_limits(struct kunit *test)
 	KUNIT_EXPECT_LT(test, kvt_learn_worth(l, cls, 100), 20u << KVT_WORTH_SHIFT);
 }
 
+/* What was told is taken back, and never more than there is. */
+static void counts_are_taken_back(struct kunit *test)
+{
+	struct kvt_learn *l = learn_new(test);
+	struct kvt_learn *was = kunit_kzalloc(test, sizeof(*was), GFP_KERNEL);
+	u32 cls = KVT_CLS_SESSION + 1;
+
+	KUNIT_ASSERT_NOT_NULL(test, was);
+	learn_many(l, cls, MINUTE, true, 3);
+	memcpy(was, l, sizeof(*was));
+	kvt_learn_use(l, cls, 2000, true);
+	kvt_learn_use(l, cls, 2000, false);
+	KUNIT_EXPECT_EQ(test, (u32)l->total[KVT_CLS_NEW], 5u);
+	kvt_learn_forget(l, cls, 2000, false);
+	kvt_learn_forget(l, cls, 2000, true);
+	KUNIT_EXPECT_EQ(test, memcmp(was, l, sizeof(*was)), 0);
+	kvt_learn_forget(l, cls, 2000, true);
+	kvt_learn_forget(l, cls, MINUTE, false);
+	KUNIT_EXPECT_EQ(test, memcmp(was, l, sizeof(*was)), 0);
+}
+
 /* 2^KVT_WORTH_SHIFT times the logarithm; linear between powers of two. */
 static u32 log_of(u64 v)
 {
@@ -497,6 +518,7 @@ static struct kunit_case kvt_reuse_cases[] = {
 	KUNIT_CASE(worth_follows_hazard),
 	KUNIT_CASE(waiting_counts),
 	KUNIT_CASE(counters_at_limits),
+	KUNIT_CASE(counts_are_taken_back),
 	KUNIT_CASE(worth_is_of_best_horizon),
 	KUNIT_CASE(turns_forget_the_old),
 	KUNIT_CASE(turns_expire),
