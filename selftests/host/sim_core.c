@@ -6,8 +6,9 @@
  * The model, which is what a comparison with the module has to reproduce:
  *
  *   Time        of a request is its time in the trace. One client, one namespace,
- *               one group; capacities are numbers of blocks. Segments of a log and
- *               slots of regions are not modelled: space is never fragmented.
+ *               one group; capacities are numbers of blocks. Slots of regions are
+ *               not modelled: memory is never fragmented. Segments of the slowest
+ *               tier's log are with @segment: see sim_log.h.
  *   Length      a request is cut to what all tiers can hold together: its longest
  *               prefix that could ever be there. The rest takes no part.
  *   GET         of the whole chain: blocks are hits up to the first that is not
@@ -25,7 +26,8 @@
  *               If all of the slowest tier have children on faster ones, a block
  *               without any goes from the tier above it instead, until one has none.
  *               So a request is in the fastest tier for a moment however large it
- *               is, and its own blocks stand in line with the others.
+ *               is, and its own blocks stand in line with the others. With a log,
+ *               room is made below after each block that goes down.
  *   Copies      The slowest of several tiers is a block tier. When the policy wants
  *               the copy there kept at a promotion, it stays and counts against that
  *               tier's capacity; a demotion of its block writes nothing. The policy
@@ -41,6 +43,7 @@
 #include "kvt_index.h"
 #include "kvt_policy.h"
 #include "sim.h"
+#include "sim_log.h"
 #include "../../userspace/kvtier/trace.h"
 
 #define NS_GROUP	16u
@@ -49,6 +52,7 @@
  * struct store - one simulated pool
  * @nr_keep: blocks whose fastest copy is on the tier
  * @nr_dup:  copies on the slowest tier of blocks that are on a faster one
+ * @log:     of the slowest tier; NULL: not modelled
  * @moved:   by block id: promoted and not used since
  * @path:    ids of the request in hand
  * @nr_requests: numbers given
@@ -61,6 +65,7 @@ struct store {
 	struct kvt_policy *policy;
 	u32 nr_keep[SIM_TIERS_MAX];
 	u32 nr_dup;
+	struct sim_log *log;
 	u8 *moved;
 	u32 *path;
 	u64 nr_requests;
@@ -130,6 +135,8 @@ static struct store *store_new(const struct sim_config *c, u32 len_max)
 	st->policy = sim_alloc(1, sizeof(*st->policy));
 	st->moved = sim_alloc(chunks, KVT_CHUNK_BLOCKS);
 	st->path = sim_alloc(len_max, sizeof(u32));
+	if (c->segment && c->nr_tiers > 1)
+		st->log = sim_log_new(c->blocks[c->nr_tiers - 1], c->segment);
 	kvt_table_init(&st->table, sim_alloc(chunks, sizeof(void *)),
 		       sim_alloc(chunks, sizeof(void *)), chunks);
 	for (i = 0; i < chunks; i++)
@@ -159,6 +166,7 @@ static void store_free(struct store *st)
 	free(st->index);
 	free(st->policy);
 	free(st->moved);
+	sim_log_delete(st->log);
 	free(st->path);
 	free(st);
 }
@@ -204,6 +212,29 @@ static bool has_copy(const struct store *st, u32 id)
 	return kvt_ctl(kvt_hot(&st->table, id)) & KVT_CTL_LOG;
 }
 
+static void drop_copy(struct store *st, u32 id)
+{
+	set_copies(st, id, 0, KVT_CTL_LOG);
+	if (st->log)
+		sim_log_drop(st->log, &st->table, id);
+}
+
+/* Write a block to the slowest tier. What is in the way there may have to move. */
+static void write_copy(struct store *st, u32 id)
+{
+	u64 carried, dropped;
+
+	st->r->slow_writes++;
+	if (!st->log)
+		return;
+	carried = st->log->nr_carried;
+	dropped = st->log->nr_dropped;
+	sim_log_put(st->log, &st->table, id);
+	st->r->slow_writes += st->log->nr_carried - carried;
+	st->r->carried += st->log->nr_carried - carried;
+	st->nr_dup -= (u32)(st->log->nr_dropped - dropped);
+}
+
 /* The policy's view and the counts: the fastest copy is on another tier now. */
 static void move(struct store *st, u32 id, u32 from, u32 to)
 {
@@ -238,7 +269,7 @@ static void promote(struct store *st, u32 id)
 	if (kvt_policy_keep_copy(st->policy, st->nr_dup, st->c->blocks[from]))
 		st->nr_dup++;
 	else
-		set_copies(st, id, 0, KVT_CTL_LOG);
+		drop_copy(st, id);
 }
 
 /* The block leaves the pool. */
@@ -250,6 +281,8 @@ static void evict(struct store *st, u32 id)
 
 	if (is_mem(st, tier) && has_copy(st, id))
 		st->nr_dup--;
+	if (has_copy(st, id))
+		drop_copy(st, id);
 	policy_remove(st, tier, id);
 	st->nr_keep[tier]--;
 	spin_lock(&s->lock);
@@ -279,8 +312,10 @@ static void demote(struct store *st, u32 tier, u32 id)
 		return;
 	}
 	if (!is_mem(st, to)) {
-		st->nr_dup -= has_copy(st, id);
-		st->r->slow_writes += !has_copy(st, id);
+		if (has_copy(st, id))
+			st->nr_dup--;
+		else
+			write_copy(st, id);
 	}
 	move(st, id, tier, to);
 	st->r->demotions++;
@@ -314,10 +349,14 @@ static void make_room(struct store *st, u32 tier)
 			id = next_of(st, --from, true);
 		if (!id)
 			kvt_env_die(__FILE__, __LINE__, "nothing can go");
-		if (leaf)
+		if (leaf) {
 			evict(st, id);
-		else
-			demote(st, tier, id);
+			continue;
+		}
+		demote(st, tier, id);
+		/* A log has no room for more than it may hold, not even for a moment. */
+		if (st->log)
+			make_room(st, tier + 1);
 	}
 }
 
@@ -421,6 +460,13 @@ static void request(struct store *st, const u32 *ids, u32 nr, u64 ts_ms)
 		make_room(st, i);
 }
 
+/* What the log counts as live is what the tier holds. */
+static void check_log(const struct store *st)
+{
+	if (st->log && st->log->log.live_units != st->nr_keep[last_tier(st)] + st->nr_dup)
+		kvt_env_die(__FILE__, __LINE__, "the log has lost count");
+}
+
 static const struct kvt_policy_ops *policy_of(const char *name)
 {
 	if (!strcmp(name, "default") || !strcmp(name, kvt_policy_reuse.name))
@@ -455,6 +501,7 @@ int sim_core_run(const struct sim_trace *t, const struct sim_config *c,
 	for (i = 0; i < t->nr_requests; i++)
 		request(st, t->ids + t->first[i], sim_request_len(t, i), t->ts_ms[i]);
 	r->ns = now_ns() - start;
+	check_log(st);
 	r->meta_bytes_per_block = meta_bytes(st);
 	store_free(st);
 	return 0;

@@ -291,6 +291,7 @@ static u64 naive_ref(const struct small *s, u32 room, enum naive_kind kind, bool
 
 static u64 seed;
 static u32 nr_bad;
+static u64 nr_carried;
 
 static void expect(bool ok, const char *what, u64 got, u64 want)
 {
@@ -434,6 +435,34 @@ static void test_calls_are_requests(const struct small *s)
 	}
 }
 
+/*
+ * With the slowest tier's space in segments: blocks that are carried are writes, and of no
+ * other consequence than that room is made one block at a time.
+ */
+static void test_segments(const struct small *s)
+{
+	static const char *const names[] = { "lru", "reuse" };
+	struct sim_config c = { .policy = names[rnd(2)], .segment = 2 + rnd(6) };
+	struct sim_result got = { 0 };
+	u64 by_tier = 0, moved;
+	u32 i;
+
+	do
+		random_tiers(&c);
+	while (c.nr_tiers == 1);
+	expect_eq("runs", (u64)sim_core_run(&s->t, &c, &got), 0);
+	for (i = 0; i < c.nr_tiers; i++)
+		by_tier += got.hits_by_tier[i];
+	expect_eq("hits of tiers", by_tier, got.hits);
+	moved = got.slow_writes - got.carried;
+	expect(moved <= got.demotions, "writes", moved, got.demotions);
+	expect(got.hits <= hits_of_all(&s->t), "hits", got.hits, hits_of_all(&s->t));
+	nr_carried += got.carried;
+	/* Else none of this has been tried. */
+	if (s->t.nr_requests && seed % ROUNDS == 0)
+		expect(nr_carried > 0, "carried", nr_carried, 1);
+}
+
 static bool run(const char *name, void (*test)(const struct small *s), u64 first)
 {
 	struct small s;
@@ -460,6 +489,7 @@ int main(int argc, char **argv)
 		{ "room_for_all", test_room_for_all },
 		{ "reuse_adds_up", test_reuse_adds_up },
 		{ "calls_are_requests", test_calls_are_requests },
+		{ "segments", test_segments },
 	};
 	const char *from = getenv("SEED");
 	bool ok = true;
