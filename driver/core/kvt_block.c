@@ -234,16 +234,3 @@ void kvt_list_del(struct kvt_table *t, struct kvt_list *l, u32 id)
 	c->lru_next = KVT_NIL;
 	l->count--;
 }
-
-/**
- * kvt_block_tier() - tier of a block's fastest copy
- * @h:   entry
- * @ctl: its control word
- * Return: tier id or KVT_NO_TIER.
- */
-u32 kvt_block_tier(const struct kvt_hot *h, u32 ctl)
-{
-	if (ctl & KVT_CTL_MEM)
-		return h->mem_tier;
-	return ctl & KVT_CTL_LOG ? h->log_tier : KVT_NO_TIER;
-}

@@ -108,7 +108,7 @@ struct kvt_hot {
  * @owner:      FILLING, ARENA: id of the open file that may write
  * @expire_s:   time to live: second of the pool's clock, 0: none
  * @cls:        policy: its class; 0 in a new entry
- * @on:         policy: which list of its tier it is on
+ * @on:         policy: which list of its tier it is on, and KVT_ON_USED
  * @shared:     policy: how often others than its own session came back to it
  * @past:       policy: of its session, see kvt_policy_reuse.c
  */
@@ -214,9 +214,21 @@ static inline bool kvt_lease_put(struct kvt_hot *h)
 	return kvt_ctl_leases(ctl) == 0 && kvt_ctl_state(ctl) == KVT_DEAD;
 }
 
+/**
+ * kvt_block_tier() - tier of a block's fastest copy
+ * @h:   entry
+ * @ctl: its control word
+ * Return: tier id or KVT_NO_TIER.
+ */
+static inline u32 kvt_block_tier(const struct kvt_hot *h, u32 ctl)
+{
+	if (ctl & KVT_CTL_MEM)
+		return h->mem_tier;
+	return ctl & KVT_CTL_LOG ? h->log_tier : KVT_NO_TIER;
+}
+
 bool kvt_ctl_update(struct kvt_hot *h, u32 need_mask, u32 need, u32 clear, u32 set);
 bool kvt_move_try(struct kvt_hot *h);
-u32 kvt_block_tier(const struct kvt_hot *h, u32 ctl);
 
 void kvt_table_init(struct kvt_table *t, struct kvt_hot **hot, struct kvt_cold **cold,
 		    u32 max_chunks);

@@ -27,6 +27,7 @@ void kvt_policy_add(struct kvt_policy *p, u32 tier, u32 list, u32 id, bool oldes
 {
 	kvt_cold(p->table, id)->on = (u8)list;
 	p->some[tier] |= 1u << list;
+	p->stale[tier] |= 1u << list;
 	if (oldest)
 		kvt_list_add_tail(p->table, &p->list[tier][list], id);
 	else
@@ -42,9 +43,10 @@ void kvt_policy_add(struct kvt_policy *p, u32 tier, u32 list, u32 id, bool oldes
  */
 void kvt_policy_add_before(struct kvt_policy *p, u32 tier, u32 id, u32 next)
 {
-	u8 on = kvt_cold(p->table, next)->on;
+	u32 on = kvt_policy_list(kvt_cold(p->table, next));
 
-	kvt_cold(p->table, id)->on = on;
+	kvt_cold(p->table, id)->on = (u8)on;
+	p->stale[tier] |= 1u << on;
 	kvt_list_add_before(p->table, &p->list[tier][on], id, next);
 }
 
@@ -57,14 +59,71 @@ void kvt_policy_add_before(struct kvt_policy *p, u32 tier, u32 id, u32 next)
 void kvt_policy_del(struct kvt_policy *p, u32 tier, u32 id)
 {
 	const struct kvt_cold *c = kvt_cold(p->table, id);
-	u32 on = c->on;
+	u32 on = kvt_policy_list(c);
 
 	/* The next of the youngest request's blocks is its last then. */
 	if (p->young[tier][on] == id)
 		p->young[tier][on] = c->lru_prev;
 	kvt_list_del(p->table, &p->list[tier][on], id);
+	p->stale[tier] |= 1u << on;
 	if (!p->list[tier][on].count)
 		p->some[tier] &= ~(1u << on);
+}
+
+/**
+ * kvt_policy_renew() - put blocks that are side by side at the recent end of a list
+ * @p: policy
+ * @r: the blocks
+ *
+ * Their order stays.
+ */
+void kvt_policy_renew(struct kvt_policy *p, const struct kvt_run *r)
+{
+	struct kvt_list *from = &p->list[r->tier][r->from], *to = &p->list[r->tier][r->to];
+	struct kvt_cold *old = kvt_cold(p->table, r->old), *recent = kvt_cold(p->table, r->recent);
+	u32 prev = recent->lru_prev, next = old->lru_next;
+
+	p->stale[r->tier] |= 1u << r->from | 1u << r->to;
+	/* The next of the youngest request's blocks is its last then. */
+	if (r->young)
+		p->young[r->tier][r->from] = prev;
+	if (from == to && !prev)
+		return;
+	if (next)
+		kvt_cold(p->table, next)->lru_prev = prev;
+	else
+		from->tail = prev;
+	if (prev)
+		kvt_cold(p->table, prev)->lru_next = next;
+	else
+		from->head = next;
+	from->count -= r->nr;
+	if (!from->count)
+		p->some[r->tier] &= ~(1u << r->from);
+	recent->lru_prev = KVT_NIL;
+	old->lru_next = to->head;
+	if (to->head)
+		kvt_cold(p->table, to->head)->lru_prev = r->old;
+	else
+		to->tail = r->old;
+	to->head = r->recent;
+	to->count += r->nr;
+	p->some[r->tier] |= 1u << r->to;
+}
+
+/**
+ * kvt_policy_renew_one() - put a block at the recent end of a list
+ * @p:    policy
+ * @tier: tier of its fastest copy
+ * @list: below KVT_LISTS
+ * @id:   block that is on one of the tier's lists
+ */
+void kvt_policy_renew_one(struct kvt_policy *p, u32 tier, u32 list, u32 id)
+{
+	struct kvt_run r;
+
+	kvt_run_begin(p, &r, tier, list, id);
+	kvt_policy_renew(p, &r);
 }
 
 /**
@@ -94,7 +153,7 @@ u32 kvt_policy_after(const struct kvt_policy *p, u32 tier, u32 id)
 
 	if (c->lru_prev)
 		return c->lru_prev;
-	left = p->some[tier] & ((1u << c->on) - 1);
+	left = p->some[tier] & ((1u << kvt_policy_list(c)) - 1);
 	return left ? p->list[tier][fls(left) - 1].tail : KVT_NIL;
 }
 
@@ -105,8 +164,7 @@ static void lru_insert(struct kvt_policy *p, u32 tier, u32 id)
 
 static void lru_rotate(struct kvt_policy *p, u32 tier, u32 id)
 {
-	kvt_policy_del(p, tier, id);
-	kvt_policy_add(p, tier, LRU_LIST, id, false);
+	kvt_policy_renew_one(p, tier, LRU_LIST, id);
 }
 
 static void lru_touch(struct kvt_policy *p, u32 tier, u32 id)
@@ -127,7 +185,7 @@ static void lru_settle(struct kvt_policy *p, u32 tier, u32 id)
 	u32 child = kvt_cold(p->table, id)->first_child;
 
 	if (kvt_policy_tier(p, child) != tier ||
-	    kvt_cold(p->table, child)->on != LRU_LIST) {
+	    kvt_policy_list(kvt_cold(p->table, child)) != LRU_LIST) {
 		/* In use, or elsewhere: that is no measure here. */
 		lru_rotate(p, tier, id);
 		return;
@@ -218,7 +276,11 @@ const struct kvt_policy_ops *kvt_policy_at(u32 i)
 void kvt_policy_init(struct kvt_policy *p, const struct kvt_policy_ops *ops,
 		     struct kvt_table *table)
 {
+	u32 tier;
+
 	memset(p, 0, sizeof(*p));
+	for (tier = 0; tier < KVT_TIERS; tier++)
+		memset(p->ends[tier].key, 0xff, sizeof(p->ends[tier].key));
 	p->ops = ops;
 	p->table = table;
 	kvt_learn_init(&p->learn);

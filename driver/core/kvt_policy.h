@@ -12,10 +12,12 @@
  * so any block qualifies; *eviction* takes it out, so only leaves do.
  *
  * A *request* is what a client asks for at a time: a chain, from its first block to
- * the last one. Policies that learn are told of each when its blocks are there.
+ * the last one. Policies that learn are told of each when its blocks are there. One
+ * that comes in several calls is still one: see kvt_policy_ask.h.
  *
  * A tier has KVT_LISTS lists. A block's entry says which it is on (@on), so the one
- * policy can take over from the other at any time: nothing but order is lost.
+ * policy can take over from the other at any time: nothing but order is lost. Whoever
+ * changes a list marks it in @stale, so what is known of its ends can be kept.
  *
  * Lock: the pool's meta lock for every call.
  */
@@ -23,11 +25,14 @@
 #define KVT_POLICY_H
 
 #include "kvt_block.h"
+#include "kvt_policy_ask.h"
 #include "kvt_policy_learn.h"
 #include "kvt_policy_turn.h"
 
 #define KVT_TIERS	16
 #define KVT_LISTS	32
+#define KVT_ON_LIST	(KVT_LISTS - 1u)	/* of kvt_cold.on: the list */
+#define KVT_ON_USED	0x80u			/* of kvt_cold.on: used since it was put there */
 
 struct kvt_policy;
 
@@ -42,8 +47,9 @@ struct kvt_policy;
  *          children. Looks at no more than *@budget blocks and takes what it
  *          looked at off it. KVT_NIL: none found
  * @skip:   what @next gave cannot go now; do not offer it again soon
- * @request: a request is over whose last block this is; it has been touched. NULL:
- *          of no interest. Takes time in proportion to the chain's length
+ * @request: a request has come to this block, its last one so far; it has been touched.
+ *          @ask: where to note what has to be known if it goes on, or NULL if it does
+ *          not. NULL: of no interest. Takes time in proportion to the chain's length
  * @admit:  is a block that is to go down worth a write to this tier, where it takes
  *          the place of what is worth least there, or, with @room, of nothing.
  *          NULL: always
@@ -59,9 +65,26 @@ struct kvt_policy_ops {
 	void (*cool)(struct kvt_policy *p, u32 tier, u32 id);
 	u32 (*next)(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget);
 	void (*skip)(struct kvt_policy *p, u32 tier, u32 id);
-	void (*request)(struct kvt_policy *p, u32 id);
+	void (*request)(struct kvt_policy *p, u32 id, struct kvt_ask *ask);
 	bool (*admit)(struct kvt_policy *p, u32 tier, u32 id, bool room);
 	bool (*keep)(struct kvt_policy *p, u32 nr_copies, u32 nr_blocks);
+};
+
+/**
+ * struct kvt_ends - what is worth least on each of a tier's lists
+ * @now_ms: when that was looked at
+ * @leaf:   and for what
+ * @id:     by list: block, or KVT_NIL if none qualifies
+ * @key:    by KVT_LISTS + list: what it is worth, and the list; U32_MAX: none. From there
+ *          on down: the lower of the two at twice the index
+ *
+ * Of use for the lists that are not marked stale, at the same time, for the same.
+ */
+struct kvt_ends {
+	u32 now_ms;
+	bool leaf;
+	u32 id[KVT_LISTS];
+	u32 key[2 * KVT_LISTS];
 };
 
 /**
@@ -71,9 +94,12 @@ struct kvt_policy_ops {
  * @now_ms: pool clock, set by the caller before a batch of calls
  * @list:   a tier's lists, each from the block used last to the one used first
  * @some:   by tier: bit i is set if @list[i] has blocks
+ * @stale:  by tier: bit i is set if @list[i] has changed since @ends was worked out
  * @young:  by list: last block of the youngest request on it, or KVT_NIL
+ * @ends:   by tier; of "reuse"
  * @learn:  what "reuse" has learned; its own
  * @turns:  sessions it remembers; its own
+ * @asks:   requests that may go on
  * @nr_requests: it was told of
  * @bar:    what a block must be worth to be written to a block tier, for it
  */
@@ -83,11 +109,34 @@ struct kvt_policy {
 	u32 now_ms;
 	struct kvt_list list[KVT_TIERS][KVT_LISTS];
 	u32 some[KVT_TIERS];
+	u32 stale[KVT_TIERS];
 	u32 young[KVT_TIERS][KVT_LISTS];
+	struct kvt_ends ends[KVT_TIERS];
 	struct kvt_learn learn;
 	struct kvt_turns turns;
+	struct kvt_asks asks;
 	u32 nr_requests;
 	u32 bar;
+};
+
+/**
+ * struct kvt_run - blocks that are side by side on a list, to be put on another
+ * @tier:   whose lists
+ * @from:   list they are on
+ * @to:     list they are to be put on; their entries say so already
+ * @old:    the oldest of them
+ * @recent: the most recent
+ * @nr:     how many
+ * @young:  @young of their list is one of them
+ */
+struct kvt_run {
+	u32 tier;
+	u32 from;
+	u32 to;
+	u32 old;
+	u32 recent;
+	u32 nr;
+	bool young;
 };
 
 extern const struct kvt_policy_ops kvt_policy_lru;
@@ -100,14 +149,60 @@ void kvt_policy_init(struct kvt_policy *p, const struct kvt_policy_ops *ops,
 void kvt_policy_add(struct kvt_policy *p, u32 tier, u32 list, u32 id, bool oldest);
 void kvt_policy_add_before(struct kvt_policy *p, u32 tier, u32 id, u32 next);
 void kvt_policy_del(struct kvt_policy *p, u32 tier, u32 id);
+void kvt_policy_renew(struct kvt_policy *p, const struct kvt_run *r);
+void kvt_policy_renew_one(struct kvt_policy *p, u32 tier, u32 list, u32 id);
 u32 kvt_policy_first(const struct kvt_policy *p, u32 tier);
 u32 kvt_policy_after(const struct kvt_policy *p, u32 tier, u32 id);
 
-/* A request is over; @id is its last block. */
+/* The list a block is on. */
+static inline u32 kvt_policy_list(const struct kvt_cold *c)
+{
+	return c->on & KVT_ON_LIST;
+}
+
+/* A run of one; it ends with kvt_policy_renew(). Nothing else may change lists until then. */
+static inline void kvt_run_begin(struct kvt_policy *p, struct kvt_run *r, u32 tier, u32 to,
+				 u32 id)
+{
+	struct kvt_cold *c = kvt_cold(p->table, id);
+
+	r->tier = tier;
+	r->from = kvt_policy_list(c);
+	r->to = to;
+	r->old = id;
+	r->recent = id;
+	r->nr = 1;
+	r->young = p->young[tier][r->from] == id;
+	c->on = (u8)to;
+}
+
+/* Adds the block that comes before the run's most recent one. */
+static inline void kvt_run_on(struct kvt_policy *p, struct kvt_run *r, u32 id,
+			      struct kvt_cold *c)
+{
+	r->recent = id;
+	r->nr++;
+	r->young |= p->young[r->tier][r->from] == id;
+	c->on = (u8)r->to;
+}
+
+/* A request is over, all in one call; @id is its last block. */
 static inline void kvt_policy_request(struct kvt_policy *p, u32 id)
 {
 	if (p->ops->request)
-		p->ops->request(p, id);
+		p->ops->request(p, id, NULL);
+}
+
+/* A call is over that may be a part of a request. Its blocks have been touched. */
+static inline void kvt_policy_call(struct kvt_policy *p, const struct kvt_call *c)
+{
+	struct kvt_ask *ask;
+
+	if (!p->ops->request)
+		return;
+	ask = kvt_ask_of(&p->asks, p->table, c, p->now_ms);
+	if (ask)
+		p->ops->request(p, c->tip, ask);
 }
 
 /* Is a block worth being written to @tier. */

@@ -64,6 +64,33 @@ void kvt_learn_use(struct kvt_learn *l, u32 cls, u32 age_ms, bool used)
 		learn_count(l, pool, bin, used);
 }
 
+/* Once halved, there may be nothing to take back. */
+static void learn_uncount(struct kvt_learn *l, u32 cls, u32 bin, bool used)
+{
+	u16 *count = used ? &l->used[cls][bin] : &l->lost[cls][bin];
+
+	if (!*count)
+		return;
+	(*count)--;
+	l->total[cls]--;
+}
+
+/**
+ * kvt_learn_forget() - take back what kvt_learn_use() was told just now
+ * @l:      state
+ * @cls:    as then
+ * @age_ms: as then
+ * @used:   as then
+ */
+void kvt_learn_forget(struct kvt_learn *l, u32 cls, u32 age_ms, bool used)
+{
+	u32 bin = kvt_age_bin(age_ms), pool = learn_pool(cls);
+
+	learn_uncount(l, cls, bin, used);
+	if (pool != cls)
+		learn_uncount(l, pool, bin, used);
+}
+
 /* Hazards of a class, leaning on @lean (NULL: the prior) by @weight events. */
 static void learn_hazards(const struct kvt_learn *l, u32 cls, const u16 *waiting,
 			  const u16 *lean, u32 weight, u16 *out)
@@ -116,21 +143,60 @@ static u16 learn_log(u32 v)
 	return (u16)((top - 1) << KVT_WORTH_SHIFT | v);
 }
 
-/* Gittins index at the beginning of bin @from: uses in 2^40 ms. */
-static u32 learn_gittins(const u16 *hazard, u32 from)
-{
-	u64 best = 0, ratio, place = 0;		/* place: in units of 2^-16 ms */
-	u32 alive = 1u << 30, b, gone, width_ms;
+/**
+ * struct learn_span - some bins in a row, and what becomes of those that reach the first
+ * @place: time they take up in them, in units of 2^-16 ms
+ * @used:  part that is used in them, in units of 2^-30
+ * @alive: part that gets through
+ * @ratio: @used for @place: uses in 2^40 ms
+ */
+struct learn_span {
+	u64 place;
+	u32 used;
+	u32 alive;
+	u32 ratio;
+};
 
-	for (b = from; b < KVT_AGE_BINS; b++) {
-		gone = (u32)(((u64)alive * hazard[b]) >> 16);
-		width_ms = kvt_age_of_bin(b + 1) - kvt_age_of_bin(b);
-		place += (u64)((alive - gone / 2) >> 14) * width_ms;
-		alive -= gone;
-		ratio = div64_u64((u64)((1u << 30) - alive) << 26, place + 1);
-		best = max(best, ratio);
+static void learn_ratio(struct learn_span *s)
+{
+	s->ratio = (u32)min_t(u64, div64_u64((u64)s->used << 26, s->place + 1), U32_MAX);
+}
+
+/* Add the bins that follow. Places are below 2^40. */
+static void learn_join(struct learn_span *s, const struct learn_span *next)
+{
+	s->place += ((s->alive >> 6) * next->place) >> 24;
+	s->used += (u32)(((u64)s->alive * next->used) >> 30);
+	s->alive = (u32)(((u64)s->alive * next->alive) >> 30);
+	learn_ratio(s);
+}
+
+/*
+ * Gittins index at the beginning of each bin, uses in 2^40 ms. From the last bin to the
+ * first: the best horizon goes on as long as what follows has a better ratio, so the
+ * best spans of what follows are kept, from the worst to the best, and joined.
+ */
+static void learn_gittins(const u16 *hazard, u32 *index)
+{
+	struct learn_span s[KVT_AGE_BINS];
+	u32 nr = 0, b;
+
+	for (b = KVT_AGE_BINS; b-- > 0;) {
+		u32 used = (u32)hazard[b] << 14;
+
+		s[nr] = (struct learn_span) {
+			.place = (u64)(((1u << 30) - used / 2) >> 14) *
+				 (kvt_age_of_bin(b + 1) - kvt_age_of_bin(b)),
+			.used = used,
+			.alive = (1u << 30) - used,
+		};
+		learn_ratio(&s[nr]);
+		for (; nr && s[nr - 1].ratio > s[nr].ratio; nr--) {
+			learn_join(&s[nr], &s[nr - 1]);
+			s[nr - 1] = s[nr];
+		}
+		index[b] = s[nr++].ratio;
 	}
-	return (u32)min(best, (u64)U32_MAX);
 }
 
 /**
@@ -143,6 +209,7 @@ void kvt_learn_row(struct kvt_learn *l, u32 cls, const u16 *waiting)
 {
 	u32 pool = learn_pool(cls), b;
 	u16 *lean = l->hazard[pool == KVT_CLS_POOL], own[KVT_AGE_BINS];
+	u32 index[KVT_AGE_BINS];
 
 	if (cls == KVT_CLS_COLD)
 		return;
@@ -152,8 +219,9 @@ void kvt_learn_row(struct kvt_learn *l, u32 cls, const u16 *waiting)
 		learn_level(l, cls, waiting, lean, own);
 		learn_hazards(l, cls, waiting, own, LEARN_WEIGHT_POOL, own);
 	}
+	learn_gittins(pool == cls ? lean : own, index);
 	for (b = 0; b < KVT_AGE_BINS; b++)
-		l->worth[cls][b] = learn_log(learn_gittins(pool == cls ? lean : own, b));
+		l->worth[cls][b] = learn_log(index[b]);
 }
 
 /**

@@ -18,7 +18,7 @@
  * not continued in the next.
  *
  * All numbers are integers. A row (the worth of a class, for all ages) is worked out in
- * about KVT_AGE_BINS squared steps, one row at a time.
+ * a few times KVT_AGE_BINS steps, one row at a time.
  *
  * Lock: the pool's meta lock for everything.
  */
@@ -103,6 +103,7 @@ static inline u32 kvt_learn_worth(const struct kvt_learn *l, u32 cls, u32 age_ms
 
 void kvt_learn_init(struct kvt_learn *l);
 void kvt_learn_use(struct kvt_learn *l, u32 cls, u32 age_ms, bool used);
+void kvt_learn_forget(struct kvt_learn *l, u32 cls, u32 age_ms, bool used);
 void kvt_learn_row(struct kvt_learn *l, u32 cls, const u16 *waiting);
 
 #endif /* KVT_POLICY_LEARN_H */

@@ -15,6 +15,10 @@
  * A block with children found at the old end is put aside, on a list of its own, until
  * it is used or its last child leaves.
  *
+ * A use only notes the time: the block goes to its place with all of its request's. One
+ * that was used and is found at the old end before that goes to the young end. What is
+ * found at a list's ends is kept until the list changes or time goes on.
+ *
  * A request is the next turn of the session that ended at its chain's deepest block
  * known as last but one of a request: by the table of kvt_policy_turn.h, or by a mark
  * in a block that is still there. It may also be a stranger who shares the beginning,
@@ -29,11 +33,13 @@
 #define REUSE_ASIDE		KVT_CLS_POOL	/* no block has that class */
 #define REUSE_SORT_STEPS	16u
 #define REUSE_YOUNG_STEPS	64u
+#define REUSE_ADMIT_STEPS	64u
 #define REUSE_AGES_STEPS	64u
 #define REUSE_TIP_BLOCKS	4u	/* of those there: how many may end a session */
 #define REUSE_STRANGERS		2u
 #define REUSE_LEARN_EACH	2u	/* requests for each row worked out */
 #define REUSE_LEN_SHIFT		1	/* first edge between lengths' classes: 2 blocks */
+#define REUSE_LEN_MAX		32u	/* the last one */
 #define REUSE_GAP_SHIFT		12	/* first edge between gaps' classes: 4 s */
 #define REUSE_BAR_STEP		16u	/* 1/128 of an octave of worth */
 #define REUSE_COPIES		4u	/* copies kept: a part of this of a tier */
@@ -49,11 +55,21 @@ static u32 reuse_age_ms(const struct kvt_policy *p, const struct kvt_cold *c)
 	return kvt_age_since(p->now_ms, c->touch_ms);
 }
 
-static u32 reuse_worth(const struct kvt_policy *p, u32 id)
+static u32 reuse_worth(const struct kvt_policy *p, const struct kvt_cold *c)
 {
-	const struct kvt_cold *c = kvt_cold(p->table, id);
-
 	return kvt_learn_worth(&p->learn, c->cls, reuse_age_ms(p, c));
+}
+
+/* A block has got a child: is that one's place just after it. */
+static bool reuse_parent(struct kvt_policy *p, u32 tier, const struct kvt_cold *c)
+{
+	const struct kvt_cold *up = kvt_cold(p->table, c->parent);
+	u32 own = kvt_policy_tier(p, c->parent);
+
+	if (own == KVT_NO_TIER)
+		return false;
+	p->stale[own] |= 1u << kvt_policy_list(up);
+	return own == tier && up->on == c->cls && up->touch_ms == c->touch_ms;
 }
 
 /* Into its place by age if that is near the young end, else to the old one. */
@@ -63,6 +79,14 @@ static void reuse_insert(struct kvt_policy *p, u32 tier, u32 id)
 	struct kvt_list *l = &p->list[tier][c->cls];
 	u32 at = l->head, age_ms = reuse_age_ms(p, c), i;
 
+	if (c->parent && reuse_parent(p, tier, c)) {
+		at = kvt_cold(p->table, c->parent)->lru_next;
+		if (at)
+			kvt_policy_add_before(p, tier, id, at);
+		else
+			kvt_policy_add(p, tier, c->cls, id, true);
+		return;
+	}
 	for (i = 0; at && i < REUSE_SORT_STEPS; i++) {
 		const struct kvt_cold *o = kvt_cold(p->table, at);
 
@@ -79,8 +103,12 @@ static void reuse_insert(struct kvt_policy *p, u32 tier, u32 id)
 static void reuse_childless(struct kvt_policy *p, u32 tier, u32 parent)
 {
 	const struct kvt_cold *c = kvt_cold(p->table, parent);
+	u32 on = kvt_policy_list(c), own = kvt_policy_tier(p, parent);
 
-	if (c->on != REUSE_ASIDE || kvt_policy_tier(p, parent) != tier)
+	if (own == KVT_NO_TIER)
+		return;
+	p->stale[own] |= 1u << on;
+	if (on != REUSE_ASIDE || own != tier)
 		return;
 	kvt_policy_del(p, tier, parent);
 	kvt_policy_add(p, tier, c->cls, parent, true);
@@ -100,7 +128,7 @@ static void reuse_remove(struct kvt_policy *p, u32 tier, u32 id)
 static void reuse_touch(struct kvt_policy *p, u32 tier, u32 id)
 {
 	struct kvt_cold *c = kvt_cold(p->table, id);
-	u32 age_ms = reuse_age_ms(p, c);
+	u32 age_ms = reuse_age_ms(p, c), on = kvt_policy_list(c);
 
 	if (age_ms) {
 		if (kvt_class_shared(c->cls))
@@ -110,8 +138,12 @@ static void reuse_touch(struct kvt_policy *p, u32 tier, u32 id)
 	if (c->cls == KVT_CLS_COLD)
 		c->cls = KVT_CLS_NEW;
 	c->touch_ms = p->now_ms;
-	kvt_policy_del(p, tier, id);
-	kvt_policy_add(p, tier, c->cls, id, false);
+	if (on != c->cls) {
+		kvt_policy_renew_one(p, tier, c->cls, id);
+		return;
+	}
+	c->on |= KVT_ON_USED;
+	p->stale[tier] |= 1u << on;
 }
 
 static void reuse_cool(struct kvt_policy *p, u32 tier, u32 id)
@@ -123,8 +155,7 @@ static void reuse_cool(struct kvt_policy *p, u32 tier, u32 id)
 
 static void reuse_aside(struct kvt_policy *p, u32 tier, u32 id)
 {
-	kvt_policy_del(p, tier, id);
-	kvt_policy_add(p, tier, REUSE_ASIDE, id, false);
+	kvt_policy_renew_one(p, tier, REUSE_ASIDE, id);
 }
 
 /* --- the least ---------------------------------------------------------------------- */
@@ -135,10 +166,15 @@ static u32 reuse_old_end(struct kvt_policy *p, u32 tier, u32 list, bool leaf, u3
 	const struct kvt_list *l = &p->list[tier][list];
 
 	while (l->tail && *budget) {
+		const struct kvt_cold *c = kvt_cold(p->table, l->tail);
+
 		(*budget)--;
-		if (!leaf || kvt_ch_leaf(p->table, l->tail))
+		if (!(c->on & KVT_ON_USED) && (!leaf || !c->first_child))
 			return l->tail;
-		reuse_aside(p, tier, l->tail);
+		if (c->on & KVT_ON_USED)
+			kvt_policy_renew_one(p, tier, list, l->tail);
+		else
+			reuse_aside(p, tier, l->tail);
 	}
 	return KVT_NIL;
 }
@@ -162,49 +198,121 @@ static u32 reuse_young_end(struct kvt_policy *p, u32 tier, u32 list, bool leaf)
 	return id && (!leaf || kvt_ch_leaf(p->table, id)) ? id : KVT_NIL;
 }
 
-static void reuse_less(const struct kvt_policy *p, u32 id, u32 *best, u32 *best_worth)
+/*
+ * Note what is worth least on a list. @key is a tree: of two neighbours the lower is
+ * passed on, and the lowest of all comes to its root, 1.
+ */
+static void reuse_note(struct kvt_ends *e, u32 list, u32 id, u32 worth)
 {
-	u32 worth;
+	u32 at = KVT_LISTS + list, key = id ? worth * KVT_LISTS + list : U32_MAX;
 
-	if (id == KVT_NIL)
-		return;
-	worth = reuse_worth(p, id);
-	if (*best == KVT_NIL || worth < *best_worth) {
-		*best = id;
-		*best_worth = worth;
+	e->id[list] = id;
+	e->key[at] = key;
+	for (; at > 1; at /= 2) {
+		key = min(key, e->key[at ^ 1]);
+		if (e->key[at / 2] == key)
+			return;
+		e->key[at / 2] = key;
 	}
+}
+
+/* Look at the ends of a list, for the one that is worth less. */
+static void reuse_look_at(struct kvt_policy *p, u32 tier, u32 list, bool leaf, u32 *budget)
+{
+	u32 old = reuse_old_end(p, tier, list, leaf, budget), worth = U32_MAX, young_worth;
+	u32 young = reuse_young_end(p, tier, list, leaf);
+
+	if (old)
+		worth = reuse_worth(p, kvt_cold(p->table, old));
+	if (young && young != old) {
+		young_worth = reuse_worth(p, kvt_cold(p->table, young));
+		if (young_worth < worth) {
+			worth = young_worth;
+			old = young;
+		}
+	}
+	reuse_note(&p->ends[tier], list, old, worth);
+}
+
+/*
+ * Look at the lists that have changed, or at all if it is for something else now. Of
+ * one for which the budget was not enough, not all is known.
+ */
+static void reuse_freshen(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
+{
+	struct kvt_ends *e = &p->ends[tier];
+	u32 left, list, unknown = 0;
+
+	if (e->now_ms != p->now_ms || e->leaf != leaf)
+		p->stale[tier] = U32_MAX;
+	e->now_ms = p->now_ms;
+	e->leaf = leaf;
+	for (left = p->stale[tier] & ~(1u << REUSE_ASIDE); left; left &= left - 1) {
+		list = (u32)fls((int)(left & -left)) - 1;
+		if (*budget && (p->some[tier] & (1u << list)))
+			reuse_look_at(p, tier, list, leaf, budget);
+		else
+			reuse_note(e, list, KVT_NIL, 0);
+		if (!*budget)
+			unknown |= p->some[tier] & (1u << list);
+	}
+	p->stale[tier] = unknown;
 }
 
 static u32 reuse_next(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
 {
-	u32 left = p->some[tier] & ~(1u << REUSE_ASIDE), best = KVT_NIL, worth = 0, list;
+	const struct kvt_ends *e = &p->ends[tier];
+	u32 best;
 
-	for (; left && *budget; left &= left - 1) {
-		list = (u32)fls((int)(left & -left)) - 1;
-		reuse_less(p, reuse_old_end(p, tier, list, leaf, budget), &best, &worth);
-		reuse_less(p, reuse_young_end(p, tier, list, leaf), &best, &worth);
+	while (*budget) {
+		(*budget)--;
+		if (p->stale[tier] || e->now_ms != p->now_ms || e->leaf != leaf)
+			reuse_freshen(p, tier, leaf, budget);
+		best = e->key[1] == U32_MAX ? KVT_NIL : e->id[e->key[1] % KVT_LISTS];
+		if (!best)
+			return reuse_old_end(p, tier, REUSE_ASIDE, leaf, budget);
+		if (!leaf || kvt_ch_leaf(p->table, best))
+			return best;
+		/* It has got a child since. */
+		p->stale[tier] |= 1u << kvt_policy_list(kvt_cold(p->table, best));
 	}
-	if (!best)
-		best = reuse_old_end(p, tier, REUSE_ASIDE, leaf, budget);
-	return best;
+	return KVT_NIL;
 }
 
 /* --- requests ----------------------------------------------------------------------- */
 
 /**
  * struct reuse_chain - a request's chain
+ * @ask:  where it is noted for its next part; or NULL
  * @tip:  its last block
+ * @more: a part of it was looked at before
+ * @known: it is a session's next turn
+ * @old:  the first block on the way up that was there before the request, or KVT_NIL
+ * @stranger: block at which it was taken for a stranger, or KVT_NIL
+ * @marked: block that is marked as a session's end
  * @name: hash of the last but one, or of the only one
- * @len:  blocks
+ * @len:  blocks, at most REUSE_LEN_MAX
  * @turn: number of the turn that it is, from 0
+ * @turn_was: what was known of the turn before; name 0: nothing
+ * @turn_over: what was forgotten to remember this one
+ * @over_ms: its age
  * @gap_ms: since the turn before
  */
 struct reuse_chain {
+	struct kvt_ask *ask;
 	u32 tip;
+	bool more;
+	bool known;
+	u32 old;
+	u32 stranger;
+	u32 marked;
 	u32 name;
 	u32 len;
 	u32 turn;
 	u32 gap_ms;
+	struct kvt_turn turn_was;
+	struct kvt_turn turn_over;
+	u32 over_ms;
 };
 
 /* By powers of four: below 2^shift, up to four times that, and so on. */
@@ -247,7 +355,8 @@ static bool reuse_is_new(const struct kvt_policy *p, u32 id)
  * Does the request go on with the session that ended around block @id. @same: its next
  * block is that session's last, too. @pos: blocks after it.
  */
-static bool reuse_goes_on(struct kvt_policy *p, u32 id, bool same, u32 pos)
+static bool reuse_goes_on(struct kvt_policy *p, struct reuse_chain *ch, u32 id, bool same,
+			  u32 pos)
 {
 	struct kvt_cold *c = kvt_cold(p->table, id);
 
@@ -255,28 +364,35 @@ static bool reuse_goes_on(struct kvt_policy *p, u32 id, bool same, u32 pos)
 		return true;
 	if (pos >= 2)
 		return c->shared < REUSE_STRANGERS;
-	c->shared += c->shared < U8_MAX;
+	if (!ch->stranger) {
+		c->shared += c->shared < U8_MAX;
+		ch->stranger = id;
+	}
 	return false;
 }
 
-/* Is a session known to have ended around block @id, and is the request its next turn. */
+/*
+ * Is a session known to have ended around block @id, and is the request its next turn.
+ * @old: the block was there before, @child_old: and so was the one after it.
+ */
 static bool reuse_follows(struct kvt_policy *p, struct reuse_chain *ch, u32 id, u32 child,
-			  u32 pos)
+			  u32 pos, bool old, bool child_old)
 {
 	struct kvt_turn *e = kvt_turn_find(&p->turns, reuse_hash(p, id));
 	u32 past = kvt_cold(p->table, id)->past;
 
 	if (e) {
-		if (!reuse_goes_on(p, id, e->last == (u8)(reuse_hash(p, child ?: id) >> 8), pos))
+		if (!reuse_goes_on(p, ch, id, e->last == (u8)(reuse_hash(p, child ?: id) >> 8),
+				   pos))
 			return false;
 		ch->turn = e->turn + 1;
+		ch->turn_was = *e;
 		ch->gap_ms = kvt_turn_age_ms(e, p->now_ms);
 		kvt_learn_use(&p->learn, e->cls, ch->gap_ms, true);
 		e->name = 0;
 		return true;
 	}
-	if (reuse_is_new(p, id) || !(past >> REUSE_GAP_BITS) ||
-	    !reuse_goes_on(p, id, child && !reuse_is_new(p, child), pos))
+	if (!old || !(past >> REUSE_GAP_BITS) || !reuse_goes_on(p, ch, id, child_old, pos))
 		return false;
 	ch->turn = past >> REUSE_GAP_BITS;
 	ch->gap_ms = kvt_age_of_bin(past & REUSE_GAP_MASK);
@@ -287,63 +403,181 @@ static bool reuse_follows(struct kvt_policy *p, struct reuse_chain *ch, u32 id, 
 static void reuse_look(struct kvt_policy *p, struct reuse_chain *ch)
 {
 	u32 id, child = KVT_NIL, old = 0, pos;
+	bool child_old = false;
 
 	ch->name = reuse_hash(p, ch->tip);
-	for (id = ch->tip; id; id = kvt_cold(p->table, id)->parent) {
+	for (id = ch->tip; id && ch->len < REUSE_LEN_MAX; id = kvt_cold(p->table, id)->parent) {
 		if (ch->len++ == 1)
 			ch->name = reuse_hash(p, id);
 	}
-	for (id = ch->tip, pos = 0; id && old <= REUSE_TIP_BLOCKS; pos++) {
-		if (reuse_follows(p, ch, id, child, pos))
-			return;
-		old += !reuse_is_new(p, id);
+	for (id = ch->tip, pos = 0; id && old <= REUSE_TIP_BLOCKS && !ch->known; pos++) {
+		if (!ch->old && !ch->more && !reuse_is_new(p, id))
+			ch->old = id;
+		old += old || id == ch->old;
+		ch->known = reuse_follows(p, ch, id, child, pos, old, child_old);
+		child_old = old;
 		child = id;
 		id = kvt_cold(p->table, id)->parent;
 	}
 }
 
-/* A block's new class: of a shared block, or @cls. */
-static u32 reuse_classify(const struct reuse_chain *ch, struct kvt_cold *c, u32 cls, u32 pos)
+/* Marks that reuse_look() may ask for once more; the request's blocks lose them. */
+static void reuse_save_marks(struct kvt_policy *p, const struct reuse_chain *ch)
 {
-	u32 mark = pos == min(ch->len - 1, 1u) ? min(ch->turn, KVT_TURN_MAX) + 1 : 0;
+	u32 id = ch->old, i;
 
-	c->past = (u8)((c->past & REUSE_GAP_MASK) | mark << REUSE_GAP_BITS);
-	if (!ch->turn && c->cls != KVT_CLS_NEW && c->shared < U8_MAX)
-		c->shared++;
-	return c->shared ? reuse_shared_class(c->shared) : cls;
+	if (!ch->ask || ch->more)
+		return;
+	for (i = 0; id && i < KVT_ASK_MARKS; i++, id = kvt_cold(p->table, id)->parent)
+		ch->ask->marks[i] = kvt_cold(p->table, id)->past >> REUSE_GAP_BITS;
 }
 
-/* Give the chain's blocks their class, and their places among the youngest. */
-static void reuse_settle(struct kvt_policy *p, const struct reuse_chain *ch, u32 cls)
+static void reuse_restore_marks(struct kvt_policy *p, const struct kvt_ask *a)
 {
-	u32 tier, seen_tier = KVT_NO_TIER, seen = 0, id, pos = 0, to;
+	struct kvt_cold *c;
+	u32 id = a->old, i;
 
-	for (id = ch->tip; id; id = kvt_cold(p->table, id)->parent) {
-		struct kvt_cold *c = kvt_cold(p->table, id);
-
-		to = reuse_classify(ch, c, cls, pos++);
-		tier = kvt_policy_tier(p, id);
-		if (tier != KVT_NO_TIER)
-			kvt_policy_del(p, tier, id);
-		c->cls = (u8)to;
-		if (tier == KVT_NO_TIER)
-			continue;
-		kvt_policy_add(p, tier, to, id, false);
-		if (tier != seen_tier)
-			seen = 0;
-		seen_tier = tier;
-		if (!(seen & (1u << to)))
-			p->young[tier][to] = id;
-		seen |= 1u << to;
+	kvt_cold(p->table, a->marked)->past &= REUSE_GAP_MASK;
+	for (i = 0; id && i < KVT_ASK_MARKS; i++, id = c->parent) {
+		c = kvt_cold(p->table, id);
+		c->past = (u8)((c->past & REUSE_GAP_MASK) | a->marks[i] << REUSE_GAP_BITS);
 	}
 }
 
-static void reuse_remember(struct kvt_policy *p, const struct reuse_chain *ch, u32 cls)
+/*
+ * The request goes on: what was taken from its last part is taken back. Its blocks are no
+ * longer new; those that were there before it begin at @ask->old.
+ */
+static void reuse_resume(struct kvt_policy *p, struct reuse_chain *ch)
+{
+	const struct kvt_ask *a = ch->ask;
+	struct kvt_turn *e = kvt_turn_find(&p->turns, a->name);
+	struct kvt_cold *c;
+	u32 id;
+
+	ch->more = true;
+	ch->old = a->old;
+	if (e)
+		*e = a->turn_over;
+	if (a->turn_over.name)
+		kvt_learn_forget(&p->learn, a->turn_over.cls, a->over_ms, false);
+	reuse_restore_marks(p, a);
+	if (a->turn_was.name) {
+		kvt_learn_forget(&p->learn, a->turn_was.cls, a->gap_ms, true);
+		e = kvt_turn_slot(&p->turns, a->turn_was.name, p->now_ms);
+		if (!e->name)
+			*e = a->turn_was;
+	}
+	for (id = a->known ? KVT_NIL : a->old; id; id = c->parent) {
+		c = kvt_cold(p->table, id);
+		c->shared -= c->shared && c->shared < U8_MAX;
+	}
+	if (a->stranger) {
+		c = kvt_cold(p->table, a->stranger);
+		c->shared -= c->shared && c->shared < U8_MAX;
+	}
+}
+
+/* For its next part. */
+static void reuse_note_ask(const struct reuse_chain *ch)
+{
+	struct kvt_ask *a = ch->ask;
+
+	if (!a)
+		return;
+	a->more = true;
+	a->known = ch->known;
+	a->turn_was = ch->turn_was;
+	a->turn_over = ch->turn_over;
+	a->over_ms = ch->over_ms;
+	a->gap_ms = ch->gap_ms;
+	a->name = ch->name;
+	a->old = ch->old;
+	a->stranger = ch->stranger;
+	a->marked = ch->marked;
+}
+
+/* A block's new class: of a shared block, or @cls. @stranger: who uses it shares it. */
+static u32 reuse_classify(struct kvt_cold *c, u32 cls, bool stranger)
+{
+	c->past &= REUSE_GAP_MASK;
+	c->shared += stranger && c->shared < U8_MAX;
+	cls = c->shared ? reuse_shared_class(c->shared) : cls;
+	c->cls = (u8)cls;
+	return cls;
+}
+
+/**
+ * struct reuse_places - where a chain's blocks are put
+ * @run:  blocks in hand; none to begin with
+ * @tier: of the last run that was put in its place
+ * @seen: bit by list of that tier: it has got a run
+ */
+struct reuse_places {
+	struct kvt_run run;
+	u32 tier;
+	u32 seen;
+};
+
+static void reuse_place(struct kvt_policy *p, struct reuse_places *w)
+{
+	const struct kvt_run *r = &w->run;
+
+	if (!r->nr)
+		return;
+	kvt_policy_renew(p, r);
+	if (r->tier != w->tier)
+		w->seen = 0;
+	w->tier = r->tier;
+	if (!(w->seen & (1u << r->to)))
+		p->young[r->tier][r->to] = r->old;
+	w->seen |= 1u << r->to;
+}
+
+/*
+ * Give the chain's blocks their class, and their places among the youngest. What the last
+ * request put side by side stays that and goes as one.
+ */
+static void reuse_settle(struct kvt_policy *p, struct reuse_chain *ch, u32 cls)
+{
+	struct reuse_places w = { .tier = KVT_NO_TIER };
+	u32 id, beside = KVT_NIL, to, tier;
+	bool stranger = false;
+	struct kvt_cold *c;
+
+	for (id = ch->tip; id; id = c->parent) {
+		c = kvt_cold(p->table, id);
+		stranger |= id == ch->old && !ch->known;
+		to = reuse_classify(c, cls, stranger);
+		if (id == beside && to == w.run.to) {
+			kvt_run_on(p, &w.run, id, c);
+			beside = c->lru_prev;
+			continue;
+		}
+		reuse_place(p, &w);
+		w.run.nr = 0;
+		beside = KVT_NIL;
+		tier = kvt_policy_tier(p, id);
+		if (tier == KVT_NO_TIER)
+			continue;
+		kvt_run_begin(p, &w.run, tier, to, id);
+		beside = c->lru_prev;
+	}
+	reuse_place(p, &w);
+	/* Where a session ends. */
+	id = ch->len > 1 ? kvt_cold(p->table, ch->tip)->parent : ch->tip;
+	ch->marked = id;
+	kvt_cold(p->table, id)->past |= (u8)((min(ch->turn, KVT_TURN_MAX) + 1) << REUSE_GAP_BITS);
+}
+
+static void reuse_remember(struct kvt_policy *p, struct reuse_chain *ch, u32 cls)
 {
 	struct kvt_turn *e = kvt_turn_slot(&p->turns, ch->name, p->now_ms);
 
+	ch->turn_over = *e;
+	ch->over_ms = kvt_turn_age_ms(e, p->now_ms);
 	if (e->name)
-		kvt_learn_use(&p->learn, e->cls, kvt_turn_age_ms(e, p->now_ms), false);
+		kvt_learn_use(&p->learn, e->cls, ch->over_ms, false);
 	e->name = ch->name;
 	e->time = (u16)(p->now_ms >> KVT_TURN_SHIFT);
 	e->last = (u8)(reuse_hash(p, ch->tip) >> 8);
@@ -393,7 +627,7 @@ static void reuse_waiting(const struct kvt_policy *p, u32 cls, u16 *waiting)
 /* One row at a time: a request never does more than that. */
 static void reuse_learn(struct kvt_policy *p)
 {
-	u32 cls = p->nr_requests++ / REUSE_LEARN_EACH % KVT_CLASSES;
+	u32 tier, cls = p->nr_requests++ / REUSE_LEARN_EACH % KVT_CLASSES;
 	u16 waiting[KVT_AGE_BINS] = { 0 };
 
 	kvt_turns_expire(&p->turns, &p->learn, p->now_ms);
@@ -401,18 +635,26 @@ static void reuse_learn(struct kvt_policy *p)
 		return;
 	reuse_waiting(p, cls, waiting);
 	kvt_learn_row(&p->learn, cls, waiting);
+	for (tier = 0; tier < KVT_TIERS; tier++)
+		p->stale[tier] = U32_MAX;
 }
 
-static void reuse_request(struct kvt_policy *p, u32 id)
+/* What the requests before have taught is worked out first: that is once for each. */
+static void reuse_request(struct kvt_policy *p, u32 id, struct kvt_ask *ask)
 {
-	struct reuse_chain ch = { .tip = id };
+	struct reuse_chain ch = { .tip = id, .ask = ask };
 	u32 cls;
 
+	if (ask && ask->more)
+		reuse_resume(p, &ch);
+	else
+		reuse_learn(p);
 	reuse_look(p, &ch);
+	reuse_save_marks(p, &ch);
 	cls = reuse_session_class(&ch);
 	reuse_settle(p, &ch, cls);
 	reuse_remember(p, &ch, cls);
-	reuse_learn(p);
+	reuse_note_ask(&ch);
 }
 
 /* --- several tiers ------------------------------------------------------------------ */
@@ -426,14 +668,14 @@ static void reuse_request(struct kvt_policy *p, u32 id)
  */
 static bool reuse_admit(struct kvt_policy *p, u32 tier, u32 id, bool room)
 {
-	u32 budget = REUSE_SORT_STEPS, worth = reuse_worth(p, id), least;
+	u32 budget = REUSE_ADMIT_STEPS, worth = reuse_worth(p, kvt_cold(p->table, id)), least;
 	bool ok = true;
 
 	if (room)
 		return true;
 	if (kvt_ch_leaf(p->table, id)) {
 		least = reuse_next(p, tier, true, &budget);
-		ok = worth >= p->bar && (!least || worth >= reuse_worth(p, least));
+		ok = worth >= p->bar && (!least || worth >= reuse_worth(p, kvt_cold(p->table, least)));
 	}
 	if (ok)
 		p->bar = min(p->bar + REUSE_BAR_STEP, (u32)U16_MAX);

@@ -130,6 +130,78 @@ static void counters_at_limits(struct kunit *test)
 	KUNIT_EXPECT_LT(test, kvt_learn_worth(l, cls, 100), 20u << KVT_WORTH_SHIFT);
 }
 
+/* What was told is taken back, and never more than there is. */
+static void counts_are_taken_back(struct kunit *test)
+{
+	struct kvt_learn *l = learn_new(test);
+	struct kvt_learn *was = kunit_kzalloc(test, sizeof(*was), GFP_KERNEL);
+	u32 cls = KVT_CLS_SESSION + 1;
+
+	KUNIT_ASSERT_NOT_NULL(test, was);
+	learn_many(l, cls, MINUTE, true, 3);
+	memcpy(was, l, sizeof(*was));
+	kvt_learn_use(l, cls, 2000, true);
+	kvt_learn_use(l, cls, 2000, false);
+	KUNIT_EXPECT_EQ(test, (u32)l->total[KVT_CLS_NEW], 5u);
+	kvt_learn_forget(l, cls, 2000, false);
+	kvt_learn_forget(l, cls, 2000, true);
+	KUNIT_EXPECT_EQ(test, memcmp(was, l, sizeof(*was)), 0);
+	kvt_learn_forget(l, cls, 2000, true);
+	kvt_learn_forget(l, cls, MINUTE, false);
+	KUNIT_EXPECT_EQ(test, memcmp(was, l, sizeof(*was)), 0);
+}
+
+/* 2^KVT_WORTH_SHIFT times the logarithm; linear between powers of two. */
+static u32 log_of(u64 v)
+{
+	u32 top = 0;
+
+	while (v >> (top + 1))
+		top++;
+	return (top << KVT_WORTH_SHIFT) + (u32)(((v << KVT_WORTH_SHIFT) >> top) &
+						((1u << KVT_WORTH_SHIFT) - 1));
+}
+
+/* The best of all horizons, each tried. */
+static u32 best_horizon(const u16 *hazard, u32 from)
+{
+	u64 best = 1, place = 0, ratio;
+	u32 alive = 1u << 30, b, gone;
+
+	for (b = from; b < KVT_AGE_BINS; b++) {
+		gone = (u32)(((u64)alive * hazard[b]) >> 16);
+		place += (u64)((alive - gone / 2) >> 14) *
+			 (kvt_age_of_bin(b + 1) - kvt_age_of_bin(b));
+		alive -= gone;
+		ratio = div64_u64((u64)((1u << 30) - alive) << 26, place + 1);
+		best = max(best, ratio);
+	}
+	return log_of(min(best, (u64)U32_MAX));
+}
+
+/* Worth is that of the best horizon, whatever the hazards. */
+static void worth_is_of_best_horizon(struct kunit *test)
+{
+	struct kvt_learn *l = learn_new(test);
+	u32 round, i, bin, want, got;
+	u64 rng = 7;
+
+	for (round = 0; round < 200; round++) {
+		kvt_learn_init(l);
+		for (i = kvt_test_random(&rng) % 40; i; i--)
+			learn_many(l, KVT_CLS_NEW, kvt_age_of_bin(kvt_test_random(&rng) % 32),
+				   kvt_test_random(&rng) % 3, kvt_test_random(&rng) % 300);
+		kvt_learn_row(l, KVT_CLS_NEW, NULL);
+		for (bin = 0; bin < KVT_AGE_BINS; bin++) {
+			want = best_horizon(l->hazard[0], bin);
+			got = kvt_learn_worth(l, KVT_CLS_NEW, kvt_age_of_bin(bin));
+			/* To 1/256 of an octave. */
+			KUNIT_ASSERT_LT(test, got, want + 8);
+			KUNIT_ASSERT_LT(test, want, got + 8);
+		}
+	}
+}
+
 /* --- sessions ------------------------------------------------------------------------- */
 
 static struct kvt_turns *turns_new(struct kunit *test)
@@ -446,6 +518,8 @@ static struct kunit_case kvt_reuse_cases[] = {
 	KUNIT_CASE(worth_follows_hazard),
 	KUNIT_CASE(waiting_counts),
 	KUNIT_CASE(counters_at_limits),
+	KUNIT_CASE(counts_are_taken_back),
+	KUNIT_CASE(worth_is_of_best_horizon),
 	KUNIT_CASE(turns_forget_the_old),
 	KUNIT_CASE(turns_expire),
 	KUNIT_CASE(turns_clock_goes_back),

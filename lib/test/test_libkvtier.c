@@ -10,6 +10,7 @@
 #include <string.h>
 #include "internal.h"
 #include "mock.h"
+#include "test_plan.h"
 
 #define BLOCK		(40 * 1024ULL)
 #define SLOT		(40 * 1024ULL)
@@ -781,6 +782,9 @@ static const struct {
 	{ "arena", test_arena },
 	{ "ioctl-errors", test_ioctl_errors },
 	{ "threads", test_threads },
+	{ "plan-search", test_plan_search },
+	{ "plan-cases", test_plan_cases },
+	{ "plan-limits", test_plan_limits },
 };
 
 static bool make_pool(void)

@@ -40,6 +40,7 @@ typedef u64 __le64;
 #define U64_MAX			UINT64_MAX
 
 #define kvt_env_attr(x)		__attribute__((x))
+#define noinline		kvt_env_attr(noinline)
 #define __aligned(n)		kvt_env_attr(aligned(n))
 #define ____cacheline_aligned_in_smp __aligned(64)
 #define BUILD_BUG_ON(cond)	_Static_assert(!(cond), "BUILD_BUG_ON: " #cond)

@@ -11,7 +11,7 @@
 #   sim     the trace simulator against a naive one, on small random traces
 #   fuzz    the model test driven by libFuzzer; recovery, check and repair of hostile
 #           media
-#   bench   cost of GET and RELEASE, metadata of a block, recovery
+#   bench   cost of GET and RELEASE and of the policy, metadata of a block, recovery
 #
 # One line for each test: "ok NAME", "not ok NAME", "skip NAME # reason".
 set -euo pipefail
@@ -107,11 +107,47 @@ bench_instructions()
 	fi
 }
 
+# The policy's own work for each block asked for, all functions of sim_core.c whose name
+# begins with "policy_": on average at most so many instructions.
+POLICY_COST_MAX=400
+
+policy_cost()
+{
+	local json=$1 out=$HOST/callgrind.policy accesses all cost
+	if ! command -v valgrind >/dev/null; then
+		echo "skip host/bench/policy_cost # needs valgrind"
+		return 0
+	fi
+	accesses=$(valgrind --tool=callgrind --toggle-collect='policy_*' \
+		--callgrind-out-file="$out" "$HOST/kvtier-sim" --policy default --tier one=20% \
+		gen:agent 2>/dev/null | sed -n 's/.*"accesses": \([0-9]*\).*/\1/p')
+	all=$(sed -n 's/^totals: \([0-9]*\).*/\1/p' "$out")
+	cost=$((${all:-0} / ${accesses:-1}))
+	python3 - "$json" "$cost" <<-'END'
+	import json, sys
+	path, cost = sys.argv[1], int(sys.argv[2])
+	with open(path) as f:
+	    d = json.load(f)
+	d["policy_instructions_per_access"] = cost
+	with open(path, "w") as f:
+	    json.dump(d, f, indent=2)
+	END
+	echo "# the policy: $cost instructions for each block asked for"
+	# A count of none is no good one.
+	if [ "$cost" -gt 20 ] && [ "$cost" -le "$POLICY_COST_MAX" ]; then
+		echo "ok host/bench/policy_cost"
+	else
+		FAILED=1
+		echo "not ok host/bench/policy_cost"
+	fi
+}
+
 bench()
 {
 	mkdir -p "$OUT/bench"
 	suite host "$HOST/bench_core" "$OUT/bench/host.json"
 	bench_instructions "$OUT/bench/host.json"
+	policy_cost "$OUT/bench/host.json"
 	suite host "$HOST/bench_recover" "$OUT/bench/recovery.json"
 	[ ! -e "$OUT/bench/host.json" ] || sed 's/^/# /' "$OUT/bench/host.json"
 }

@@ -35,11 +35,19 @@ struct sim_trace {
  * @policy:   name
  * @nr_tiers: at least 1
  * @blocks:   capacity of each, fastest first
+ * @segment:  blocks in a segment of the slowest tier's log; 0: it is not modelled,
+ *            else at least 2. The log has its own segments besides @blocks
+ * @chunk:    a request comes in calls: one that takes what is there, then one for each
+ *            so many blocks stored. 0: the policy is told once, of all
+ * @numbered: calls carry the request's number
  */
 struct sim_config {
 	const char *policy;
 	u32 nr_tiers;
 	u32 blocks[SIM_TIERS_MAX];
+	u32 segment;
+	u32 chunk;
+	bool numbered;
 };
 
 /**
@@ -49,6 +57,8 @@ struct sim_config {
  * @promotions:   blocks brought to the fastest tier because they were used
  * @demotions:    blocks that went a tier down
  * @slow_writes:  those of them whose bytes had to be written to the slowest tier
+ * @carried:      blocks that were written once more to empty a segment; they are in
+ *                @slow_writes, too
  * @evictions:    blocks that left, or never entered, to make room
  * @unread:       promoted blocks that went down again before they were used again
  * @ns:           time spent, all in all
@@ -60,6 +70,7 @@ struct sim_result {
 	u64 promotions;
 	u64 demotions;
 	u64 slow_writes;
+	u64 carried;
 	u64 evictions;
 	u64 unread;
 	u64 ns;

@@ -6,8 +6,9 @@
  * The model, which is what a comparison with the module has to reproduce:
  *
  *   Time        of a request is its time in the trace. One client, one namespace,
- *               one group; capacities are numbers of blocks. Segments of a log and
- *               slots of regions are not modelled: space is never fragmented.
+ *               one group; capacities are numbers of blocks. Slots of regions are
+ *               not modelled: memory is never fragmented. Segments of the slowest
+ *               tier's log are with @segment: see sim_log.h.
  *   Length      a request is cut to what all tiers can hold together: its longest
  *               prefix that could ever be there. The rest takes no part.
  *   GET         of the whole chain: blocks are hits up to the first that is not
@@ -17,14 +18,16 @@
  *               leases are gone before RESERVE.
  *   PUT         RESERVE and COMMIT of the others: inserted head first, then touched
  *               tail first, on the fastest tier. Then the policy is told of the
- *               request and its last block.
+ *               request and its last block. Or, with @chunk, it is told of GET, and
+ *               of each PUT of so many blocks, as calls of one client.
  *   Room        is made at the end of the request, fastest tier first: while a tier
  *               holds more blocks than it may, the policy's next block goes down,
  *               or out where nothing is below; only blocks without children go out.
  *               If all of the slowest tier have children on faster ones, a block
  *               without any goes from the tier above it instead, until one has none.
  *               So a request is in the fastest tier for a moment however large it
- *               is, and its own blocks stand in line with the others.
+ *               is, and its own blocks stand in line with the others. With a log,
+ *               room is made below after each block that goes down.
  *   Copies      The slowest of several tiers is a block tier. When the policy wants
  *               the copy there kept at a promotion, it stays and counts against that
  *               tier's capacity; a demotion of its block writes nothing. The policy
@@ -40,6 +43,7 @@
 #include "kvt_index.h"
 #include "kvt_policy.h"
 #include "sim.h"
+#include "sim_log.h"
 #include "../../userspace/kvtier/trace.h"
 
 #define NS_GROUP	16u
@@ -48,8 +52,10 @@
  * struct store - one simulated pool
  * @nr_keep: blocks whose fastest copy is on the tier
  * @nr_dup:  copies on the slowest tier of blocks that are on a faster one
+ * @log:     of the slowest tier; NULL: not modelled
  * @moved:   by block id: promoted and not used since
  * @path:    ids of the request in hand
+ * @nr_requests: numbers given
  */
 struct store {
 	const struct sim_config *c;
@@ -59,10 +65,50 @@ struct store {
 	struct kvt_policy *policy;
 	u32 nr_keep[SIM_TIERS_MAX];
 	u32 nr_dup;
+	struct sim_log *log;
 	u8 *moved;
 	u32 *path;
-	u32 path_max;
+	u64 nr_requests;
 };
+
+/*
+ * The policy's work. Functions of their own, with names that begin with "policy_", so
+ * that its instructions can be counted: see policy_cost in run.sh.
+ */
+static noinline void policy_insert(struct store *st, u32 tier, u32 id)
+{
+	st->policy->ops->insert(st->policy, tier, id);
+}
+
+static noinline void policy_remove(struct store *st, u32 tier, u32 id)
+{
+	st->policy->ops->remove(st->policy, tier, id);
+}
+
+static noinline void policy_touch(struct store *st, u32 id)
+{
+	st->policy->ops->touch(st->policy, 0, id);
+}
+
+static noinline u32 policy_next(struct store *st, u32 tier, bool leaf, u32 budget)
+{
+	return st->policy->ops->next(st->policy, tier, leaf, &budget);
+}
+
+static noinline void policy_request(struct store *st, u32 id)
+{
+	kvt_policy_request(st->policy, id);
+}
+
+static noinline void policy_call(struct store *st, const struct kvt_call *c)
+{
+	kvt_policy_call(st->policy, c);
+}
+
+static noinline bool policy_admit(struct store *st, u32 tier, u32 id, bool room)
+{
+	return kvt_policy_admit(st->policy, tier, id, room);
+}
 
 static u32 last_tier(const struct store *st)
 {
@@ -89,6 +135,8 @@ static struct store *store_new(const struct sim_config *c, u32 len_max)
 	st->policy = sim_alloc(1, sizeof(*st->policy));
 	st->moved = sim_alloc(chunks, KVT_CHUNK_BLOCKS);
 	st->path = sim_alloc(len_max, sizeof(u32));
+	if (c->segment && c->nr_tiers > 1)
+		st->log = sim_log_new(c->blocks[c->nr_tiers - 1], c->segment);
 	kvt_table_init(&st->table, sim_alloc(chunks, sizeof(void *)),
 		       sim_alloc(chunks, sizeof(void *)), chunks);
 	for (i = 0; i < chunks; i++)
@@ -118,6 +166,7 @@ static void store_free(struct store *st)
 	free(st->index);
 	free(st->policy);
 	free(st->moved);
+	sim_log_delete(st->log);
 	free(st->path);
 	free(st);
 }
@@ -163,12 +212,35 @@ static bool has_copy(const struct store *st, u32 id)
 	return kvt_ctl(kvt_hot(&st->table, id)) & KVT_CTL_LOG;
 }
 
+static void drop_copy(struct store *st, u32 id)
+{
+	set_copies(st, id, 0, KVT_CTL_LOG);
+	if (st->log)
+		sim_log_drop(st->log, &st->table, id);
+}
+
+/* Write a block to the slowest tier. What is in the way there may have to move. */
+static void write_copy(struct store *st, u32 id)
+{
+	u64 carried, dropped;
+
+	st->r->slow_writes++;
+	if (!st->log)
+		return;
+	carried = st->log->nr_carried;
+	dropped = st->log->nr_dropped;
+	sim_log_put(st->log, &st->table, id);
+	st->r->slow_writes += st->log->nr_carried - carried;
+	st->r->carried += st->log->nr_carried - carried;
+	st->nr_dup -= (u32)(st->log->nr_dropped - dropped);
+}
+
 /* The policy's view and the counts: the fastest copy is on another tier now. */
 static void move(struct store *st, u32 id, u32 from, u32 to)
 {
 	struct kvt_hot *h = kvt_hot(&st->table, id);
 
-	st->policy->ops->remove(st->policy, from, id);
+	policy_remove(st, from, id);
 	st->nr_keep[from]--;
 	if (is_mem(st, to)) {
 		h->mem_tier = (u8)to;
@@ -178,7 +250,7 @@ static void move(struct store *st, u32 id, u32 from, u32 to)
 		set_copies(st, id, KVT_CTL_LOG, KVT_CTL_MEM);
 	}
 	st->nr_keep[to]++;
-	st->policy->ops->insert(st->policy, to, id);
+	policy_insert(st, to, id);
 }
 
 static void promote(struct store *st, u32 id)
@@ -197,7 +269,7 @@ static void promote(struct store *st, u32 id)
 	if (kvt_policy_keep_copy(st->policy, st->nr_dup, st->c->blocks[from]))
 		st->nr_dup++;
 	else
-		set_copies(st, id, 0, KVT_CTL_LOG);
+		drop_copy(st, id);
 }
 
 /* The block leaves the pool. */
@@ -209,7 +281,9 @@ static void evict(struct store *st, u32 id)
 
 	if (is_mem(st, tier) && has_copy(st, id))
 		st->nr_dup--;
-	st->policy->ops->remove(st->policy, tier, id);
+	if (has_copy(st, id))
+		drop_copy(st, id);
+	policy_remove(st, tier, id);
 	st->nr_keep[tier]--;
 	spin_lock(&s->lock);
 	kvt_ix_remove(st->index, s, id);
@@ -226,8 +300,7 @@ static bool not_worth(struct store *st, u32 tier, u32 id)
 	u32 to = tier + 1;
 
 	return !is_mem(st, to) && !has_copy(st, id) &&
-	       !kvt_policy_admit(st->policy, to, id,
-				 st->nr_keep[to] + st->nr_dup < st->c->blocks[to]);
+	       !policy_admit(st, to, id, st->nr_keep[to] + st->nr_dup < st->c->blocks[to]);
 }
 
 static void demote(struct store *st, u32 tier, u32 id)
@@ -239,8 +312,10 @@ static void demote(struct store *st, u32 tier, u32 id)
 		return;
 	}
 	if (!is_mem(st, to)) {
-		st->nr_dup -= has_copy(st, id);
-		st->r->slow_writes += !has_copy(st, id);
+		if (has_copy(st, id))
+			st->nr_dup--;
+		else
+			write_copy(st, id);
 	}
 	move(st, id, tier, to);
 	st->r->demotions++;
@@ -260,9 +335,7 @@ static bool over(const struct store *st, u32 tier)
 /* The policy's next block of a tier; it gets two looks at each. */
 static u32 next_of(struct store *st, u32 tier, bool leaf)
 {
-	u32 budget = 2 * st->nr_keep[tier] + 16;
-
-	return st->policy->ops->next(st->policy, tier, leaf, &budget);
+	return policy_next(st, tier, leaf, 2 * st->nr_keep[tier] + 16);
 }
 
 static void make_room(struct store *st, u32 tier)
@@ -276,10 +349,14 @@ static void make_room(struct store *st, u32 tier)
 			id = next_of(st, --from, true);
 		if (!id)
 			kvt_env_die(__FILE__, __LINE__, "nothing can go");
-		if (leaf)
+		if (leaf) {
 			evict(st, id);
-		else
-			demote(st, tier, id);
+			continue;
+		}
+		demote(st, tier, id);
+		/* A log has no room for more than it may hold, not even for a moment. */
+		if (st->log)
+			make_room(st, tier + 1);
 	}
 }
 
@@ -302,7 +379,7 @@ static u32 get(struct store *st, const u32 *ids, u32 nr)
 		promote(st, st->path[i]);
 	}
 	for (i = n; i-- > 0;)
-		st->policy->ops->touch(st->policy, 0, st->path[i]);
+		policy_touch(st, st->path[i]);
 	return n;
 }
 
@@ -328,7 +405,7 @@ static void put_one(struct store *st, u32 i, u32 trace_id)
 		free(kvt_ix_resize(st->index, s, sim_alloc(nr, sizeof(u32)), nr));
 	}
 	spin_unlock(&s->lock);
-	st->policy->ops->insert(st->policy, 0, id);
+	policy_insert(st, 0, id);
 	st->nr_keep[0]++;
 	st->path[i] = id;
 	st->moved[id] = 0;
@@ -341,7 +418,27 @@ static void put(struct store *st, const u32 *ids, u32 from, u32 nr)
 	for (i = from; i < nr; i++)
 		put_one(st, i, ids[i]);
 	for (i = nr; i-- > from;)
-		st->policy->ops->touch(st->policy, 0, st->path[i]);
+		policy_touch(st, st->path[i]);
+}
+
+/* GET has found @nr_hit; the rest is stored in pieces. */
+static void put_calls(struct store *st, const u32 *ids, u32 nr_hit, u32 nr)
+{
+	struct kvt_call c = { .who = 1, .request = st->c->numbered ? ++st->nr_requests : 0 };
+	u32 at, len;
+
+	if (nr_hit) {
+		c.tip = st->path[nr_hit - 1];
+		c.nr = nr_hit;
+		policy_call(st, &c);
+	}
+	for (at = nr_hit; at < nr; at += len) {
+		len = min(st->c->chunk, nr - at);
+		put(st, ids, at, at + len);
+		c.tip = st->path[at + len - 1];
+		c.nr = len;
+		policy_call(st, &c);
+	}
 }
 
 static void request(struct store *st, const u32 *ids, u32 nr, u64 ts_ms)
@@ -353,10 +450,21 @@ static void request(struct store *st, const u32 *ids, u32 nr, u64 ts_ms)
 	nr = min(nr, room);
 	st->policy->now_ms = (u32)ts_ms;
 	nr_hit = get(st, ids, nr);
-	put(st, ids, nr_hit, nr);
-	kvt_policy_request(st->policy, st->path[nr - 1]);
+	if (st->c->chunk) {
+		put_calls(st, ids, nr_hit, nr);
+	} else {
+		put(st, ids, nr_hit, nr);
+		policy_request(st, st->path[nr - 1]);
+	}
 	for (i = 0; i < st->c->nr_tiers; i++)
 		make_room(st, i);
+}
+
+/* What the log counts as live is what the tier holds. */
+static void check_log(const struct store *st)
+{
+	if (st->log && st->log->log.live_units != st->nr_keep[last_tier(st)] + st->nr_dup)
+		kvt_env_die(__FILE__, __LINE__, "the log has lost count");
 }
 
 static const struct kvt_policy_ops *policy_of(const char *name)
@@ -393,6 +501,7 @@ int sim_core_run(const struct sim_trace *t, const struct sim_config *c,
 	for (i = 0; i < t->nr_requests; i++)
 		request(st, t->ids + t->first[i], sim_request_len(t, i), t->ts_ms[i]);
 	r->ns = now_ns() - start;
+	check_log(st);
 	r->meta_bytes_per_block = meta_bytes(st);
 	store_free(st);
 	return 0;

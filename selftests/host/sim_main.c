@@ -7,17 +7,22 @@
  *
  * A tier's size is in percent of the trace's distinct blocks (at least one block)
  * or a number of blocks. Names of tiers are for the reader; the first is the
- * fastest. See sim_core.c for the model.
+ * fastest. With --segment the slowest of several is the core's log, in segments of so
+ * many blocks. With --chunk a request comes in several calls: one that takes what is there,
+ * and one for each so many blocks stored; --numbered gives them a number of the request,
+ * without it they are told apart by time and chain. See sim_core.c for the model.
  */
 #include "sim.h"
 #include "kvt_policy.h"
 #include "sim_ref.h"
 
 static const char *const usage =
-	"usage: kvtier-sim --policy NAME --tier NAME=SIZE [--tier NAME=SIZE]... TRACE\n"
+	"usage: kvtier-sim --policy NAME --tier NAME=SIZE [--tier NAME=SIZE]...\n"
+	"                  [--segment BLOCKS] [--chunk BLOCKS [--numbered]] TRACE\n"
 	"       kvtier-sim --list\n"
 	"SIZE: blocks, or percent of the trace's distinct blocks (2%)\n"
-	"TRACE: CSV or JSON lines, plain or zstd; -: standard input\n";
+	"TRACE: CSV or JSON lines, plain or zstd; -: standard input;\n"
+	"       gen:KIND[:SESSIONS[:REQUESTS]]: made as by kvtier gen\n";
 
 /* "fast=2%" or "2000": blocks, or 0 if it is nothing of the kind. */
 static u32 tier_blocks(const char *spec, u32 nr_distinct)
@@ -63,11 +68,12 @@ static void print_result(const struct sim_trace *t, const struct sim_config *c,
 	for (i = 0; i < c->nr_tiers; i++)
 		printf("%s%llu", i ? ", " : "", (unsigned long long)r->hits_by_tier[i]);
 	printf("], \"hit_ratio\": %.6f, \"promotions\": %llu, \"demotions\": %llu, "
-	       "\"slow_writes\": %llu, \"evictions\": %llu, \"unread_promotions\": %llu, "
+	       "\"slow_writes\": %llu, \"carried\": %llu, \"segment_blocks\": %u, \"evictions\": %llu, \"unread_promotions\": %llu, "
 	       "\"ns_per_access\": %.1f, \"metadata_bytes_per_block\": %.1f}\n",
 	       t->nr_accesses ? (double)r->hits / t->nr_accesses : 0,
 	       (unsigned long long)r->promotions, (unsigned long long)r->demotions,
-	       (unsigned long long)r->slow_writes, (unsigned long long)r->evictions,
+	       (unsigned long long)r->slow_writes, (unsigned long long)r->carried, c->segment,
+	       (unsigned long long)r->evictions,
 	       (unsigned long long)r->unread,
 	       t->nr_accesses ? (double)r->ns / t->nr_accesses : 0,
 	       r->meta_bytes_per_block);
@@ -116,12 +122,18 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[i], "--tier") && i + 1 < argc &&
 			 c.nr_tiers < SIM_TIERS_MAX)
 			tiers[c.nr_tiers++] = argv[++i];
+		else if (!strcmp(argv[i], "--segment") && i + 1 < argc)
+			c.segment = (u32)strtoul(argv[++i], NULL, 0);
+		else if (!strcmp(argv[i], "--chunk") && i + 1 < argc)
+			c.chunk = (u32)strtoul(argv[++i], NULL, 0);
+		else if (!strcmp(argv[i], "--numbered"))
+			c.numbered = true;
 		else if (!path && (argv[i][0] != '-' || !argv[i][1]))
 			path = argv[i];
 		else
 			path = NULL, i = argc;
 	}
-	if (!path || !c.nr_tiers) {
+	if (!path || !c.nr_tiers || c.segment == 1) {
 		fputs(usage, stderr);
 		return 2;
 	}

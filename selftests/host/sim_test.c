@@ -8,6 +8,7 @@
  *
  * sim_test [NAME] : tests whose name contains NAME. SEED=N: that trace first.
  */
+#include "kvt_policy_ask.h"
 #include "sim.h"
 #include "sim_ref.h"
 
@@ -290,6 +291,7 @@ static u64 naive_ref(const struct small *s, u32 room, enum naive_kind kind, bool
 
 static u64 seed;
 static u32 nr_bad;
+static u64 nr_carried;
 
 static void expect(bool ok, const char *what, u64 got, u64 want)
 {
@@ -409,6 +411,58 @@ static void test_reuse_adds_up(const struct small *s)
 	       s->t.nr_accesses - a.hits);
 }
 
+/*
+ * A request is the same in one call or in many, with its number or without. Without, the
+ * next one has to be a second away.
+ */
+static void test_calls_are_requests(const struct small *s)
+{
+	struct sim_config c = { .policy = "reuse" };
+	struct sim_result whole = { 0 };
+	u32 i, chunk = 1 + rnd(5);
+
+	for (i = 0; i < s->t.nr_requests; i++)
+		s->t.ts_ms[i] += i * (KVT_ASK_GAP_MS + 1ull);
+	random_tiers(&c);
+	expect_eq("runs", (u64)sim_core_run(&s->t, &c, &whole), 0);
+	for (i = 0; i < 2; i++) {
+		struct sim_result got = { 0 };
+
+		c.chunk = chunk;
+		c.numbered = i;
+		expect_eq("runs", (u64)sim_core_run(&s->t, &c, &got), 0);
+		same(&got, &whole);
+	}
+}
+
+/*
+ * With the slowest tier's space in segments: blocks that are carried are writes, and of no
+ * other consequence than that room is made one block at a time.
+ */
+static void test_segments(const struct small *s)
+{
+	static const char *const names[] = { "lru", "reuse" };
+	struct sim_config c = { .policy = names[rnd(2)], .segment = 2 + rnd(6) };
+	struct sim_result got = { 0 };
+	u64 by_tier = 0, moved;
+	u32 i;
+
+	do
+		random_tiers(&c);
+	while (c.nr_tiers == 1);
+	expect_eq("runs", (u64)sim_core_run(&s->t, &c, &got), 0);
+	for (i = 0; i < c.nr_tiers; i++)
+		by_tier += got.hits_by_tier[i];
+	expect_eq("hits of tiers", by_tier, got.hits);
+	moved = got.slow_writes - got.carried;
+	expect(moved <= got.demotions, "writes", moved, got.demotions);
+	expect(got.hits <= hits_of_all(&s->t), "hits", got.hits, hits_of_all(&s->t));
+	nr_carried += got.carried;
+	/* Else none of this has been tried. */
+	if (s->t.nr_requests && seed % ROUNDS == 0)
+		expect(nr_carried > 0, "carried", nr_carried, 1);
+}
+
 static bool run(const char *name, void (*test)(const struct small *s), u64 first)
 {
 	struct small s;
@@ -434,6 +488,8 @@ int main(int argc, char **argv)
 		{ "references", test_references },
 		{ "room_for_all", test_room_for_all },
 		{ "reuse_adds_up", test_reuse_adds_up },
+		{ "calls_are_requests", test_calls_are_requests },
+		{ "segments", test_segments },
 	};
 	const char *from = getenv("SEED");
 	bool ok = true;

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Traces in memory, read with the tool's own reader (userspace/kvtier/trace.c).
+ * Traces in memory, read with the tool's own reader (userspace/kvtier/trace.c) or made
+ * by its generator: gen:KIND[:SESSIONS[:REQUESTS]] is a trace, too.
  *
  * Ids are renumbered in order of appearance, so that engines can use plain arrays.
  * The map from ids to numbers is an open-addressed table that only lives here.
  */
 #include "sim.h"
+#include "../../userspace/kvtier/gen_workload.h"
 #include "../../userspace/kvtier/trace.h"
+
+#define GEN_PREFIX	"gen:"
 
 struct id_map {
 	u64 *key;	/* id + 1, 0: free */
@@ -108,6 +112,52 @@ static void trace_add(struct sim_trace *t, struct rooms *room, struct id_map *m,
 	t->first[t->nr_requests] = t->nr_accesses;
 }
 
+static void trace_generate(struct sim_trace *t, struct rooms *room, struct id_map *m,
+			   const struct gen_params *params, u32 nr)
+{
+	struct gen *gen = gen_new(params);
+	struct trace_request q = { 0 };
+	struct gen_request g;
+
+	for (; nr; nr--) {
+		if (!gen || gen_next(gen, &g)) {
+			fprintf(stderr, "kvtier-sim: out of memory\n");
+			exit(1);
+		}
+		q.ts_ms = g.ts_ms;
+		q.ids = (uint64_t *)g.ids;
+		q.nr_ids = g.nr_ids;
+		trace_add(t, room, m, &q);
+	}
+	gen_free(gen);
+}
+
+static int sim_trace_gen(const char *spec, struct sim_trace *t)
+{
+	struct gen_params params = { .seed = 1, .context_tokens_max = 131072 };
+	unsigned int sessions = 24, nr = 2000;
+	struct rooms room = { 0 };
+	struct id_map m = { 0 };
+	char kind[8] = "";
+	u32 k;
+
+	if (sscanf(spec, "%7[a-z]:%u:%u", kind, &sessions, &nr) < 1 ||
+	    !sessions || sessions > 100000 || nr > 1000000)
+		return -EINVAL;
+	for (k = 0; k < GEN_KINDS; k++) {
+		if (!strcmp(kind, gen_kind_name((enum gen_kind)k)))
+			break;
+	}
+	if (k == GEN_KINDS)
+		return -EINVAL;
+	params.users[k] = sessions;
+	trace_generate(t, &room, &m, &params, nr);
+	t->nr_distinct = m.used;
+	free(m.key);
+	free(m.nr);
+	return 0;
+}
+
 int sim_trace_load(const char *path, struct sim_trace *t)
 {
 	struct trace_request q;
@@ -117,6 +167,12 @@ int sim_trace_load(const char *path, struct sim_trace *t)
 	int got;
 
 	memset(t, 0, sizeof(*t));
+	if (!strncmp(path, GEN_PREFIX, strlen(GEN_PREFIX))) {
+		got = sim_trace_gen(path + strlen(GEN_PREFIX), t);
+		if (got)
+			fprintf(stderr, "kvtier-sim: not a kind of trace: %s\n", path);
+		return got;
+	}
 	got = trace_open(path, &in);
 	while (got >= 0) {
 		got = trace_next(in, &q);

@@ -386,6 +386,61 @@ int kvtier_lookup(struct kvtier_ns *ns, const struct kvtier_opts *opts,
 		  struct kvtier_lookup_result *results, uint64_t *cost_ns);
 
 /**
+ * struct kvtier_prefill - what computing blocks costs an engine, as it measured it
+ * @start_ns: once, if anything is computed at all. 0 if something always is, such as
+ *            the part of a prompt that fills no block
+ * @block_ns: each block: the part that is the same for all of them
+ * @grow_ns:  each block, for each block before it in the chain, for its tokens attend
+ *            to theirs: linear in the position, so a chain's cost is quadratic
+ * @load_ns:  each block that is fetched: from the pool's memory to where it is needed
+ * @position: blocks of the chain before the first key, which the engine has
+ */
+struct kvtier_prefill {
+	uint64_t start_ns;
+	uint64_t block_ns;
+	uint64_t grow_ns;
+	uint64_t load_ns;
+	uint64_t position;
+};
+
+/**
+ * struct kvtier_plan - what to do with a chain
+ * @nr_fetch:   so many blocks from its head are to be fetched, the others computed
+ * @fetch_ns:   what the ones cost
+ * @compute_ns: what the others cost
+ */
+struct kvtier_plan {
+	uint32_t nr_fetch;
+	uint32_t reserved;
+	uint64_t fetch_ns;
+	uint64_t compute_ns;
+};
+
+/**
+ * kvtier_plan - fetch or recompute
+ * @prefill: what computing costs
+ * @results: of kvtier_lookup()
+ * @nr:      how many, and how many blocks there are to be in the end; at least 1
+ * @plan:    out
+ *
+ * Computing a block needs all blocks before it, and a fetched block is of use only with
+ * all blocks before it. So the model is one split: the first @nr_fetch blocks, HIT all
+ * of them, are fetched, for cost_ns and @load_ns each; then the others are computed,
+ * none of it at the same time. Of all splits this is the cheapest; of two that cost the
+ * same, the one that fetches more, as that leaves the engine to others. A block behind
+ * one that is computed is computed, too, even if it is there: to fetch it would save
+ * its own cost only where the engine can fill a gap, which this does not assume.
+ *
+ * A pure function: no call to the kernel, any thread. Takes time in proportion to @nr.
+ * Errors: EINVAL: NULL, or @nr 0; EOVERFLOW: the chain's cost, fetched or computed, does
+ * not fit 64 bits.
+ * Returns 0.
+ */
+int kvtier_plan(const struct kvtier_prefill *prefill,
+		const struct kvtier_lookup_result *results, uint32_t nr,
+		struct kvtier_plan *plan);
+
+/**
  * kvtier_get - lease the longest contiguous prefix
  * @opts:  flags KVTIER_GET_*
  * @slots: @nr entries. The first ones, as many as are returned, are HIT and
