@@ -13,7 +13,8 @@
 #                                   machine resets in the middle of a replay
 #   log.sh crashed                  the boot after that: what of what was durable is served
 #
-# Lists have only blocks that were on the device, durable, and not in memory.
+# LOG_MIB, LOG_DRAM_MIB: sizes of the tiers, but for stream. Lists have only blocks that
+# were on the device, durable, and not in memory.
 set -euo pipefail
 # shellcheck source=selftests/vm/guest/lib.sh
 . /kvt/guest/lib.sh
@@ -21,9 +22,7 @@ set -euo pipefail
 POOL=/sys/class/kvtier/kvtier0
 TIER=$POOL/tiers/nvme0
 SECTOR_BYTES=512
-DRAM_MIB=128
 CRASH_SEED=2
-CRASH_DEMOTIONS=3000
 
 nvme_by_serial()
 {
@@ -86,13 +85,13 @@ replay()
 churn_one()
 {
 	local trace=$1 block=$2 before clean
-	kvtier pool create --force --tier "dram:name=dram0,size=${DRAM_MIB}M" \
+	kvtier pool create --force --tier "dram:name=dram0,size=${LOG_DRAM_MIB}M" \
 		--tier "bdev:name=nvme0,path=$DISK${3:+,$3}" >/tmp/pool.txt
 	before=$(written)
 	replay --block-bytes "$block" --verify sample "/host/$trace"
 	clean=$(counter clean_demotions 0)
 	cat <<-END | tr -d '\n' >>/host/log-churn.jsonl
-	{"op": "churn", "block_bytes": $block, "dram_bytes": $((DRAM_MIB << 20)),
+	{"op": "churn", "block_bytes": $block, "dram_bytes": $((LOG_DRAM_MIB << 20)),
 	 "capacity_bytes": $(counter capacity_bytes), "segment_bytes": $(segment_bytes),
 	 "device_bytes": $(($(written) - before)), "moved_bytes": $(counter write_bytes),
 	 "log_bytes": $(counter log_bytes),
@@ -110,7 +109,7 @@ churn()
 	kvtier pool destroy 0
 	churn_one churn-64K.csv 65536
 	kvtier pool destroy 0
-	churn_one churn-64K.csv 65536 segment=4M
+	churn_one churn-64K.csv 65536 "segment=$((LOG_MIB < 256 ? 2 : LOG_MIB / 128))M"
 	kvtier-bench --save /host/log-kept
 	kvtier pool destroy 0
 }
@@ -118,7 +117,7 @@ churn()
 # still_there LIST NAME : assemble, and ask for what was listed.
 still_there()
 {
-	kvtier pool assemble "$DISK" --tier "dram:name=dram0,size=${DRAM_MIB}M" >/tmp/pool.txt
+	kvtier pool assemble "$DISK" --tier "dram:name=dram0,size=${LOG_DRAM_MIB}M" >/tmp/pool.txt
 	kvtier-bench --out "/host/log-$2.jsonl" --check "/host/$1"
 }
 
@@ -128,7 +127,7 @@ reset_in_replay()
 	local before
 	before=$(counter demotions_in)
 	setsid kvtier replay --procs 2 --seed "$CRASH_SEED" /host/crash.csv &>/dev/null &
-	while [ $(($(counter demotions_in) - before)) -lt "$CRASH_DEMOTIONS" ]; do
+	while [ $(($(counter demotions_in) - before)) -lt $((LOG_MIB * 6)) ]; do
 		kill -0 $! || return 1
 		sleep 0.1
 	done
