@@ -12,7 +12,8 @@
 #   stream   the log beside its device: sequential throughput of a device that is throttled
 #            to LOG_BPS, and instructions
 #   churn    what the log writes for ten times its capacity of payload, and what is still
-#            served after a restart and after a reset: three boots of one disk.
+#            served after a restart and after a reset: three boots of one disk, of
+#            BENCH_CHURN_MIB (512)
 #   report   tables, chart and checks, from what is in out/bench
 #   readme   put the report's tables into README.md
 #
@@ -172,7 +173,7 @@ main()
 		icount | plain | scale | stream | churn) [ -n "$MKFS" ] || build ;;
 		host | report | readme) ;;
 		*)
-			sed -n '4,22s/^# \{0,1\}//p' "$0"
+			sed -n '4,23s/^# \{0,1\}//p' "$0"
 			exit 2
 			;;
 		esac
