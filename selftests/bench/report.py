@@ -8,7 +8,7 @@ DIR has NAME.jsonl from the machine (icount, plain, perhaps scale; log-*), and h
 and recovery.json from the host harness; what is missing is left out. bench.json, bench.txt, bench.md and bench.html are written
 there. With --readme the tables go into FILE, between its marks, and no promise is
 checked: those of the store if counted and timed results are both there, those of the
-log if all of it was measured. What was not measured again stays as it is. A promise that
+log if the machine has measured any of it; else they stay as they are. A promise that
 is not kept is "not ok" and makes the exit status 1.
 """
 import argparse
@@ -121,13 +121,13 @@ def readme(path, data):
     store = bool(data["icount"])
     if store and not data["plain"]:
         sys.exit("plain.jsonl is missing: the README announces emulated times")
-    if not store and not log_tables.complete(data):
+    if not store and not log_tables.measured(data):
         sys.exit("icount.jsonl or results of the log are missing: run the bench first")
     with open(path, encoding="utf-8") as f:
         text = f.read()
     if store:
         text = insert(text, "bench", tables.markdown(data))
-    if log_tables.complete(data):
+    if log_tables.measured(data):
         text = insert(text, "bench-log", tables.markdown_log(data))
     with open(path, "w", encoding="utf-8") as f:
         f.write(text)
