@@ -113,8 +113,8 @@ def survive_table(data):
 def recovery_table(data):
     r = data["recovery"]
     return ("Recovery on the host harness",
-            "The core's own recovery and index, one thread, media in memory: what the processor has to do. *Beyond the "
-            "index*: DRAM needed while it runs, scratch and kills, for each block.",
+            "The core's own recovery and index, one thread, media in memory, seconds of processor time. *Beyond the "
+            "index*: DRAM needed while it runs, scratch and kills, for each block; the index stays.",
             ["blocks", "blocks a second", "bytes a block beyond the index"],
             [[f"{r['blocks']:,}", f"{r['recovered_per_s']:,.0f}", f"{r['extra_bytes_per_block']:.2f}"]])
 
