@@ -41,8 +41,8 @@ check_example()
 {
 	[ "$(example | wc -l)" -gt 20 ] || offence "roundtrip.c: no marked part"
 	diff <(example) <(readme_code) || offence "README.md: the program is not roundtrip.c"
-	[ "$(grep -cE '^<!-- bench:(begin|end) -->$' README.md)" -eq 2 ] ||
-		offence "README.md: no place for the table of measurements"
+	[ "$(grep -cE '^<!-- bench(-log)?:(begin|end) -->$' README.md)" -eq 4 ] ||
+		offence "README.md: no place for the tables of measurements"
 }
 
 check_links()

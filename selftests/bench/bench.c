@@ -21,6 +21,10 @@ struct args {
 	const char *redis;
 	const char *sysfs;
 	const char *direct;
+	const char *log;
+	const char *raw;
+	const char *save;
+	const char *check;
 	unsigned int scale;
 	struct env *env;
 };
@@ -34,6 +38,10 @@ static const struct argp_option options[] = {
 	{ "sysfs", 's', "DIR", 0, "the pool in sysfs; it has a block tier", 0 },
 	{ "direct", 'f', "FILE", 0, "file to write and read with O_DIRECT", 0 },
 	{ "scale", 'S', "N", 0, "instead: GET among 1000 and among N blocks of 4 KiB", 0 },
+	{ "log", 'l', "DIR", 0, "instead: the log of that pool in sysfs, block tier nvme0", 0 },
+	{ "raw", 'w', "DEVICE", 0, "instead: a device itself, which is overwritten", 0 },
+	{ "save", 'k', "FILE", 0, "instead: list what a replay left on block tiers", 0 },
+	{ "check", 'c', "FILE", 0, "instead: is what is on the list still served", 0 },
 	{ 0 },
 };
 
@@ -67,6 +75,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case 'S':
 		a->scale = (unsigned int)strtoul(arg, NULL, 0);
+		break;
+	case 'l':
+		a->log = arg;
+		break;
+	case 'w':
+		a->raw = arg;
+		break;
+	case 'k':
+		a->save = arg;
+		break;
+	case 'c':
+		a->check = arg;
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -109,6 +129,32 @@ static void run_all(struct env *e, const struct args *a)
 	}
 }
 
+/* What needs a namespace of ours. */
+static void run_store(struct env *e, const struct args *a)
+{
+	store_open(e, "kvtier bench");
+	if (a->scale)
+		store_scale(e, a->scale);
+	else if (a->log)
+		log_works(e, a->log);
+	else
+		run_all(e, a);
+	kvtier_ns_unref(e->ns);
+}
+
+static void run_measured(struct env *e, const struct args *a)
+{
+	if (a->redis)
+		redis_open(e, a->redis);
+	sleep(SETTLE_S);
+	calibrate(e);
+	if (a->raw)
+		raw_works(e, a->raw);
+	else
+		run_store(e, a);
+	calibrate(e);
+}
+
 int main(int argc, char **argv)
 {
 	static struct env env = { .samples = 3 };
@@ -131,17 +177,12 @@ int main(int argc, char **argv)
 	/* Filled in memory: a line written to the host's folder would disturb the next. */
 	if (setvbuf(env.out, buffer, _IOFBF, sizeof(buffer)))
 		die("out of memory");
-	if (args.redis)
-		redis_open(&env, args.redis);
-	sleep(SETTLE_S);
-	calibrate(&env);
-	store_open(&env, "kvtier bench");
-	if (args.scale)
-		store_scale(&env, args.scale);
+	if (args.save)
+		survive_save(args.save);
+	else if (args.check)
+		survive_check(&env, args.check);
 	else
-		run_all(&env, &args);
-	calibrate(&env);
-	kvtier_ns_unref(env.ns);
+		run_measured(&env, &args);
 	if (fclose(env.out))
 		die("writing results: %s", strerror(errno));
 	return 0;

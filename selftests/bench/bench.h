@@ -88,6 +88,11 @@ void store_drop(struct env *e);
 void store_works(struct env *e);
 void store_nvme_works(struct env *e, const char *pool_sysfs);
 void store_scale(struct env *e, uint32_t many);
+void make_key(struct kvtier_key *key, uint64_t salt, uint64_t i);
+void expect(const char *what, int got, unsigned int want);
+uint32_t store_nvme_tier(const char *pool_sysfs);
+void store_ballast(struct env *e);
+void store_watermarks(const char *low, const char *high);
 
 /* redis.c */
 void redis_open(struct env *e, const char *path);
@@ -96,5 +101,11 @@ void redis_works(struct env *e);
 /* file.c */
 void file_works(struct env *e);
 void direct_works(struct env *e, const char *path);
+
+/* log.c, raw.c, survive.c */
+void log_works(struct env *e, const char *pool_sysfs);
+void raw_works(struct env *e, const char *path);
+void survive_save(const char *path);
+void survive_check(struct env *e, const char *path);
 
 #endif /* KVT_BENCH_H */

@@ -7,6 +7,7 @@ apart, and a factor is the same length everywhere.
 import html
 import math
 
+import log_tables
 import tables
 
 WIDTH, LABEL, ROW, PAD = 900, 210, 22, 28
@@ -68,6 +69,28 @@ def svg(rows, block, batch):
     return "".join(out) + "</svg>"
 
 
+def linear(data):
+    """Bars from zero, with a line at one."""
+    top = max(1.0, *(v for *_, v in data))
+    scale = (WIDTH - LABEL - 90) / top
+    groups = len({g for g, *_ in data})
+    height = ROW * (len(data) + groups) + 8
+    x = LABEL + scale
+    out = [f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="the log">'
+           f'<line class="grid" x1="{x:.0f}" x2="{x:.0f}" y1="0" y2="{height}"/>']
+    y, last = 0, None
+    for group, label, css, value in data:
+        if group != last:
+            out.append(f'<text x="0" y="{y + 15}" font-weight="600">{group}</text>')
+            y, last = y + ROW, group
+        out.append(f'<text x="{LABEL - 8}" y="{y + 14}" text-anchor="end">{label}</text>'
+                   f'<rect class="{css}" x="{LABEL}" y="{y + 2}" width="{value * scale:.1f}" '
+                   f'height="{ROW - 6}"/><text x="{LABEL + value * scale + 6:.1f}" y="{y + 14}">'
+                   f'{value:.3f}</text>')
+        y += ROW
+    return "".join(out) + "</svg>"
+
+
 def html_table(table):
     title, note, header, rows = table
     cells = "".join(f"<th>{html.escape(h)}</th>" for h in header)
@@ -81,10 +104,13 @@ def page(data):
     counted, timed = tables.all_tables(data)
     charts = "".join(f"<h3>{tables.size(b)}, batch {n}</h3>{svg(data['icount'], b, n)}"
                      for b in tables.BLOCKS for n in (1, 256))
+    log = log_tables.bars(data)
     text = html.escape(tables.HOW.replace("`", "").replace("*", ""))
     return (f"<!doctype html><html lang=en><meta charset=utf-8><title>kvtier bench</title>"
             f"<style>{STYLE}</style><h1>kvtier bench</h1><p>{text}</p>"
             f"<h2>Instructions a block (logarithmic)</h2>{charts}"
-            + "".join(html_table(t) for t in counted + [tables.scale_table(data)] + timed)
+            + (f"<h2>The log (the line is one)</h2>{linear(log)}" if log else "")
+            + "".join(html_table(t) for t in counted + [tables.scale_table(data)]
+                      + log_tables.log_tables(data) + timed)
             + f"<p class=note>{html.escape(tables.clock_note(data))}</p>"
             f"<p class=note>{html.escape(tables.TIME)}</p></html>\n")

@@ -4,11 +4,12 @@
 
 report.py DIR [--readme FILE]
 
-DIR has NAME.jsonl from the machine (icount, plain, perhaps scale) and host.json
-from the host harness; what is missing is left out. bench.json, bench.txt, bench.md and bench.html are written
-there. With --readme the tables go into FILE, between its marks: then counted and timed
-results must both be there, and no promise is checked. A promise that is not kept is
-"not ok" and makes the exit status 1.
+DIR has NAME.jsonl from the machine (icount, plain, perhaps scale; log-*), and host.json
+and recovery.json from the host harness; what is missing is left out. bench.json, bench.txt, bench.md and bench.html are written
+there. With --readme the tables go into FILE, between its marks, and no promise is
+checked: those of the store if counted and timed results are both there, those of the
+log if the machine has measured any of it; else they stay as they are. A promise that
+is not kept is "not ok" and makes the exit status 1.
 """
 import argparse
 import json
@@ -16,9 +17,9 @@ import os
 import sys
 
 import chart
+import log_tables
 import tables
 
-BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 GET_MAX = 1000          # instructions a block at batch 256
 GROWTH_MAX = 0.05       # with block size
 SCALE_MAX = 1.5         # a million blocks against a thousand
@@ -26,19 +27,28 @@ CLOCK_ERROR_MAX = 0.02  # of one instruction a nanosecond
 REPEAT_MAX = 0.01       # median over least; single samples may hold a timer's tick
 
 
+def load_lines(folder, name):
+    path = os.path.join(folder, name + ".jsonl")
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as f:
+        return [json.loads(line) for line in f]
+
+
+def load_object(folder, name):
+    path = os.path.join(folder, name + ".json")
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as f:
+        return json.load(f)
+
+
 def load(folder):
     """All that was measured; the parts that are missing are empty."""
-    data = {"host": {}}
-    for name in ("icount", "plain", "scale"):
-        path = os.path.join(folder, name + ".jsonl")
-        data[name] = []
-        if os.path.exists(path):
-            with open(path, encoding="utf-8") as f:
-                data[name] = [json.loads(line) for line in f]
-    path = os.path.join(folder, "host.json")
-    if os.path.exists(path):
-        with open(path, encoding="utf-8") as f:
-            data["host"] = json.load(f)
+    data = {name: load_lines(folder, name) for name in ("icount", "plain", "scale")}
+    data.update({part: load_lines(folder, name)
+                 for part, name in zip(log_tables.PARTS, log_tables.FILES)})
+    data.update({name: load_object(folder, name) for name in ("host", "recovery")})
     return data
 
 
@@ -94,18 +104,33 @@ def checks(data):
     todo += [(f"repeatable.{b >> 10}k", check_repeat, (b,)) for b in tables.BLOCKS]
     todo += [(f"block_size.{n}", check_growth, (n,)) for n in tables.BATCHES]
     todo += [("index_size", check_scale, ()), ("cache_lines", check_lines, ())]
-    return [(name, *fn(data, *args)) for name, fn, args in todo]
+    return [(name, *fn(data, *args)) for name, fn, args in todo] + log_tables.checks(data)
 
 
-def insert(path, text):
-    """Replace what is between the marks in a file."""
+def insert(old, name, text):
+    """Replace what is between the marks of that name."""
+    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+    if old.count(begin) != 1 or old.count(end) != 1:
+        sys.exit(f"no place for the tables ({begin} ... {end})")
+    head, rest = old.split(begin)
+    return f"{head}{begin}\n{text}{end}{rest.split(end)[1]}"
+
+
+def readme(path, data):
+    """The tables that can be made go into the file."""
+    store = bool(data["icount"])
+    if store and not data["plain"]:
+        sys.exit("plain.jsonl is missing: the README announces emulated times")
+    if not store and not log_tables.measured(data):
+        sys.exit("icount.jsonl or results of the log are missing: run the bench first")
     with open(path, encoding="utf-8") as f:
-        old = f.read()
-    if old.count(BEGIN) != 1 or old.count(END) != 1:
-        sys.exit(f"{path}: no place for the tables ({BEGIN} ... {END})")
-    head, rest = old.split(BEGIN)
+        text = f.read()
+    if store:
+        text = insert(text, "bench", tables.markdown(data))
+    if log_tables.measured(data):
+        text = insert(text, "bench-log", tables.markdown_log(data))
     with open(path, "w", encoding="utf-8") as f:
-        f.write(f"{head}{BEGIN}\n{text}{END}{rest.split(END)[1]}")
+        f.write(text)
 
 
 def write(folder, name, text):
@@ -119,17 +144,15 @@ def main():
     parser.add_argument("--readme", metavar="FILE")
     args = parser.parse_args()
     data = load(args.folder)
+    if args.readme:
+        readme(args.readme, data)
+        return 0
     if not data["icount"]:
         sys.exit(f"{args.folder}/icount.jsonl is missing: run the bench first")
-    if args.readme:
-        if not data["plain"]:
-            sys.exit(f"{args.folder}/plain.jsonl is missing: the README announces emulated times")
-        insert(args.readme, tables.markdown(data))
-        return 0
     results = checks(data)
     data["checks"] = [{"name": n, "ok": ok, "detail": d} for n, ok, d in results]
     write(args.folder, "bench.json", json.dumps(data, indent=1) + "\n")
-    write(args.folder, "bench.md", tables.markdown(data))
+    write(args.folder, "bench.md", tables.markdown(data) + "\n" + tables.markdown_log(data))
     write(args.folder, "bench.txt", tables.plain_text(data))
     write(args.folder, "bench.html", chart.page(data))
     print(tables.plain_text(data))

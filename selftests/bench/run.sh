@@ -9,6 +9,11 @@
 #            the emulator so long that nothing else would be measured)
 #   scale    GET among a thousand and among a million blocks, counting instructions
 #            (needs 9 GiB of free memory; the host step stands in for it)
+#   stream   the log beside its device: sequential throughput of a device that is throttled
+#            to LOG_BPS, and instructions
+#   churn    what the log writes for ten times its capacity of payload, and what is still
+#            served after a restart and after a reset: three boots of one disk, of
+#            BENCH_CHURN_MIB (512)
 #   report   tables, chart and checks, from what is in out/bench
 #   readme   put the report's tables into README.md
 #
@@ -24,6 +29,10 @@ TIMEOUT_S=${BENCH_TIMEOUT_S:-1200}
 SCALE_BLOCKS=1000000
 SCALE_MEM_MIB=7168
 SCALE_HOST_KIB=$((9 << 20))
+LOG_BPS=40000000
+CHURN_MIB=${BENCH_CHURN_MIB:-512}
+CHURN_DRAM_MIB=$((CHURN_MIB / 4))
+CHURN_TIMES=10
 MKFS=
 
 build()
@@ -34,15 +43,19 @@ build()
 		die "mkfs.ext4 is missing (package e2fsprogs)"
 }
 
+vm_failed()
+{
+	cat "$BENCH/vm.log" >&2
+	die "measuring in the machine failed"
+}
+
 # vm OPTION... -- COMMAND : a machine with what measure.sh needs. The disks (sparse files)
 # are so large that watermarks which empty the memory tier do not concern the block tier.
 vm()
 {
 	"$KVT_ROOT/selftests/vm/run.sh" --cxl 0 --nvme-size 32768 --timeout "$TIMEOUT_S" --redis \
 		--bin "$BENCH/kvtier-bench" --bin "$MKFS" --payload "$HERE/guest" \
-		--share "$BENCH" "$@" >"$BENCH/vm.log" 2>&1 && return 0
-	cat "$BENCH/vm.log" >&2
-	die "measuring in the machine failed"
+		--share "$BENCH" "$@" >"$BENCH/vm.log" 2>&1 || vm_failed
 }
 
 step_host()
@@ -79,6 +92,67 @@ step_scale()
 		-- "/payload/measure.sh scale"
 }
 
+# log_vm OPTION... -- COMMAND : without what the peers need. The disk of step_stream is as
+# large as those above, for the same reason. On a busy host the kernel may find that the
+# emulated timer does not tick in time, and refuse to boot.
+log_vm()
+{
+	"$KVT_ROOT/selftests/vm/run.sh" --cxl 0 --timeout "$TIMEOUT_S" --append no_timer_check \
+		--payload "$HERE/guest" --bin "$BENCH/kvtier-bench" --share "$BENCH" "$@" \
+		>"$BENCH/vm.log" 2>&1
+}
+
+step_stream()
+{
+	log "the log beside its device, throttled to $LOG_BPS bytes a second"
+	rm -f "$BENCH"/log-{throttled,icount}.jsonl
+	log_vm --nvme 1 --nvme-size 32768 --nvme-bps "$LOG_BPS" --mem 2048 \
+		-- "/payload/log.sh stream throttled --samples 3" || vm_failed
+	log "the log beside its device, counting instructions"
+	log_vm --nvme 1 --nvme-size 32768 --icount --mem 2048 \
+		-- "/payload/log.sh stream icount --icount --samples 3" || vm_failed
+}
+
+tool()
+{
+	LD_LIBRARY_PATH="$KVT_OUT/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$KVT_OUT/bin/kvtier" "$@"
+}
+
+churn_vm()
+{
+	log_vm --nvme 0 --qemu "$DISK_ARGS" --mem 1024 --env LOG_MIB="$CHURN_MIB" \
+		--env LOG_DRAM_MIB="$CHURN_DRAM_MIB" -- "/payload/log.sh $1"
+}
+
+# Each block that is asked for first is demoted at least once, unless it is still in memory
+# at the end.
+churn_traces()
+{
+	local mib=$((CHURN_MIB * CHURN_TIMES + 2 * CHURN_DRAM_MIB))
+	tool gen --seed 1 --context-tokens 32768 --blocks $((mib * 16)) --out "$BENCH/churn-64K.csv"
+	tool gen --seed 1 --context-tokens 16384 --blocks "$mib" --out "$BENCH/churn-1M.csv"
+	tool gen --seed 2 --context-tokens 32768 --blocks $((CHURN_MIB * 12)) --out "$BENCH/crash.csv"
+	(head -n 1 "$BENCH/churn-64K.csv"; tail -n 200 "$BENCH/churn-64K.csv") >"$BENCH/tail.csv"
+}
+
+# One disk that outlives the machine. The second boot ends in a reset.
+step_churn()
+{
+	local disk="$BENCH/log-disk.img"
+	log "what the log writes, and what is left of it after a restart (some minutes)"
+	rm -f "$BENCH"/log-{churn,survive-clean,survive-crash}.jsonl "$BENCH"/log-{kept,crash-kept}
+	churn_traces >&2
+	rm -f "$disk"
+	truncate -s "$((CHURN_MIB + 1))M" "$disk"
+	DISK_ARGS="-drive file=$disk,format=raw,if=none,id=kept,cache=unsafe,discard=unmap"
+	DISK_ARGS+=" -device nvme,serial=kvtnvme0,drive=kept,bus=pcie.0"
+	churn_vm churn || vm_failed
+	churn_vm again || true
+	[ -s "$BENCH/log-crash-kept" ] || vm_failed
+	churn_vm crashed || vm_failed
+	rm -f "$disk"
+}
+
 step_report()
 {
 	"$HERE/report.py" "$BENCH"
@@ -92,14 +166,14 @@ step_readme()
 main()
 {
 	local step steps=("$@")
-	[ ${#steps[@]} -gt 0 ] || steps=(host icount plain scale report)
+	[ ${#steps[@]} -gt 0 ] || steps=(host icount plain scale stream churn report)
 	mkdir -p "$BENCH"
 	for step in "${steps[@]}"; do
 		case $step in
-		icount | plain | scale) [ -n "$MKFS" ] || build ;;
+		icount | plain | scale | stream | churn) [ -n "$MKFS" ] || build ;;
 		host | report | readme) ;;
 		*)
-			sed -n '4,18s/^# \{0,1\}//p' "$0"
+			sed -n '4,23s/^# \{0,1\}//p' "$0"
 			exit 2
 			;;
 		esac

@@ -26,7 +26,8 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-static void make_key(struct kvtier_key *key, uint64_t salt, uint64_t i)
+/* The @i-th of the keys of that salt. */
+void make_key(struct kvtier_key *key, uint64_t salt, uint64_t i)
 {
 	uint64_t w[4] = { mix(i), mix(i ^ salt), salt, i + 1 };
 
@@ -65,7 +66,8 @@ static struct kvtier_opts opts_of(const struct env *e)
 	return o;
 }
 
-static void expect(const char *what, int got, unsigned int want)
+/* What a call is to have done: anything else ends the program. */
+void expect(const char *what, int got, unsigned int want)
 {
 	if (got < 0)
 		die("%s: %s", what, strerror(-got));
@@ -201,6 +203,19 @@ static void set_watermark(const char *which, const char *percent)
 		die("%s: %s", path, strerror(errno));
 }
 
+/**
+ * store_watermarks() - from where to where memory is emptied
+ * @low:  percent
+ * @high: percent
+ */
+void store_watermarks(const char *low, const char *high)
+{
+	/* The low one is always below the high one. */
+	set_watermark("low", "1");
+	set_watermark("high", high);
+	set_watermark("low", low);
+}
+
 /* How many of the blocks are on the block tier and nowhere faster. */
 static unsigned int on_nvme(struct env *e)
 {
@@ -214,8 +229,8 @@ static unsigned int on_nvme(struct env *e)
 	return n;
 }
 
-/* Used last, so that what the low watermark leaves in memory is this. */
-static void touch_ballast(struct env *e)
+/* Blocks used last, so that what the low watermark leaves in memory is these. */
+void store_ballast(struct env *e)
 {
 	static struct kvtier_key keys[BALLAST];
 	static struct kvtier_slot slots[BALLAST];
@@ -240,16 +255,14 @@ static void demote_all(struct env *e)
 	uint64_t end = now_ns() + DEMOTE_WAIT_S * 1000000000ull;
 	unsigned int n;
 
-	touch_ballast(e);
-	set_watermark("low", "1");
-	set_watermark("high", "2");
+	store_ballast(e);
+	store_watermarks("1", "2");
 	while ((n = on_nvme(e)) < e->blocks) {
 		if (now_ns() > end)
 			die("only %u of %u blocks went to the block tier", n, e->blocks);
 		usleep(2000);
 	}
-	set_watermark("high", "95");
-	set_watermark("low", "90");
+	store_watermarks("90", "95");
 }
 
 static void get_nvme(struct env *e)
@@ -273,7 +286,12 @@ static void check_all(struct env *e)
 	get_copy(e);
 }
 
-static void find_nvme_tier(void)
+/**
+ * store_nvme_tier() - find the pool's block tier
+ * @pool_sysfs: folder of the pool in sysfs, for what is to come
+ * Return: its id.
+ */
+uint32_t store_nvme_tier(const char *pool_sysfs)
 {
 	struct kvtier_tier_info tiers[KVTIER_TIERS_MAX];
 	struct kvtier_pool *pool;
@@ -287,8 +305,10 @@ static void find_nvme_tier(void)
 			break;
 	if (i >= n)
 		die("no block tier");
-	nvme_tier = tiers[i].id;
 	kvtier_pool_unref(pool);
+	sysfs_of_pool = pool_sysfs;
+	nvme_tier = tiers[i].id;
+	return nvme_tier;
 }
 
 /**
@@ -300,8 +320,7 @@ void store_nvme_works(struct env *e, const char *pool_sysfs)
 {
 	static const struct work w = { "kvtier", "get_nvme", demote_all, get_nvme, check_all };
 
-	sysfs_of_pool = pool_sysfs;
-	find_nvme_tier();
+	store_nvme_tier(pool_sysfs);
 	store_fill(e);
 	measure(e, &w);
 	store_drop(e);

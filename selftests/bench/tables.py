@@ -4,6 +4,8 @@
 A table is (title, note, header, rows); all cells are strings.
 """
 
+import log_tables
+
 BLOCKS = (65536, 1048576)
 BATCHES = (1, 16, 256)
 
@@ -158,6 +160,11 @@ def markdown(data):
     return "\n".join(parts)
 
 
+def markdown_log(data):
+    """The log's part of it."""
+    return "\n".join([log_tables.HOW] + [md_table(t) for t in log_tables.log_tables(data)])
+
+
 def text_table(table):
     title, _, header, rows = table
     widths = [max(len(r[i]) for r in [header] + rows) for i in range(len(header))]
@@ -168,4 +175,5 @@ def text_table(table):
 
 def plain_text(data):
     counted, timed = all_tables(data)
-    return "\n".join(text_table(t) for t in counted + [scale_table(data)] + timed)
+    return "\n".join(text_table(t) for t in counted + [scale_table(data)] +
+                     log_tables.log_tables(data) + timed)

@@ -6,7 +6,8 @@
  * by a kill and one in a hundred there twice. Segments are recovered one after the
  * other by one thread, into the core's own table and index, as the driver does it:
  * entries first, then kills, then names, where the newest wins. The media is memory,
- * so this is what the processor has to do.
+ * so this is what the processor has to do; time is the processor's as well, so that
+ * others on the machine matter little.
  *
  * What it takes beyond the index is one scratch buffer and the kills. The sequence
  * that decides between equal names is kept in fields of the entry that are not used
@@ -276,7 +277,7 @@ static double now_s(void)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 

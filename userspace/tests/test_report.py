@@ -21,6 +21,8 @@ VOID = {"meta"}
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.dirname(CHECK), BENCH]
 import demo_check  # noqa: E402
+import log_tables  # noqa: E402
+import report as bench_report  # noqa: E402
 import tables  # noqa: E402
 
 
@@ -221,6 +223,89 @@ def test_bench_readme():
             assert (after == before) == bool(status), parts
         assert after.startswith("head\n") and after.endswith("tail\n") and "old" not in after
         assert "instructions a block" in after and "µs a block" in after
+
+
+LOG_PARTS = log_tables.FILES + ("recovery",)
+
+
+def make_bench_log(folder, parts=LOG_PARTS):
+    """What the log's tables are made of, or some of it."""
+    streams = [{"who": who, "op": op, "block_bytes": block, "median": block / speed}
+               for who, speed in (("raw", 0.04), ("kvtier", 0.039))
+               for op in ("seq_write", "seq_read") for block in tables.BLOCKS]
+    churn = {"block_bytes": 65536, "capacity_bytes": 100 << 20, "segment_bytes": 4 << 20,
+             "demoted_bytes": 1000 << 20, "moved_bytes": 1080 << 20, "log_bytes": 20 << 20,
+             "device_bytes": 1100 << 20, "clean_demotions": 7}
+    survive = {"before": 200, "found": 199, "served": 198}
+    rows = (streams, streams, [churn], [survive], [survive])
+    for name, lines in zip(log_tables.FILES, rows):
+        if name in parts:
+            with open(os.path.join(folder, name + ".jsonl"), "w", encoding="utf-8") as file:
+                file.writelines(json.dumps(line) + "\n" for line in lines)
+    if "recovery" in parts:
+        with open(os.path.join(folder, "recovery.json"), "w", encoding="utf-8") as file:
+            json.dump({"blocks": 1000000, "recovered_per_s": 2e6, "extra_bytes_per_block": 1.2}, file)
+
+
+def bench_log_readme(parts):
+    """What the README is for these parts of the results, and what it was before."""
+    before = "head\n<!-- bench-log:begin -->\nold\n<!-- bench-log:end -->\ntail\n"
+    with tempfile.TemporaryDirectory() as folder:
+        readme = os.path.join(folder, "README.md")
+        with open(readme, "w", encoding="utf-8") as file:
+            file.write(before)
+        make_bench_log(folder, parts)
+        assert bench_readme(folder, readme) == (0 if set(parts) - {"recovery"} else 1), parts
+        with open(readme, encoding="utf-8") as file:
+            return file.read(), before
+
+
+def test_bench_log_readme():
+    """The log's tables have marks of their own, and what was not measured is left out."""
+    for parts in ((), ("recovery",)):
+        after, before = bench_log_readme(parts)
+        assert after == before, parts
+    after, _ = bench_log_readme(LOG_PARTS)
+    assert after.startswith("head\n") and after.endswith("tail\n") and "old" not in after
+    lines = {"log-churn": "| 1.100 | 0.080 | 0.020 | 7 |", "log-throttled": "| 39.0 | 40.0 | 0.975 |",
+             "log-survive-clean": "| 200 | 199 | 198 | 99.00 % |", "recovery": "2,000,000"}
+    for part, line in lines.items():
+        assert line in after, part
+        after, _ = bench_log_readme([p for p in LOG_PARTS if not p.startswith(part[:11])])
+        assert line not in after and "**" in after, part
+        after, _ = bench_log_readme(LOG_PARTS)
+
+
+def promises(folder):
+    """What the log has promised and kept, by name."""
+    data = bench_report.load(folder)
+    return {name: kept for name, kept, _ in log_tables.checks(data)}
+
+
+def test_bench_log_promises():
+    """Each promise is broken by its own figure, and by one that is missing."""
+    with tempfile.TemporaryDirectory() as folder:
+        make_bench_log(folder)
+        assert all(promises(folder).values()), promises(folder)
+    broken = {"log-churn": ("device_bytes", 1200 << 20, "log.amplification.64k.4m"),
+              "log-throttled": ("median", 1e9, "log.seq_read.1024k"),
+              "log-survive-clean": ("served", 197, "log.survive.restart"),
+              "log-survive-crash": ("before", 0, "log.survive.reset")}
+    for name, (key, value, promise) in broken.items():
+        with tempfile.TemporaryDirectory() as folder:
+            make_bench_log(folder)
+            path = os.path.join(folder, name + ".jsonl")
+            with open(path, encoding="utf-8") as file:
+                rows = [json.loads(line) for line in file]
+            rows[-1][key] = value
+            with open(path, "w", encoding="utf-8") as file:
+                file.writelines(json.dumps(row) + "\n" for row in rows)
+            kept = promises(folder)
+            assert [p for p in kept if not kept[p]] == [promise], (name, kept)
+    for name in log_tables.FILES:
+        with tempfile.TemporaryDirectory() as folder:
+            make_bench_log(folder, [part for part in LOG_PARTS if part != name])
+            assert all(promises(folder).values()) == (name == "log-icount"), name
 
 
 def main():

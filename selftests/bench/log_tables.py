@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The figures of the block tier's log: tables, chart rows and promises.
+
+What was not measured is left out. Tables are those of tables.py; a promise is
+(name, kept, detail).
+"""
+import statistics
+
+MIB = 1 << 20
+AMPLIFICATION_MAX = 1.15
+CHURN_TIMES_MIN = 10        # of the tier's capacity, demoted
+THROUGHPUT_MIN = 0.95       # of the device's own
+SURVIVE_MIN = 0.99
+RECOVERY_MIN = 1_000_000    # blocks a second
+BLOCKS = (65536, 1048576)
+
+PARTS = ("log_stream", "log_counted", "log_churn", "log_clean", "log_crash")
+FILES = ("log-throttled", "log-icount", "log-churn", "log-survive-clean", "log-survive-crash")
+
+
+HOW = """Measured by `make bench`, too: ratios within one boot, or counted instructions. The emulated device is small and
+forgets nothing that was flushed or not, so neither its own write amplification nor the price of a flush is in here.
+"""
+
+
+def measured(data):
+    """Whether the machine has measured anything of it."""
+    return any(data[part] for part in PARTS)
+
+
+def size(v):
+    return f"{v / MIB:,.0f} MiB" if v >= MIB else f"{v >> 10} KiB"
+
+
+def median_of(rows, who, op, block):
+    """Median of a block's figure; the device's own was taken before and after."""
+    return statistics.median(r["median"] for r in rows
+                             if (r["who"], r["op"], r["block_bytes"]) == (who, op, block))
+
+
+def of_raw(rows, op, block):
+    """Throughput as a part of the device's own."""
+    return median_of(rows, "raw", op, block) / median_of(rows, "kvtier", op, block)
+
+
+def split(row):
+    """What the device was given for each demoted byte: all, carried, for finding again."""
+    demoted = row["demoted_bytes"]
+    return (row["device_bytes"] / demoted, (row["moved_bytes"] - demoted) / demoted,
+            row["log_bytes"] / demoted)
+
+
+def churn_table(data):
+    rows = []
+    for r in data["log_churn"]:
+        total, carried, log = split(r)
+        rows.append([size(r["block_bytes"]), size(r["segment_bytes"]), size(r["capacity_bytes"]),
+                     f"{r['demoted_bytes'] / r['capacity_bytes']:.1f} x", f"{total:.3f}",
+                     f"{carried:.3f}", f"{log:.3f}", f"{r['clean_demotions']:,}"])
+    return ("What the log writes for a byte of demoted payload",
+            "Trace-driven churn: `kvtier gen` and `kvtier replay`, two processes, DRAM of a quarter of the capacity above. "
+            "*Device*: all that the kernel's statistics say was written to the device, per byte written for "
+            "demoted blocks. Of that, *carried*: blocks moved by the cleaner; *log*: headers, "
+            "footers, superblocks. *Clean*: demotions that wrote nothing, because the device still had the block; "
+            "they count neither above nor below the line.",
+            ["block", "segment", "capacity", "demoted", "device", "carried", "log", "clean"], rows)
+
+
+def speed(rows, who, op, block):
+    return block * 1000 / median_of(rows, who, op, block)
+
+
+def stream_table(data):
+    rows = []
+    for block in BLOCKS:
+        for op, name in (("seq_write", "demote"), ("seq_read", "GET, a chain")):
+            line = [size(block), name]
+            if data["log_stream"]:
+                s = data["log_stream"]
+                line += [f"{speed(s, 'kvtier', op, block):.1f}", f"{speed(s, 'raw', op, block):.1f}",
+                         f"{of_raw(s, op, block):.3f}"]
+            if data["log_counted"]:
+                c = data["log_counted"]
+                line += [f"{median_of(c, who, op, block) * MIB / block:,.0f}"
+                         for who in ("kvtier", "raw")]
+            rows.append(line)
+    head = ["block", ""]
+    if data["log_stream"]:
+        head += ["MB/s", "O_DIRECT, MB/s", "ratio"]
+    if data["log_counted"]:
+        head += ["instructions a MiB", "O_DIRECT, instructions a MiB"]
+    return ("Sequential throughput between DRAM and the log",
+            "128 MiB each way. The device is throttled by QEMU to 40 MB/s, so that the log and not the emulated "
+            "processor is measured. O_DIRECT: the same device in the same boot, before and after, by io_uring with "
+            "32 requests of a block's size in flight. A demotion ends when `fsync` has returned; every block that is "
+            "read is verified. Instructions: another boot, without throttle; most of those of kvtier are the checksum.",
+            head, rows)
+
+
+def survive_table(data):
+    rows = []
+    for part, name in (("log_clean", "clean shutdown, after the churn"),
+                       ("log_crash", "reset in the middle of a replay")):
+        for r in data[part]:
+            rows.append([name, f"{r['before']:,}", f"{r['found']:,}", f"{r['served']:,}",
+                         f"{100 * r['served'] / r['before']:.2f} %"])
+    return ("Blocks on NVMe, durable, after the next boot",
+            "Listed before the machine went down; after assembly each was looked up, and then read. The trace was "
+            "replayed again afterwards, and every byte compared.",
+            ["", "before", "found", "served", "served / before"], rows)
+
+
+def recovery_table(data):
+    r = data["recovery"]
+    return ("Recovery on the host harness",
+            "The core's own recovery and index, one thread, media in memory, seconds of processor time. *Beyond the "
+            "index*: DRAM needed while it runs, scratch and kills, for each block; the index stays.",
+            ["blocks", "blocks a second", "bytes a block beyond the index"],
+            [[f"{r['blocks']:,}", f"{r['recovered_per_s']:,.0f}", f"{r['extra_bytes_per_block']:.2f}"]])
+
+
+def log_tables(data):
+    """Those for which there is something."""
+    out = []
+    if data["log_churn"]:
+        out.append(churn_table(data))
+    if data["log_stream"] or data["log_counted"]:
+        out.append(stream_table(data))
+    if data["log_clean"] or data["log_crash"]:
+        out.append(survive_table(data))
+    if data["recovery"]:
+        out.append(recovery_table(data))
+    return out
+
+
+def bars(data):
+    """[(group, label, class, value)] for a linear chart: parts of one."""
+    out = []
+    for r in data["log_churn"]:
+        out.append(("Bytes to the device for a demoted byte",
+                    f"{size(r['block_bytes'])}, segments of {size(r['segment_bytes'])}", "kvtier",
+                    split(r)[0]))
+    if data["log_stream"]:
+        for block in BLOCKS:
+            for op, name in (("seq_write", "write"), ("seq_read", "read")):
+                out.append(("Throughput, O_DIRECT is 1", f"{size(block)}, {name}", "kvtier",
+                            of_raw(data["log_stream"], op, block)))
+    return out
+
+
+def check_churn(r):
+    times = r["demoted_bytes"] / r["capacity_bytes"]
+    total, carried, log = split(r)
+    return (total <= AMPLIFICATION_MAX and times >= CHURN_TIMES_MIN,
+            f"{total:.3f} bytes to the device for a demoted byte ({carried:.3f} carried, {log:.3f} log), "
+            f"at most {AMPLIFICATION_MAX}; {times:.1f} times the capacity")
+
+
+def churn_checks(data):
+    return [(f"log.amplification.{r['block_bytes'] >> 10}k.{r['segment_bytes'] >> 20}m",
+             *check_churn(r)) for r in data["log_churn"]] or \
+        [("log.amplification", False, "not measured")]
+
+
+def stream_checks(data):
+    if not data["log_stream"]:
+        return [("log.throughput", False, "not measured")]
+    out = []
+    for block in BLOCKS:
+        for op in ("seq_write", "seq_read"):
+            v = of_raw(data["log_stream"], op, block)
+            out.append((f"log.{op}.{block >> 10}k", v >= THROUGHPUT_MIN,
+                        f"{v:.3f} of O_DIRECT's throughput, at least {THROUGHPUT_MIN}"))
+    return out
+
+
+def survive_checks(data):
+    out = []
+    for part, name in (("log_clean", "restart"), ("log_crash", "reset")):
+        r = data[part][0] if data[part] else {"before": 0, "served": 0}
+        out.append((f"log.survive.{name}",
+                    r["before"] > 0 and r["served"] >= SURVIVE_MIN * r["before"],
+                    f"{r['served']} of {r['before']} blocks that were on NVMe are served"))
+    return out
+
+
+def checks(data):
+    rate = data["recovery"].get("recovered_per_s", 0)
+    return churn_checks(data) + stream_checks(data) + survive_checks(data) + \
+        [("log.recovery", rate >= RECOVERY_MIN,
+          f"{rate:,.0f} blocks recovered a second, at least {RECOVERY_MIN:,}")]
