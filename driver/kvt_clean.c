@@ -4,7 +4,8 @@
  *
  * Space comes back by whole segments. When few are free the one with the least
  * in it is emptied: its blocks are carried forward into a segment of their own,
- * so that what has survived long stays together.
+ * so that what has survived long stays together. Copies of what is in memory are
+ * given up.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -27,7 +28,8 @@ static u32 kvt_seg_claim(struct kvt_pool *p, struct kvt_tier *t, u32 seg, u32 *p
 		if (!(kvt_ctl(h) & KVT_CTL_LOG) || h->log_tier != t->id ||
 		    kvt_log_seg_of(&t->log, h->log_unit) != seg)
 			continue;	/* stale */
-		if (kvt_move_try(h))
+		/* A copy would move from where it is in memory. */
+		if (!(kvt_ctl(h) & KVT_CTL_MEM) && kvt_move_try(h))
 			ids[nr++] = s->ids[*pos];
 	}
 	return nr;
@@ -120,7 +122,7 @@ static void kvt_seg_keep(struct kvt_tier *t, u32 seg, bool full)
 bool kvt_log_clean(struct kvt_tier *t)
 {
 	struct kvt_pool *p = t->pool;
-	bool more, full, doomed;
+	bool more, full, doomed, shed;
 	u32 seg, before;
 
 	if (kvt_log_reap(t))
@@ -131,7 +133,10 @@ bool kvt_log_clean(struct kvt_tier *t)
 	spin_unlock(&p->meta_lock);
 	if (seg == KVT_NO_SEG)
 		return false;
+	shed = kvt_copy_shed(t, seg);
 	full = kvt_seg_carry(t, seg);
+	/* No room for kills of copies, and none will come, is no better. */
+	full |= !shed;
 	doomed = full && READ_ONCE(t->log.nr_free) <= 1 && kvt_mlog_doom(t->mlog, seg);
 	/* One that is doomed must not be sealed again: the background ends that. */
 	if (!doomed)
@@ -156,6 +161,7 @@ void kvt_log_evacuate(struct kvt_pool *p, struct kvt_tier *t, bool discard)
 {
 	u32 ids[KVT_MOVE_BATCH], nr, i, rounds = t->nr_blocks / KVT_MOVE_BATCH + 2;
 
+	kvt_copy_shed_all(t);
 	while (rounds-- && !fatal_signal_pending(current)) {
 		nr = kvt_collect(p, t, false, 0, NULL, ids, KVT_MOVE_BATCH);
 		if (!nr)

@@ -267,6 +267,18 @@ static bool kvt_promote_some(struct kvt_pool *p)
 	return true;
 }
 
+/* Copies on tiers that take no blocks are of no use. */
+static void kvt_shed_copies(struct kvt_pool *p)
+{
+	struct kvt_tier *t[KVT_TIERS];
+	u32 nr = kvt_tier_snapshot(p, t, false);
+
+	while (nr--) {
+		if (!t[nr]->ops->is_mem && t[nr]->state != KVTIER_TIER_ONLINE)
+			kvt_copy_shed_all(t[nr]);
+	}
+}
+
 static bool kvt_housekeeping(struct kvt_pool *p)
 {
 	bool any = kvt_filling_expire(p) != 0;
@@ -274,6 +286,7 @@ static bool kvt_housekeeping(struct kvt_pool *p)
 	any |= kvt_limbo_check(p);
 	any |= kvt_region_unquarantine(p);
 	kvt_retire_regions(p);
+	kvt_shed_copies(p);
 	kvt_async_tick(p);
 	return any;
 }
