@@ -15,8 +15,8 @@
  *
  * Invariants: struct kvt_log knows of exactly those blocks with MEM and LOG as copies,
  * dead ones included until their places are given back. A copy is not used, nor kept,
- * when its tier does not take blocks, or when its record does not say what is true
- * (KVT_HOT_STALE).
+ * when its tier does not take blocks, or when its record does not say what is true, or
+ * was lost (KVT_HOT_STALE).
  */
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
@@ -148,6 +148,22 @@ void kvt_copy_stale(struct kvt_pool *p, u32 id)
 	WRITE_ONCE(h->flags, h->flags | KVT_HOT_STALE);
 	if (ctl & KVT_CTL_MEM)
 		kvt_copy_drop(p, id);
+}
+
+/**
+ * kvt_copy_lost() - a copy will not be found after a crash
+ * @p:  pool, meta lock held
+ * @id: block in memory, with LOG
+ *
+ * It goes, at the latest when it is to be used.
+ */
+void kvt_copy_lost(struct kvt_pool *p, u32 id)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+
+	lockdep_assert_held(&p->meta_lock);
+	WRITE_ONCE(h->flags, h->flags | KVT_HOT_STALE);
+	kvt_copy_drop(p, id);
 }
 
 /**

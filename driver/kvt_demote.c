@@ -258,6 +258,25 @@ u32 kvt_evict_some(struct kvt_pool *p, struct kvt_tier *t, u32 max)
 	return nr;
 }
 
+/**
+ * kvt_lower_some() - make some room in a tier
+ * @p:   pool; srcu held, may sleep
+ * @t:   tier
+ * @max: most blocks to go, at most KVT_MOVE_BATCH
+ *
+ * Down, or out if there is no lower tier.
+ * Return: how many went.
+ */
+u32 kvt_lower_some(struct kvt_pool *p, struct kvt_tier *t, u32 max)
+{
+	u32 ids[KVT_MOVE_BATCH], nr;
+
+	if (!kvt_tier_has_lower(p, t))
+		return kvt_evict_some(p, t, max);
+	nr = kvt_collect(p, t, false, 0, NULL, ids, max);
+	return kvt_demote(p, t, ids, nr, false);
+}
+
 /* Place what has no place yet on a memory tier. Whether all have one now. */
 static bool kvt_demote_place_mem(struct kvt_pool *p, struct kvt_tier *t, struct kvt_mv *mv,
 				 u32 nr, bool up)

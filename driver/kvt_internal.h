@@ -531,6 +531,7 @@ struct kvt_tier *kvt_copy_tier(struct kvt_pool *p, u32 id);
 bool kvt_copy_free(struct kvt_pool *p, u32 id);
 bool kvt_copy_drop(struct kvt_pool *p, u32 id);
 void kvt_copy_stale(struct kvt_pool *p, u32 id);
+void kvt_copy_lost(struct kvt_pool *p, u32 id);
 void kvt_copy_used(struct kvt_pool *p, u32 id, struct kvt_tier *from);
 bool kvt_copy_instead(struct kvt_pool *p, u32 id, bool moving);
 bool kvt_copy_shed(struct kvt_tier *t, u32 seg);	/* no lock, may sleep */
@@ -649,6 +650,7 @@ bool kvt_tier_has_lower(struct kvt_pool *p, struct kvt_tier *t);
 u32 kvt_demote(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32 nr, bool any_tier);
 bool kvt_evict_claimed(struct kvt_pool *p, u32 id, u32 why);	/* meta lock held */
 u32 kvt_evict_some(struct kvt_pool *p, struct kvt_tier *t, u32 max);
+u32 kvt_lower_some(struct kvt_pool *p, struct kvt_tier *t, u32 max);
 u32 kvt_collect(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,
 		const struct kvt_ns *asker, u32 *ids, u32 max);
 u32 kvt_collect_own(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,

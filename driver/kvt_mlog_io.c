@@ -193,7 +193,7 @@ static void kvt_mlog_settle(struct kvt_mlog *m, const struct kvt_wlog_done *d)
 			continue;
 		/* It was not carried: it is here, and nowhere durable; or in memory. */
 		if (d->err && (kvt_ctl(h) & KVT_CTL_MEM))
-			kvt_copy_drop(p, s->ids[d->first_id + i]);
+			kvt_copy_lost(p, s->ids[d->first_id + i]);
 		else if (d->err)
 			lost |= kvt_ctl_state(kvt_ctl(h)) == KVT_READY;
 		else

@@ -186,7 +186,7 @@ static bool kvt_tier_lowering(struct kvt_pool *p, struct kvt_tier *t)
 /* One batch down, or out. Whether anything was achieved. */
 static bool kvt_balance_tier(struct kvt_pool *p, struct kvt_tier *t)
 {
-	u32 ids[KVT_MOVE_BATCH], nr, gone;
+	u32 gone;
 
 	if (!t->ops->is_mem &&
 	    READ_ONCE(t->log.nr_free) < min(KVT_LOG_FREE_MIN, t->nr_segs / 2) &&
@@ -194,12 +194,7 @@ static bool kvt_balance_tier(struct kvt_pool *p, struct kvt_tier *t)
 		return true;
 	if (!kvt_tier_lowering(p, t))
 		return false;
-	if (kvt_tier_has_lower(p, t)) {
-		nr = kvt_collect(p, t, false, 0, NULL, ids, KVT_MOVE_BATCH);
-		gone = kvt_demote(p, t, ids, nr, false);
-	} else {
-		gone = kvt_evict_some(p, t, KVT_MOVE_BATCH);
-	}
+	gone = kvt_lower_some(p, t, KVT_MOVE_BATCH);
 	if (!gone)
 		t->lowering = false;
 	return gone;

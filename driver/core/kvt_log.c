@@ -266,6 +266,40 @@ u32 kvt_log_victim(struct kvt_log *l)
 	return best;
 }
 
+/* The least that would have to be carried out of any segment. */
+static u32 kvt_log_least(const struct kvt_log *l)
+{
+	u32 i, least = ~0u;
+
+	for (i = 0; i < l->nr_segs; i++) {
+		const struct kvt_seg *s = &l->segs[i];
+
+		if (s->state == KVT_SEG_SEALED && !s->writes)
+			least = min(least, kvt_seg_needed(s));
+	}
+	return least;
+}
+
+/**
+ * kvt_log_dense() - is it better to evict from the log than to clean it
+ * @l: log; meta lock held
+ *
+ * A cache writes its log in about the order in which it will evict from it. So a segment
+ * that is to be emptied soon loses most of what is in it anyway, if only it is waited for;
+ * carried, all of that is written once more for a short time. But holes that never close
+ * must not take the space for good: of a log that is not well used the rest is carried.
+ * Return: whether every segment has more in it than is cheap to carry, and the log is
+ * well used: so much that evictions go on until a segment is cheap.
+ */
+bool kvt_log_dense(const struct kvt_log *l)
+{
+	u64 all = (u64)(l->nr_segs - min(l->nr_segs / 2, 4u)) * l->seg_units;
+	u32 least = kvt_log_least(l);
+
+	return least != ~0u && least > l->seg_units / KVT_SEG_CHEAP &&
+	       kvt_log_used(l) * 100 > all * KVT_LOG_WELL_USED;
+}
+
 /**
  * kvt_log_pass_over() - a segment could not be emptied: others are to be tried first
  * @l:   log; meta lock held
