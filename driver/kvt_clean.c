@@ -4,7 +4,9 @@
  *
  * Space comes back by whole segments. When few are free the one with the least
  * in it is emptied: its blocks are carried forward into a segment of their own,
- * so that what has survived long stays together.
+ * so that what has survived long stays together. Copies of what is in memory are
+ * given up. If too much would have to be carried, blocks leave the tier instead, until
+ * it is less: see kvt_log_dense().
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -12,6 +14,8 @@
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
 #include "kvt_trace.h"
+
+#define KVT_THIN_STEP	16u	/* blocks that leave before segments are looked at again */
 
 /* Claim the next live blocks of a segment from *@pos on. Meta lock held. */
 static u32 kvt_seg_claim(struct kvt_pool *p, struct kvt_tier *t, u32 seg, u32 *pos, u32 *ids,
@@ -27,7 +31,8 @@ static u32 kvt_seg_claim(struct kvt_pool *p, struct kvt_tier *t, u32 seg, u32 *p
 		if (!(kvt_ctl(h) & KVT_CTL_LOG) || h->log_tier != t->id ||
 		    kvt_log_seg_of(&t->log, h->log_unit) != seg)
 			continue;	/* stale */
-		if (kvt_move_try(h))
+		/* A copy would move from where it is in memory. */
+		if (!(kvt_ctl(h) & KVT_CTL_MEM) && kvt_move_try(h))
 			ids[nr++] = s->ids[*pos];
 	}
 	return nr;
@@ -112,26 +117,52 @@ static void kvt_seg_keep(struct kvt_tier *t, u32 seg, bool full)
 	spin_unlock(&p->meta_lock);
 }
 
+/*
+ * Before a segment is cleaned: is it not the time for that. *@less: but blocks have left.
+ * If none can leave there is nothing else but to clean.
+ */
+static bool kvt_log_thin(struct kvt_tier *t, bool *less)
+{
+	struct kvt_pool *p = t->pool;
+	bool dense, wait;
+
+	spin_lock(&p->meta_lock);
+	/* What leaves without room for its kill stays on the log: then that comes first. */
+	dense = !t->mlog->w.given_up && !p->parked.count &&
+		kvt_wlog_kill_room(&t->mlog->w) >= 2 * KVT_THIN_STEP &&
+		kvt_log_dense(&t->log);
+	/* What is free will do for a while, in which segments go on dying. */
+	wait = t->log.nr_free > t->log.keep[KVT_HEAD_DEMOTE];
+	spin_unlock(&p->meta_lock);
+	*less = dense && !wait && kvt_lower_some(p, t, KVT_THIN_STEP);
+	return dense && (wait || *less);
+}
+
 /**
  * kvt_log_clean() - empty one segment
  * @t: block tier; srcu held, may sleep; called by the pool's worker, or by detach
- * Return: whether more segments are free than before.
+ * Return: whether more segments are free than before, or come nearer to being so.
  */
 bool kvt_log_clean(struct kvt_tier *t)
 {
 	struct kvt_pool *p = t->pool;
-	bool more, full, doomed;
+	bool more, full, doomed, shed;
 	u32 seg, before;
 
 	if (kvt_log_reap(t))
 		return true;
+	if (kvt_log_thin(t, &more))
+		return more;
 	spin_lock(&p->meta_lock);
 	before = t->log.nr_free;
 	seg = t->mlog->w.given_up ? KVT_NO_SEG : kvt_log_victim(&t->log);
 	spin_unlock(&p->meta_lock);
 	if (seg == KVT_NO_SEG)
 		return false;
+	shed = kvt_copy_shed(t, seg);
 	full = kvt_seg_carry(t, seg);
+	/* No room for kills of copies, and none will come, is no better. */
+	full |= !shed;
 	doomed = full && READ_ONCE(t->log.nr_free) <= 1 && kvt_mlog_doom(t->mlog, seg);
 	/* One that is doomed must not be sealed again: the background ends that. */
 	if (!doomed)
@@ -156,6 +187,7 @@ void kvt_log_evacuate(struct kvt_pool *p, struct kvt_tier *t, bool discard)
 {
 	u32 ids[KVT_MOVE_BATCH], nr, i, rounds = t->nr_blocks / KVT_MOVE_BATCH + 2;
 
+	kvt_copy_shed_all(t);
 	while (rounds-- && !fatal_signal_pending(current)) {
 		nr = kvt_collect(p, t, false, 0, NULL, ids, KVT_MOVE_BATCH);
 		if (!nr)

@@ -24,7 +24,7 @@
  * @percent: of its capacity
  *
  * Three segments of a log are kept for cleaning and do not count as capacity, nor does
- * what is retired. Racy without the meta lock.
+ * what is retired; copies do not count as used. Racy without the meta lock.
  */
 bool kvt_tier_over(struct kvt_pool *p, struct kvt_tier *t, u32 percent)
 {
@@ -34,7 +34,7 @@ bool kvt_tier_over(struct kvt_pool *p, struct kvt_tier *t, u32 percent)
 		used = READ_ONCE(t->mem.used_pages);
 		all = (u64)t->nr_pieces * KVT_PIECE_PAGES - READ_ONCE(t->mem.retired_pages);
 	} else {
-		used = READ_ONCE(t->log.live_units);
+		used = kvt_log_used(&t->log);
 		all = (u64)(t->nr_segs - min(t->nr_segs / 2, 3u)) * t->seg_units;
 	}
 	return used * 100 > all * percent;
@@ -258,6 +258,25 @@ u32 kvt_evict_some(struct kvt_pool *p, struct kvt_tier *t, u32 max)
 	return nr;
 }
 
+/**
+ * kvt_lower_some() - make some room in a tier
+ * @p:   pool; srcu held, may sleep
+ * @t:   tier
+ * @max: most blocks to go, at most KVT_MOVE_BATCH
+ *
+ * Down, or out if there is no lower tier.
+ * Return: how many went.
+ */
+u32 kvt_lower_some(struct kvt_pool *p, struct kvt_tier *t, u32 max)
+{
+	u32 ids[KVT_MOVE_BATCH], nr;
+
+	if (!kvt_tier_has_lower(p, t))
+		return kvt_evict_some(p, t, max);
+	nr = kvt_collect(p, t, false, 0, NULL, ids, max);
+	return kvt_demote(p, t, ids, nr, false);
+}
+
 /* Place what has no place yet on a memory tier. Whether all have one now. */
 static bool kvt_demote_place_mem(struct kvt_pool *p, struct kvt_tier *t, struct kvt_mv *mv,
 				 u32 nr, bool up)
@@ -265,12 +284,37 @@ static bool kvt_demote_place_mem(struct kvt_pool *p, struct kvt_tier *t, struct 
 	u32 i, left = 0;
 
 	for (i = 0; i < nr; i++) {
-		if (!mv[i].placed &&
+		if (!mv[i].placed && !mv[i].clean &&
 		    (up || !kvt_tier_over(p, t, READ_ONCE(p->watermark_high_percent))))
 			kvt_mv_place_mem(p, &mv[i], t);
-		left += !mv[i].placed;
+		left += !mv[i].placed && !mv[i].clean;
 	}
 	return !left;
+}
+
+/* Those that have copies have nowhere to be written to. Returns how many. */
+static u32 kvt_demote_place_clean(struct kvt_pool *p, struct kvt_mv *mv, u32 nr)
+{
+	u32 i, placed = 0;
+
+	spin_lock(&p->meta_lock);
+	for (i = 0; i < nr; i++) {
+		if (!mv[i].placed && !mv[i].clean && mv[i].x.src->ops->is_mem)
+			placed += kvt_mv_place_clean(p, &mv[i]);
+	}
+	spin_unlock(&p->meta_lock);
+	return placed;
+}
+
+/* On a block tier; in whatever tier below the copies are. Returns how many. */
+static u32 kvt_demote_place_log(struct kvt_pool *p, struct kvt_tier *t, struct kvt_mv *mv,
+				u32 nr, u32 left, struct kvt_mlog_puts *puts)
+{
+	u32 placed = kvt_demote_place_clean(p, mv, nr);
+
+	if (placed < left)
+		placed += kvt_mlog_place(t, KVT_HEAD_DEMOTE, mv, nr, puts);
+	return placed;
 }
 
 /* Place moves, all from one tier, on the best tiers that take them. Lower ranks first. */
@@ -284,7 +328,7 @@ static void kvt_demote_place(struct kvt_pool *p, struct kvt_mv *mv, u32 nr, bool
 		if (t[i]->rank <= src->rank || t[i]->state != KVTIER_TIER_ONLINE)
 			continue;
 		if (!t[i]->ops->is_mem)
-			left -= kvt_mlog_place(t[i], KVT_HEAD_DEMOTE, mv, nr, puts);
+			left -= kvt_demote_place_log(p, t[i], mv, nr, left, puts);
 		else if (kvt_demote_place_mem(p, t[i], mv, nr, false))
 			left = 0;
 	}
@@ -343,9 +387,13 @@ static bool kvt_evict_below(struct kvt_pool *p, struct kvt_tier *t, u32 want)
 	while (nr--) {
 		if (tiers[nr]->rank <= t->rank || tiers[nr]->state != KVTIER_TIER_ONLINE)
 			continue;
-		any |= kvt_evict_some(p, tiers[nr], want) != 0;
-		if (!tiers[nr]->ops->is_mem)
-			any |= kvt_log_clean(tiers[nr]);
+		/* What is dead, or a copy, first. */
+		any = !tiers[nr]->ops->is_mem && kvt_log_clean(tiers[nr]);
+		if (!any) {
+			any = kvt_evict_some(p, tiers[nr], want) != 0;
+			if (!tiers[nr]->ops->is_mem)
+				any |= kvt_log_clean(tiers[nr]);
+		}
 		if (any)
 			break;
 	}
@@ -353,14 +401,14 @@ static bool kvt_evict_below(struct kvt_pool *p, struct kvt_tier *t, u32 want)
 	return any;
 }
 
-/* Those that went to memory. */
+/* Those that went to memory, and those for which nothing had to be written. */
 static u32 kvt_demote_finish(struct kvt_pool *p, struct kvt_mv *mv, u32 nr)
 {
 	u32 i, done = 0;
 
 	spin_lock(&p->meta_lock);
 	for (i = 0; i < nr; i++) {
-		if (mv[i].placed && mv[i].x.dst->ops->is_mem)
+		if (mv[i].clean || (mv[i].placed && mv[i].x.dst->ops->is_mem))
 			done += kvt_mv_finish(p, &mv[i], false);
 	}
 	spin_unlock(&p->meta_lock);
@@ -380,8 +428,10 @@ static u32 kvt_demote_batch(struct kvt_pool *p, struct kvt_tier *t, const u32 *i
 	spin_unlock(&p->meta_lock);
 	kvt_demote_place(p, mv, nr, any_tier, &puts);
 	for (i = 0; i < nr; i++) {
-		left |= mv[i].placed ? 0 : 1u << i;
-		full += !mv[i].placed && !mv[i].retry;
+		bool none = !mv[i].placed && !mv[i].clean;
+
+		left |= none ? 1u << i : 0;
+		full += none && !mv[i].retry;
 	}
 	kvt_mv_run(mv, nr);
 	gone = kvt_demote_finish(p, mv, nr);

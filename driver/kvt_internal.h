@@ -524,6 +524,19 @@ static inline wait_queue_head_t *kvt_block_wq(struct kvt_pool *p, u32 id)
 	return &p->moved[id % KVT_WAITQS];
 }
 
+/* kvt_copy.c: blocks in memory with a copy on a block tier. Meta lock held but as noted */
+bool kvt_copy_keep(struct kvt_pool *p, u32 id);
+void kvt_copy_made(struct kvt_pool *p, u32 id);
+struct kvt_tier *kvt_copy_tier(struct kvt_pool *p, u32 id);
+bool kvt_copy_free(struct kvt_pool *p, u32 id);
+bool kvt_copy_drop(struct kvt_pool *p, u32 id);
+void kvt_copy_stale(struct kvt_pool *p, u32 id);
+void kvt_copy_lost(struct kvt_pool *p, u32 id);
+void kvt_copy_used(struct kvt_pool *p, u32 id, struct kvt_tier *from);
+bool kvt_copy_instead(struct kvt_pool *p, u32 id, bool moving);
+bool kvt_copy_shed(struct kvt_tier *t, u32 seg);	/* no lock, may sleep */
+void kvt_copy_shed_all(struct kvt_tier *t);		/* no lock, may sleep */
+
 /* kvt_region.c: space of memory tiers. May sleep, no spinlock held */
 int kvt_region_get(struct kvt_tier *t, struct kvt_ns *ns, u32 group);
 int kvt_region_get_arena(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 slots,
@@ -568,6 +581,7 @@ void kvt_limbo_add(struct kvt_pool *p, struct kvt_tier *t, u32 page,
  * @placed: @x.dst_addr is taken
  * @retry:  out: some tier had room, but memory for a table was short or somebody
  *          else was faster
+ * @clean:  to where its copy is: nothing is placed, run or written
  * @held:   its source is memory that somebody refers to: an engine that was given up
  * @leased: out: kvt_mv_finish() took a lease
  * @put:    to a block tier: index of its batch in struct kvt_mlog_puts
@@ -580,6 +594,7 @@ struct kvt_mv {
 	u32 id;
 	bool placed;
 	bool retry;
+	bool clean;
 	bool held;
 	bool leased;
 	bool carried;
@@ -603,6 +618,7 @@ struct kvt_carry {
 
 void kvt_mv_start(struct kvt_pool *p, struct kvt_mv *mv, u32 id);
 bool kvt_mv_place_mem(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t);
+bool kvt_mv_place_clean(struct kvt_pool *p, struct kvt_mv *mv);
 void kvt_mv_cancel(struct kvt_pool *p, struct kvt_mv *mv);
 void kvt_mv_wait_kill(struct kvt_pool *p, const struct kvt_mv *mv, unsigned long end);
 void kvt_mv_run(struct kvt_mv *mv, u32 nr);
@@ -634,6 +650,7 @@ bool kvt_tier_has_lower(struct kvt_pool *p, struct kvt_tier *t);
 u32 kvt_demote(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32 nr, bool any_tier);
 bool kvt_evict_claimed(struct kvt_pool *p, u32 id, u32 why);	/* meta lock held */
 u32 kvt_evict_some(struct kvt_pool *p, struct kvt_tier *t, u32 max);
+u32 kvt_lower_some(struct kvt_pool *p, struct kvt_tier *t, u32 max);
 u32 kvt_collect(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,
 		const struct kvt_ns *asker, u32 *ids, u32 max);
 u32 kvt_collect_own(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,

@@ -142,10 +142,15 @@ static bool kvt_place_close(struct kvt_place *pl)
 static bool kvt_place_may(const struct kvt_place *pl, const struct kvt_mv *mv)
 {
 	struct kvt_tier *t = pl->m->tier;
+	u32 ctl;
 
 	lockdep_assert_held(&t->pool->meta_lock);
 	/* What is dead must not become findable after somebody was told so. */
-	if (kvt_ctl_state(kvt_ctl(kvt_hot(&t->pool->table, mv->id))) != KVT_READY)
+	ctl = kvt_ctl(kvt_hot(&t->pool->table, mv->id));
+	if (kvt_ctl_state(ctl) != KVT_READY)
+		return false;
+	/* A copy that cannot be given up now: there is one place on a log for each block. */
+	if (mv->x.src->ops->is_mem && (ctl & KVT_CTL_LOG))
 		return false;
 	return t->state == KVTIER_TIER_ONLINE;
 }
@@ -191,6 +196,8 @@ static enum kvt_wlog_status kvt_place_try(struct kvt_place *pl, struct kvt_mv *m
 	spin_lock(&t->pool->meta_lock);
 	if (kvt_place_may(pl, mv)) {
 		kvt_rec_of(t->pool, mv->id, &rec);
+		if (src->ops->is_mem)
+			kvt_hot(&t->pool->table, mv->id)->flags &= ~KVT_HOT_STALE;
 		st = kvt_place_ids_full(&t->log, pl->head) ? KVT_W_SEGMENT :
 			kvt_wlog_put(&pl->m->w, pl->head, &put, &mv->x.dst_addr);
 		if (st == KVT_W_NS)
@@ -323,7 +330,7 @@ u32 kvt_mlog_place(struct kvt_tier *t, enum kvt_log_head head, struct kvt_mv *mv
 
 	mutex_lock(&pl.m->put_lock[head]);
 	for (i = 0; i < nr; i++) {
-		if (mv[i].placed)
+		if (mv[i].placed || mv[i].clean)
 			continue;
 		if (!go_on) {
 			mv[i].retry |= puts->nr;

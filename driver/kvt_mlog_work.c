@@ -340,7 +340,7 @@ static bool kvt_seg_pinned(struct kvt_mlog *m, u32 seg)
 {
 	const struct kvt_seg *s = &m->tier->log.segs[seg];
 	struct kvt_pool *p = m->tier->pool;
-	u32 want = KVT_CTL_LOG | KVT_CTL_PINNED, pos = 0, end, nr;
+	u32 mask = KVT_CTL_LOG | KVT_CTL_PINNED | KVT_CTL_MEM, pos = 0, end, nr;
 	bool pinned = false;
 
 	do {
@@ -350,8 +350,8 @@ static bool kvt_seg_pinned(struct kvt_mlog *m, u32 seg)
 			const struct kvt_hot *h = kvt_hot(&p->table, s->ids[pos]);
 			u32 ctl = kvt_ctl(h);
 
-			/* One that is dead goes, pinned or not. */
-			pinned = (ctl & want) == want && kvt_ctl_state(ctl) == KVT_READY &&
+			/* One that is dead goes, pinned or not; of one in memory only a copy. */
+			pinned = (ctl & mask) == (KVT_CTL_LOG | KVT_CTL_PINNED) && kvt_ctl_state(ctl) == KVT_READY &&
 				 h->log_tier == m->tier->id &&
 				 kvt_log_seg_of(&m->tier->log, h->log_unit) == seg;
 		}
@@ -397,7 +397,7 @@ static u32 kvt_room_claim(struct kvt_mlog *m, u64 *after)
 	spin_lock(&m->tier->pool->meta_lock);
 	for (i = 0; i < log->nr_segs; i++) {
 		const struct kvt_seg *s = &log->segs[i];
-		u64 key = (u64)s->live << 32 | i;
+		u64 key = (u64)kvt_seg_needed(s) << 32 | i;
 
 		if (s->state == KVT_SEG_SEALED && !s->writes && key >= *after)
 			best = min(best, key);
@@ -557,7 +557,13 @@ static u32 kvt_doom_step(struct kvt_mlog *m, u32 seg, u32 pos)
 		struct kvt_hot *h = kvt_hot(&p->table, id);
 
 		if (!(kvt_ctl(h) & KVT_CTL_LOG) || h->log_tier != m->tier->id ||
-		    kvt_log_seg_of(log, h->log_unit) != seg || !kvt_move_try(h))
+		    kvt_log_seg_of(log, h->log_unit) != seg)
+			continue;
+		if (kvt_ctl(h) & KVT_CTL_MEM) {
+			kvt_copy_drop(p, id);
+			continue;
+		}
+		if (!kvt_move_try(h))
 			continue;
 		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
 		kvt_block_lose(p, id, KVT_WHY_ROOM);

@@ -70,6 +70,26 @@ bool kvt_mv_place_mem(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t)
 	return false;
 }
 
+/**
+ * kvt_mv_place_clean() - let a move go to where the block has a copy
+ * @p:  pool, meta lock held
+ * @mv: move from memory, without a place
+ * Return: whether it has one that can be used; if one is in the way it is given up.
+ */
+bool kvt_mv_place_clean(struct kvt_pool *p, struct kvt_mv *mv)
+{
+	struct kvt_tier *t = kvt_copy_tier(p, mv->id);
+
+	lockdep_assert_held(&p->meta_lock);
+	if (t) {
+		mv->x.dst = t;
+		mv->clean = true;
+	} else {
+		mv->retry |= !kvt_copy_drop(p, mv->id);
+	}
+	return mv->clean;
+}
+
 /*
  * What came from a device and did not verify may be anything, another tenant's
  * bytes included, and its slot's region is mapped: wipe it before it is given back.
@@ -125,7 +145,7 @@ static void kvt_mv_prepare_limbo(struct kvt_mv *mv, u32 nr)
 	for (i = 0; i < nr; i++) {
 		const struct kvt_xfer *x = &mv[i].x;
 
-		if (!mv[i].placed)
+		if (!mv[i].placed && !mv[i].clean)
 			continue;
 		mv[i].held = x->src->ops->is_mem &&
 			     kvt_pages_foreign(x->src, x->src_addr, x->bytes >> KVT_PAGE_SHIFT);
@@ -203,12 +223,16 @@ static void kvt_mv_poisoned(struct kvt_mv *mv)
 static void kvt_mv_failed(struct kvt_pool *p, struct kvt_mv *mv)
 {
 	struct kvt_hot *h = kvt_hot(&p->table, mv->id);
+	bool lost = mv->x.src_bad;
 
 	lockdep_assert_held(&p->meta_lock);
+	/* First: the look at the pages is the end of a block that is still there. */
+	if (lost && mv->x.src->ops->is_mem)
+		lost = !kvt_copy_instead(p, mv->id, true);
 	if (mv->x.err == -EHWPOISON)
 		kvt_mv_poisoned(mv);
 	/* Only what cannot be read goes: where it is it may be as good as ever. */
-	if (mv->x.src_bad && kvt_ctl_state(kvt_ctl(h)) == KVT_READY) {
+	if (lost && kvt_ctl_state(kvt_ctl(h)) == KVT_READY) {
 		/* Not freed by this: MOVING is still set. */
 		kvt_block_lose(p, mv->id, KVT_WHY_IO);
 	}
@@ -233,7 +257,14 @@ static bool kvt_mv_kill_waits(const struct kvt_mv *mv)
  */
 void kvt_mv_wait_kill(struct kvt_pool *p, const struct kvt_mv *mv, unsigned long end)
 {
+	bool keep;
+
 	if (mv->x.src->ops->is_mem || mv->x.err)
+		return;
+	spin_lock(&p->meta_lock);
+	keep = kvt_copy_keep(p, mv->id);
+	spin_unlock(&p->meta_lock);
+	if (keep)
 		return;
 	while (kvt_mv_kill_waits(mv) && time_before(jiffies, end)) {
 		kvt_mlog_kick(mv->x.src->mlog);
@@ -259,6 +290,8 @@ static bool kvt_mv_leave(struct kvt_pool *p, struct kvt_mv *mv)
 		h->flags &= ~KVT_HOT_HELD;
 		return true;
 	}
+	if (kvt_copy_keep(p, mv->id))
+		return kvt_ctl_state(kvt_ctl(h)) == KVT_READY;
 	/* Its record has to be killed; until there is room for that it stays. */
 	if (!kvt_wlog_kill_room(&mv->x.src->mlog->w) && !mv->x.src->mlog->w.given_up) {
 		mv->x.err = -ENOSPC;
@@ -281,6 +314,8 @@ static void kvt_mv_arrive(struct kvt_pool *p, struct kvt_mv *mv, bool lease)
 	if (t->ops->is_mem) {
 		kvt_block_mem_set(p, mv->id, t, mv->x.dst_addr);
 		kvt_ctl_update(h, 0, 0, 0, KVT_CTL_MEM);
+		if (!mv->x.src->ops->is_mem && (kvt_ctl(h) & KVT_CTL_LOG))
+			kvt_copy_made(p, mv->id);
 		mv->leased = lease && kvt_lease_try(h);
 	} else {
 		h->log_tier = t->id;
@@ -310,9 +345,25 @@ void kvt_mv_account(struct kvt_pool *p, struct kvt_mv *mv)
 		atomic64_inc(&from->count.demotions_out);
 		atomic64_inc(&to->count.demotions_in);
 		kvt_count(p, ns, KVT_CNT_DEMOTIONS, 1);
+		if (!to->ops->is_mem)
+			atomic64_add(mv->x.bytes, &to->count.demoted_bytes);
 		trace_kvtier_demote(p->id, ns->id, h->ns_group & 15, h->key, from->id,
-				    to->id);
+				    to->id, false);
 	}
+}
+
+/* Down to a copy: if that has gone meanwhile, or somebody has a lease, it stays. */
+static bool kvt_mv_finish_clean(struct kvt_pool *p, struct kvt_mv *mv)
+{
+	lockdep_assert_held(&p->meta_lock);
+	if (!kvt_copy_tier(p, mv->id) || mv->x.src->state == KVTIER_TIER_FAILED ||
+	    !kvt_mv_leave(p, mv)) {
+		kvt_mv_void(p, mv);
+		return false;
+	}
+	kvt_copy_used(p, mv->id, mv->x.src);
+	kvt_ctl_update(kvt_hot(&p->table, mv->id), 0, 0, KVT_CTL_MOVING, 0);
+	return true;
 }
 
 /**
@@ -329,6 +380,8 @@ bool kvt_mv_finish(struct kvt_pool *p, struct kvt_mv *mv, bool lease)
 	struct kvt_hot *h = kvt_hot(&p->table, mv->id);
 
 	lockdep_assert_held(&p->meta_lock);
+	if (mv->clean)
+		return kvt_mv_finish_clean(p, mv);
 	if (mv->x.err) {
 		kvt_mv_failed(p, mv);
 		return false;

@@ -186,7 +186,7 @@ static bool kvt_tier_lowering(struct kvt_pool *p, struct kvt_tier *t)
 /* One batch down, or out. Whether anything was achieved. */
 static bool kvt_balance_tier(struct kvt_pool *p, struct kvt_tier *t)
 {
-	u32 ids[KVT_MOVE_BATCH], nr, gone;
+	u32 gone;
 
 	if (!t->ops->is_mem &&
 	    READ_ONCE(t->log.nr_free) < min(KVT_LOG_FREE_MIN, t->nr_segs / 2) &&
@@ -194,12 +194,7 @@ static bool kvt_balance_tier(struct kvt_pool *p, struct kvt_tier *t)
 		return true;
 	if (!kvt_tier_lowering(p, t))
 		return false;
-	if (kvt_tier_has_lower(p, t)) {
-		nr = kvt_collect(p, t, false, 0, NULL, ids, KVT_MOVE_BATCH);
-		gone = kvt_demote(p, t, ids, nr, false);
-	} else {
-		gone = kvt_evict_some(p, t, KVT_MOVE_BATCH);
-	}
+	gone = kvt_lower_some(p, t, KVT_MOVE_BATCH);
 	if (!gone)
 		t->lowering = false;
 	return gone;
@@ -267,6 +262,18 @@ static bool kvt_promote_some(struct kvt_pool *p)
 	return true;
 }
 
+/* Copies on tiers that take no blocks are of no use. */
+static void kvt_shed_copies(struct kvt_pool *p)
+{
+	struct kvt_tier *t[KVT_TIERS];
+	u32 nr = kvt_tier_snapshot(p, t, false);
+
+	while (nr--) {
+		if (!t[nr]->ops->is_mem && t[nr]->state != KVTIER_TIER_ONLINE)
+			kvt_copy_shed_all(t[nr]);
+	}
+}
+
 static bool kvt_housekeeping(struct kvt_pool *p)
 {
 	bool any = kvt_filling_expire(p) != 0;
@@ -274,6 +281,7 @@ static bool kvt_housekeeping(struct kvt_pool *p)
 	any |= kvt_limbo_check(p);
 	any |= kvt_region_unquarantine(p);
 	kvt_retire_regions(p);
+	kvt_shed_copies(p);
 	kvt_async_tick(p);
 	return any;
 }

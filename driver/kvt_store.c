@@ -222,10 +222,10 @@ bool kvt_block_log_free(struct kvt_pool *p, u32 id)
 {
 	struct kvt_hot *h = kvt_hot(&p->table, id);
 	struct kvt_tier *t = p->tiers[h->log_tier];
-	u32 bytes = kvt_slot_bytes(kvt_group_of(p, h->ns_group)), *ids;
+	u32 *ids;
 
 	lockdep_assert_held(&p->meta_lock);
-	if (kvt_wlog_free(&t->mlog->w, h->log_unit, kvt_geo_units(&t->geo, bytes))) {
+	if (!kvt_copy_free(p, id)) {
 		kvt_mlog_kick(t->mlog);
 		return false;
 	}
@@ -236,7 +236,7 @@ bool kvt_block_log_free(struct kvt_pool *p, u32 id)
 	while ((ids = kvt_log_stale_ids(&t->log)))
 		kvt_defer_free(p, ids);
 	h->log_tier = KVT_NO_TIER;
-	WRITE_ONCE(h->flags, h->flags & ~KVT_HOT_DURABLE);
+	WRITE_ONCE(h->flags, h->flags & ~(KVT_HOT_DURABLE | KVT_HOT_STALE));
 	return true;
 }
 

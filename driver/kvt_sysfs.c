@@ -289,6 +289,9 @@ KVT_TIER_COUNT(promotions_in);
 KVT_TIER_COUNT(promotions_out);
 KVT_TIER_COUNT(demotions_in);
 KVT_TIER_COUNT(demotions_out);
+KVT_TIER_COUNT(clean_demotions);
+KVT_TIER_COUNT(demoted_bytes);
+KVT_TIER_ATTR(copy_bytes, "%llu", READ_ONCE(t->log.copy_units) * t->unit_bytes);
 KVT_TIER_COUNT(evictions);
 KVT_TIER_COUNT(read_bytes);
 KVT_TIER_COUNT(write_bytes);
@@ -305,6 +308,8 @@ static struct attribute *kvt_tier_attrs[] = {
 	&tier_attr_used_bytes.attr, &tier_attr_blocks.attr, &tier_attr_hits.attr,
 	&tier_attr_promotions_in.attr, &tier_attr_promotions_out.attr,
 	&tier_attr_demotions_in.attr, &tier_attr_demotions_out.attr,
+	&tier_attr_clean_demotions.attr, &tier_attr_demoted_bytes.attr,
+	&tier_attr_copy_bytes.attr,
 	&tier_attr_evictions.attr, &tier_attr_read_bytes.attr, &tier_attr_write_bytes.attr,
 	&tier_attr_log_bytes.attr, &tier_attr_dma_bytes.attr, &tier_attr_io_errors.attr,
 	&tier_attr_quarantined_bytes.attr, &tier_attr_retired_bytes.attr, NULL

@@ -60,12 +60,12 @@ u32 kvt_tier_snapshot(struct kvt_pool *p, struct kvt_tier **t, bool mem_only)
 	return nr;
 }
 
-/* Slot bytes in use. Racy without the meta lock. */
+/* Slot bytes in use; copies are not. Racy without the meta lock. */
 u64 kvt_tier_used_bytes(struct kvt_tier *t)
 {
 	if (t->ops->is_mem)
 		return READ_ONCE(t->mem.used_pages) << KVT_PAGE_SHIFT;
-	return READ_ONCE(t->log.live_units) * t->unit_bytes;
+	return kvt_log_used(&t->log) * t->unit_bytes;
 }
 
 /**
@@ -599,14 +599,15 @@ void kvt_tier_free_all(struct kvt_pool *p)
 	}
 }
 
-/* Every READY block whose fastest copy is on the tier becomes a miss. */
+/* Every READY block whose fastest copy is on the tier becomes a miss, unless there is another. */
 static void kvt_tier_lose_blocks(struct kvt_pool *p, struct kvt_tier *t)
 {
 	u32 n = 0, id;
 
 	spin_lock(&p->meta_lock);
 	while ((id = kvt_policy_first(&p->policy, t->id)) != KVT_NIL) {
-		kvt_block_lose(p, id, KVT_WHY_LOST);
+		if (!t->ops->is_mem || !kvt_copy_instead(p, id, false))
+			kvt_block_lose(p, id, KVT_WHY_LOST);
 		kvt_block_wake(p, id);
 		if (!(++n % 1024)) {
 			spin_unlock(&p->meta_lock);

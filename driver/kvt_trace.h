@@ -82,10 +82,32 @@ DEFINE_EVENT(kvtier_move, kvtier_promote,
 	TP_PROTO(u32 pool, u64 ns, u32 group, const u8 *key, u32 from, u32 to),
 	TP_ARGS(pool, ns, group, key, from, to));
 
-/* A block moved down from tier @from to tier @to. */
-DEFINE_EVENT(kvtier_move, kvtier_demote,
-	TP_PROTO(u32 pool, u64 ns, u32 group, const u8 *key, u32 from, u32 to),
-	TP_ARGS(pool, ns, group, key, from, to));
+/* A block moved down from tier @from to tier @to; @clean: nothing was written for that. */
+TRACE_EVENT(kvtier_demote,
+	TP_PROTO(u32 pool, u64 ns, u32 group, const u8 *key, u32 from, u32 to, bool clean),
+	TP_ARGS(pool, ns, group, key, from, to, clean),
+	TP_STRUCT__entry(
+		__field(u32, pool)
+		__field(u32, group)
+		__field(u64, ns)
+		__field(u64, key)
+		__field(u32, from)
+		__field(u32, to)
+		__field(u32, clean)
+	),
+	TP_fast_assign(
+		__entry->pool = pool;
+		__entry->group = group;
+		__entry->ns = ns;
+		__entry->key = get_unaligned_be64(key);
+		__entry->from = from;
+		__entry->to = to;
+		__entry->clean = clean;
+	),
+	TP_printk("pool=%u ns=%llu group=%u key=%016llx from=%u to=%u clean=%u",
+		  __entry->pool, __entry->ns, __entry->group, __entry->key, __entry->from,
+		  __entry->to, __entry->clean)
+);
 
 /* A block left the pool from @tier; @why is KVT_WHY_*; @idle_ms since its last use. */
 TRACE_EVENT(kvtier_evict,

@@ -145,6 +145,7 @@ static s32 kvt_advise_locked(struct kvt_batch *b, u32 i, u32 advice, u32 expire_
 		kvt_cold(&p->table, id)->expire_s = expire_s;
 		WRITE_ONCE(h->flags, (h->flags & ~KVT_HOT_EXPIRES) |
 			   (expire_s ? KVT_HOT_EXPIRES : 0));
+		kvt_copy_stale(p, id);
 		break;
 	}
 	return KVTIER_ST_DONE;

@@ -126,6 +126,7 @@ static int kvt_reserve_found(struct kvt_putter *w, u32 i, u32 id)
 	if (kvt_block_expired(p, id)) {
 		kvt_cold(&p->table, id)->expire_s = 0;
 		WRITE_ONCE(h->flags, h->flags & ~KVT_HOT_EXPIRES);
+		kvt_copy_stale(p, id);
 	}
 	b->res[i].status = KVTIER_ST_EXISTS;
 	b->res[i].tier = kvt_block_tier(h, kvt_ctl(h));

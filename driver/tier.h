@@ -93,6 +93,8 @@ struct kvt_bio_xfer {
 
 /**
  * struct kvt_tier_count - counters of a tier, as struct kvtier_tier_stat
+ * @clean_demotions: block: of @demotions_in, those for which nothing was written
+ * @demoted_bytes: block: payload written for the others
  * @log_bytes: block: written beside payload: headers, footers, superblocks
  */
 struct kvt_tier_count {
@@ -101,6 +103,8 @@ struct kvt_tier_count {
 	atomic64_t promotions_out;
 	atomic64_t demotions_in;
 	atomic64_t demotions_out;
+	atomic64_t clean_demotions;
+	atomic64_t demoted_bytes;
 	atomic64_t evictions;
 	atomic64_t read_bytes;
 	atomic64_t write_bytes;

@@ -18,7 +18,8 @@
  *            LIMBO    nothing but a slot that waits until no foreign reference
  *                     to its pages is left
  *   MEM      @mem_page is valid: the bytes can be leased and mapped
- *   LOG      @log_unit is valid: the bytes are on a block tier
+ *   LOG      @log_unit is valid: the bytes are on a block tier; with MEM, too: that is
+ *            a *copy* then, which can be given up at any time
  *   MOVING   a move is in flight; whoever set it clears it
  *   PINNED   never leaves the pool to make room
  *   ARENA    never moves
@@ -50,6 +51,7 @@
 #define KVT_HOT_DURABLE		(1u << 3)	/* its log copy is found again after a crash */
 #define KVT_HOT_GHOST		(1u << 4)	/* DEAD, and its log copy is still there */
 #define KVT_HOT_GHOST_ODD	(1u << 5)	/* ... and the namespace's age was odd when it died */
+#define KVT_HOT_STALE		(1u << 6)	/* its record is lost, or tells of another time to live */
 
 enum kvt_state {
 	KVT_FREE = 0,

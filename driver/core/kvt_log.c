@@ -2,8 +2,8 @@
 /*
  * Segment bookkeeping; see kvt_log.h for the model.
  *
- * Invariants: live_units is the sum of the segments' live; a FREE segment has no
- * id array, no live unit and no write in flight; units are handed out in
+ * Invariants: live_units is the sum of the segments' live, copy_units of their copies;
+ * a FREE segment has no id array, no live unit and no write in flight; units are handed out in
  * ascending order within a segment.
  */
 #include "kvt_log.h"
@@ -192,27 +192,52 @@ u32 *kvt_log_free(struct kvt_log *l, u32 unit, u32 units)
 	return kvt_seg_retire(l, s);
 }
 
+/**
+ * kvt_log_copy() - can the log do without a block
+ * @l:     log; meta lock held
+ * @unit:  its first unit
+ * @units: length
+ * @copy:  it can from now on, or it cannot any more: also before kvt_log_free()
+ */
+void kvt_log_copy(struct kvt_log *l, u32 unit, u32 units, bool copy)
+{
+	struct kvt_seg *s = &l->segs[kvt_log_seg_of(l, unit)];
+
+	if (copy) {
+		s->copies += units;
+		l->copy_units += units;
+	} else {
+		s->copies -= units;
+		l->copy_units -= units;
+	}
+}
+
 /*
- * Emptying a segment gains what is dead in it. A tail too short for the blocks
+ * Emptying a segment gains what is dead in it, copies included. A tail too short for the blocks
  * of its time is no gain, it would only come back elsewhere, unless two such
  * segments fit into one.
  */
 static bool kvt_seg_gains(const struct kvt_log *l, const struct kvt_seg *s)
 {
-	return s->live < s->placed || s->live <= l->seg_units / 2;
+	u32 needed = kvt_seg_needed(s);
+
+	return needed < s->placed || needed <= l->seg_units / 2;
 }
 
 static u32 kvt_log_cheapest(const struct kvt_log *l, bool passed)
 {
-	u32 i, best = KVT_NO_SEG, best_live = ~0u;
+	u64 cost, best_cost = ~0ull;
+	u32 i, best = KVT_NO_SEG;
 
 	for (i = 0; i < l->nr_segs; i++) {
 		const struct kvt_seg *s = &l->segs[i];
 
-		if (s->state == KVT_SEG_SEALED && !s->writes && s->live < best_live &&
+		/* Where that is the same, the fewer copies are lost the better. */
+		cost = (u64)kvt_seg_needed(s) << 32 | s->copies;
+		if (s->state == KVT_SEG_SEALED && !s->writes && cost < best_cost &&
 		    s->passed == passed && kvt_seg_gains(l, s)) {
 			best = i;
-			best_live = s->live;
+			best_cost = cost;
 		}
 	}
 	return best;
@@ -222,7 +247,8 @@ static u32 kvt_log_cheapest(const struct kvt_log *l, bool passed)
  * kvt_log_victim() - choose the segment that is cheapest to empty
  * @l: log; meta lock held
  *
- * The sealed one with the fewest live units, if emptying it gains anything. Those
+ * The sealed one with the fewest live units but copies, if emptying it gains anything.
+ * Copies in it are the caller's to give up, or to carry like the rest. Those
  * that were passed over come when no other is left, each once before the next round.
  * Return: segment, now CLEANING, or KVT_NO_SEG.
  */
@@ -238,6 +264,40 @@ u32 kvt_log_victim(struct kvt_log *l)
 	if (best != KVT_NO_SEG)
 		l->segs[best].state = KVT_SEG_CLEANING;
 	return best;
+}
+
+/* The least that would have to be carried out of any segment. */
+static u32 kvt_log_least(const struct kvt_log *l)
+{
+	u32 i, least = ~0u;
+
+	for (i = 0; i < l->nr_segs; i++) {
+		const struct kvt_seg *s = &l->segs[i];
+
+		if (s->state == KVT_SEG_SEALED && !s->writes)
+			least = min(least, kvt_seg_needed(s));
+	}
+	return least;
+}
+
+/**
+ * kvt_log_dense() - is it better to evict from the log than to clean it
+ * @l: log; meta lock held
+ *
+ * A cache writes its log in about the order in which it will evict from it. So a segment
+ * that is to be emptied soon loses most of what is in it anyway, if only it is waited for;
+ * carried, all of that is written once more for a short time. But holes that never close
+ * must not take the space for good: of a log that is not well used the rest is carried.
+ * Return: whether every segment has more in it than is cheap to carry, and the log is
+ * well used: so much that evictions go on until a segment is cheap.
+ */
+bool kvt_log_dense(const struct kvt_log *l)
+{
+	u64 all = (u64)(l->nr_segs - min(l->nr_segs / 2, 4u)) * l->seg_units;
+	u32 least = kvt_log_least(l);
+
+	return least != ~0u && least > l->seg_units / KVT_SEG_CHEAP &&
+	       kvt_log_used(l) * 100 > all * KVT_LOG_WELL_USED;
 }
 
 /**

@@ -13,6 +13,10 @@
  *                     +-> EMPTY +                kvt_wlog says so (@hold)
  *   any  -> BAD (never used again)
  *
+ * Some of what is live are *copies*: blocks that are elsewhere as well and that the log
+ * can do without (kvt_log_copy()). They are there as long as nobody needs the space:
+ * to whoever chooses a segment to be emptied they are as good as dead.
+ *
  * Each segment remembers the ids of the blocks written to it, in order; an
  * entry is stale when that block's address is not in the segment any more. The
  * array is handed in when a segment is opened.
@@ -26,6 +30,9 @@
 #define KVT_LOG_H
 
 #include "kvt_block.h"
+
+#define KVT_SEG_CHEAP		8u	/* one part in so many of a segment is cheap to carry */
+#define KVT_LOG_WELL_USED	70u	/* percent of what can be used, see kvt_log_dense() */
 
 #define KVT_NO_SEG	(~0u)
 #define KVT_NO_UNIT	(~0u)
@@ -53,6 +60,7 @@ enum kvt_log_head {
  * @fill:   units written
  * @placed: of which blocks got
  * @live:   units of blocks still there
+ * @copies: of which the log can do without
  * @state:  enum kvt_seg_state
  * @passed: not to be chosen for cleaning while there is another one
  * @writes: writes submitted and not complete; not freed before they are. In a log
@@ -65,6 +73,7 @@ struct kvt_seg {
 	u32 fill;
 	u32 placed;
 	u32 live;
+	u32 copies;
 	u32 writes;
 	u8 state;
 	bool passed;
@@ -76,6 +85,7 @@ struct kvt_seg {
  * @seg_units:  usable units in a segment
  * @nr_free:    FREE ones
  * @live_units: sum over all
+ * @copy_units: likewise, of copies
  * @open:       open segment of each head, KVT_NO_SEG: none
  * @hint:       where to look for a free one
  * @keep:       free segments that each head leaves to others
@@ -89,6 +99,7 @@ struct kvt_log {
 	u32 seg_units;
 	u32 nr_free;
 	u64 live_units;
+	u64 copy_units;
 	u32 open[KVT_HEADS];
 	u32 hint;
 	u32 keep[KVT_HEADS];
@@ -102,7 +113,9 @@ u32 *kvt_log_open(struct kvt_log *l, enum kvt_log_head head, u32 *ids, u32 max_i
 u32 kvt_log_alloc(struct kvt_log *l, enum kvt_log_head head, u32 units, u32 id);
 u32 *kvt_log_write_done(struct kvt_log *l, u32 unit);
 u32 *kvt_log_free(struct kvt_log *l, u32 unit, u32 units);
+void kvt_log_copy(struct kvt_log *l, u32 unit, u32 units, bool copy);
 u32 kvt_log_victim(struct kvt_log *l);
+bool kvt_log_dense(const struct kvt_log *l);
 void kvt_log_pass_over(struct kvt_log *l, u32 seg);
 bool kvt_log_claim(struct kvt_log *l, u32 seg);
 u32 *kvt_log_clean_end(struct kvt_log *l, u32 seg);
@@ -120,6 +133,20 @@ u32 *kvt_log_stale_ids(struct kvt_log *l);
 static inline u32 kvt_log_seg_of(const struct kvt_log *l, u32 unit)
 {
 	return unit / l->seg_units;
+}
+
+/* Units of what the log is needed for: all but copies. Racy without the meta lock. */
+static inline u64 kvt_log_used(const struct kvt_log *l)
+{
+	u64 live = READ_ONCE(l->live_units), copies = READ_ONCE(l->copy_units);
+
+	return live - min(live, copies);
+}
+
+/* What would have to be carried if the segment were emptied. */
+static inline u32 kvt_seg_needed(const struct kvt_seg *s)
+{
+	return s->live - s->copies;
 }
 
 #endif /* KVT_LOG_H */

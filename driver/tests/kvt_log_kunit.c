@@ -67,11 +67,13 @@ static void log_consistent(struct kunit *test, struct fixture *f)
 {
 	u32 i, nr_free = 0, nr_ids = 0, taken = 0;
 	const struct kvt_seg *s;
-	u64 live = 0;
+	u64 live = 0, copies = 0;
 
 	for (i = 0; i < f->l.nr_segs; i++) {
 		s = &f->segs[i];
 		live += s->live;
+		copies += s->copies;
+		KUNIT_ASSERT_TRUE(test, s->copies <= s->live);
 		nr_free += s->state == KVT_SEG_FREE;
 		nr_ids += !!s->ids;
 		KUNIT_ASSERT_EQ(test, !!s->ids, s->state != KVT_SEG_FREE);
@@ -89,6 +91,7 @@ static void log_consistent(struct kunit *test, struct fixture *f)
 	KUNIT_ASSERT_EQ(test, nr_ids, taken);
 	KUNIT_ASSERT_EQ(test, nr_free, f->l.nr_free);
 	KUNIT_ASSERT_EQ(test, live, f->l.live_units);
+	KUNIT_ASSERT_EQ(test, copies, f->l.copy_units);
 }
 
 /* Writes a block and completes the write. */
@@ -371,6 +374,68 @@ static void log_no_victim_without_gain(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kvt_log_victim(&f->l), seg);
 }
 
+/* What is a copy counts as dead when a segment is chosen, and is counted apart. */
+static void log_copies_go_first(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 a = fill_seg(test, f, 16), b = fill_seg(test, f, 16);
+
+	KUNIT_ASSERT_TRUE(test, open_seg(test, f, DEMOTE, MAX_IDS));
+	KUNIT_EXPECT_EQ(test, kvt_log_victim(&f->l), KVT_NO_SEG);
+	kvt_log_copy(&f->l, b * SEG_UNITS, 16, true);
+	KUNIT_EXPECT_EQ(test, f->l.copy_units, 16ull);
+	KUNIT_EXPECT_EQ(test, kvt_log_used(&f->l), f->l.live_units - 16);
+	KUNIT_EXPECT_EQ(test, kvt_seg_needed(&f->segs[b]), SEG_UNITS - 16u);
+	KUNIT_EXPECT_EQ(test, kvt_log_victim(&f->l), b);
+	give_back(test, f, kvt_log_clean_end(&f->l, b));
+	/* The same without a copy is cheaper: nothing is lost. */
+	del(test, f, a * SEG_UNITS, 16);
+	KUNIT_EXPECT_EQ(test, kvt_log_victim(&f->l), a);
+	give_back(test, f, kvt_log_clean_end(&f->l, a));
+	kvt_log_copy(&f->l, b * SEG_UNITS, 16, false);
+	KUNIT_EXPECT_EQ(test, f->l.copy_units, 0ull);
+	KUNIT_EXPECT_EQ(test, kvt_seg_needed(&f->segs[b]), 0u + SEG_UNITS);
+	log_consistent(test, f);
+}
+
+/* As long as much is used and every segment is full of it, nothing is to be carried. */
+static void log_dense_is_evicted_from(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 seg[NR_SEGS], n, nr, i;
+
+	KUNIT_EXPECT_FALSE(test, kvt_log_dense(&f->l));
+	for (n = 0; f->l.nr_free > 1; n++) {
+		KUNIT_EXPECT_EQ(test, kvt_log_dense(&f->l),
+				n > 1 && (u64)n * SEG_UNITS * 100 >
+				(u64)(NR_SEGS - min(NR_SEGS / 2, 4)) * SEG_UNITS *
+				KVT_LOG_WELL_USED);
+		seg[n] = fill_seg(test, f, 8);
+	}
+	KUNIT_ASSERT_TRUE(test, kvt_log_dense(&f->l));
+	/* One that is cheap is enough, dead or copies. */
+	for (i = 0; i < SEG_UNITS - 8; i += 8) {
+		if (SEG_UNITS - i > SEG_UNITS / KVT_SEG_CHEAP)
+			KUNIT_EXPECT_TRUE(test, kvt_log_dense(&f->l));
+		kvt_log_copy(&f->l, seg[0] * SEG_UNITS + i, 8, true);
+	}
+	KUNIT_EXPECT_FALSE(test, kvt_log_dense(&f->l));
+	for (i = 0; i < SEG_UNITS - 8; i += 8)
+		kvt_log_copy(&f->l, seg[0] * SEG_UNITS + i, 8, false);
+	KUNIT_ASSERT_TRUE(test, kvt_log_dense(&f->l));
+	/* And so is a hole here and there, when there are many. */
+	for (nr = n, n = 0; n < nr && kvt_log_dense(&f->l); n++) {
+		for (i = 0; i < SEG_UNITS * 3 / 4 && f->segs[seg[n]].state == KVT_SEG_SEALED; i += 8)
+			del(test, f, seg[n] * SEG_UNITS + i, 8);
+	}
+	KUNIT_EXPECT_LT(test, 1u, n);
+	KUNIT_EXPECT_FALSE(test, kvt_log_dense(&f->l));
+	KUNIT_EXPECT_TRUE(test, kvt_log_used(&f->l) * 100 <=
+			  (u64)(NR_SEGS - min(NR_SEGS / 2, 4)) * SEG_UNITS *
+			  KVT_LOG_WELL_USED);
+	log_consistent(test, f);
+}
+
 /* Blocks in the soak below: where, how long. */
 struct soak {
 	u32 unit[MAX_IDS * NR_SEGS];
@@ -454,6 +519,127 @@ static void log_cleaner_never_stuck(struct kunit *test)
 	}
 }
 
+#define CHURN_SEGS	14
+#define CHURN_UNITS	60
+#define CHURN_BLOCKS	((CHURN_SEGS - 3) * CHURN_UNITS * 92 / 100)
+#define CHURN_STEPS	(4 * CHURN_SEGS * CHURN_UNITS)
+#define CHURN_REUSED	12	/* percent */
+
+/*
+ * A cache on a log: @used[i] tells when block i was used last, 0: it is not there; @free
+ * are arrays for ids.
+ */
+struct churn {
+	struct kvt_log l;
+	struct kvt_seg segs[CHURN_SEGS];
+	u32 ids[CHURN_SEGS + 1][CHURN_UNITS];
+	u32 *free[CHURN_SEGS + 1];
+	u32 nr_free;
+	u32 unit[CHURN_BLOCKS];
+	u32 used[CHURN_BLOCKS];
+	u32 now;
+	u32 carried;
+	u64 rnd;
+};
+
+static void churn_keep(struct churn *c, u32 *ids)
+{
+	if (ids)
+		c->free[c->nr_free++] = ids;
+}
+
+static u32 churn_put(struct churn *c, enum kvt_log_head head, u32 id)
+{
+	u32 *ids, unit;
+
+	if (kvt_log_needs_segment(&c->l, head, 1)) {
+		ids = c->free[--c->nr_free];
+		churn_keep(c, kvt_log_open(&c->l, head, ids, CHURN_UNITS));
+	}
+	unit = kvt_log_alloc(&c->l, head, 1, id);
+	if (unit != KVT_NO_UNIT)
+		churn_keep(c, kvt_log_write_done(&c->l, unit));
+	return unit;
+}
+
+static void churn_evict(struct churn *c)
+{
+	u32 i, oldest = 0;
+
+	for (i = 1; i < CHURN_BLOCKS; i++) {
+		if (c->used[i] && (!c->used[oldest] || c->used[i] < c->used[oldest]))
+			oldest = i;
+	}
+	c->used[oldest] = 0;
+	churn_keep(c, kvt_log_free(&c->l, c->unit[oldest], 1));
+}
+
+/* As the driver's cleaner does. */
+static void churn_clean(struct kunit *test, struct churn *c)
+{
+	u32 seg, i, unit;
+
+	if (kvt_log_dense(&c->l)) {
+		churn_evict(c);
+		return;
+	}
+	seg = kvt_log_victim(&c->l);
+	KUNIT_ASSERT_NE(test, seg, KVT_NO_SEG);
+	for (i = 0; i < CHURN_BLOCKS; i++) {
+		if (!c->used[i] || kvt_log_seg_of(&c->l, c->unit[i]) != seg)
+			continue;
+		unit = churn_put(c, CARRY, i);
+		KUNIT_ASSERT_NE(test, unit, KVT_NO_UNIT);
+		churn_keep(c, kvt_log_free(&c->l, c->unit[i], 1));
+		c->unit[i] = unit;
+		c->carried++;
+	}
+	churn_keep(c, kvt_log_clean_end(&c->l, seg));
+}
+
+/* A new block; now and then an old one is used again, and stays where it is. */
+static void churn_step(struct kunit *test, struct churn *c)
+{
+	u32 i, unit;
+
+	for (i = 0; c->used[i]; i++) {
+		if (i == CHURN_BLOCKS - 1) {
+			churn_evict(c);
+			i = 0;
+		}
+	}
+	while ((unit = churn_put(c, DEMOTE, i)) == KVT_NO_UNIT)
+		churn_clean(test, c);
+	c->unit[i] = unit;
+	c->used[i] = ++c->now;
+	i = kvt_test_random(&c->rnd) % CHURN_BLOCKS;
+	if (kvt_test_random(&c->rnd) % 100 < CHURN_REUSED && c->used[i])
+		c->used[i] = ++c->now;
+}
+
+/*
+ * A cache that evicts what was used longest ago, and finds one block in eight worth
+ * keeping, has little to carry, however full its log.
+ */
+static void log_churn_carries_little(struct kunit *test)
+{
+	struct churn *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	kvt_log_init(&c->l, c->segs, CHURN_SEGS, CHURN_UNITS);
+	c->l.keep[DEMOTE] = 2;
+	for (i = 0; i < ARRAY_SIZE(c->ids); i++)
+		churn_keep(c, c->ids[i]);
+	c->rnd = 11;
+	for (i = 0; i < CHURN_STEPS; i++)
+		churn_step(test, c);
+	KUNIT_EXPECT_LT(test, 0u, c->carried);
+	KUNIT_EXPECT_LT(test, c->carried * 100, 15u * CHURN_STEPS);
+	KUNIT_EXPECT_LT(test, (u64)(CHURN_SEGS - 4) * CHURN_UNITS * KVT_LOG_WELL_USED,
+			(kvt_log_used(&c->l) + CHURN_UNITS) * 100);
+}
+
 static struct kunit_case log_cases[] = {
 	KUNIT_CASE(log_heads_are_apart),
 	KUNIT_CASE(log_segment_bounds),
@@ -466,7 +652,10 @@ static struct kunit_case log_cases[] = {
 	KUNIT_CASE(log_clean_end_once),
 	KUNIT_CASE(log_cleaning_ends),
 	KUNIT_CASE(log_no_victim_without_gain),
+	KUNIT_CASE(log_copies_go_first),
+	KUNIT_CASE(log_dense_is_evicted_from),
 	KUNIT_CASE(log_cleaner_never_stuck),
+	KUNIT_CASE(log_churn_carries_little),
 	{ }
 };
 

@@ -125,7 +125,7 @@ enum cr_state {
 
 /**
  * struct cr_block - an entry
- * @unit:     on the log, KVT_NO_UNIT: not there
+ * @unit:     on the log, KVT_NO_UNIT: not there; with @mem, too: a copy
  * @new_unit: where it is being moved to
  * @keep_mem: it stays in memory when it has been demoted
  * @carried:  by the cleaner: it is there only when that is durable
@@ -227,6 +227,9 @@ enum cr_count {
 	CR_N_BAD,
 	CR_N_ERRORS,
 	CR_N_SOFT,
+	CR_N_COPIES,
+	CR_N_SHED,
+	CR_N_REUSED,
 	CR_N_MUST,
 	CR_NR_COUNTS,
 };
@@ -248,6 +251,8 @@ u32 cr_version_of(const u8 *buf, u32 stored, u32 name, u64 ns);
 u32 cr_sum(const u8 *buf, u32 stored);
 void cr_reap(struct cr_store *s, u32 id);
 void cr_gone(struct cr_store *s, u32 id);
+void cr_copy(struct cr_store *s, u32 id, bool copy);
+bool cr_shed(struct cr_store *s, u32 id);
 u32 cr_block_new(struct cr_store *s);
 void cr_nsdef(const struct cr_store *s, u32 slot, struct kvt_nsdef *d);
 void cr_op(struct cr_store *s);

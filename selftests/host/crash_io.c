@@ -213,6 +213,8 @@ static void finish_moves(struct cr_store *s, const struct cr_io *io)
 			b->mem = false;
 			s->nr_mem--;
 		}
+		if (b->mem)
+			cr_copy(s, io->ids[i], true);
 	}
 }
 
@@ -259,12 +261,18 @@ void cr_strays(struct cr_store *s)
 }
 
 /* A carried block is where it was carried to, or after all where it was. */
-static void settle_carried(struct cr_store *s, struct cr_block *b, int err)
+static void settle_carried(struct cr_store *s, u32 id, int err)
 {
+	struct cr_block *b = &s->block[id];
+
 	b->moving = false;
 	if (!err) {
 		/* Where it was carried from is the writer's business now. */
+		if (b->mem)
+			cr_copy(s, id, false);
 		b->unit = b->new_unit;
+		if (b->mem)
+			cr_copy(s, id, true);
 		return;
 	}
 	CR_ASSERT(s->nr_stray < ARRAY_SIZE(s->stray));
@@ -292,7 +300,7 @@ static void durable(struct cr_store *s, const struct kvt_wlog_done *d)
 		b = &s->block[id];
 		if (b->state != CR_FREE && b->moving && b->carried &&
 		    b->new_unit - d->unit < d->units)
-			settle_carried(s, b, d->err);
+			settle_carried(s, id, d->err);
 		if (d->err || b->state != CR_READY || b->unit == KVT_NO_UNIT || b->moving ||
 		    b->unit - d->unit >= d->units)
 			continue;
@@ -598,7 +606,9 @@ static void doom(struct cr_store *s, u32 seg)
 
 		if (!in_seg(s, b, seg))
 			continue;
-		if (b->state == CR_READY) {
+		if (b->mem && !b->moving) {
+			CR_ASSERT(cr_shed(s, id));
+		} else if (b->state == CR_READY) {
 			s->ora->name[b->name].must = 0;
 			cr_gone(s, id);
 		} else {
@@ -637,7 +647,10 @@ static u32 fullest_or_not(struct cr_store *s)
 	return best;
 }
 
-/* Empty a segment: carry what is in it; what cannot be carried is given up if @hard. */
+/*
+ * Empty a segment: carry what is in it, but some copies; what cannot be carried is given
+ * up if @hard.
+ */
 static bool clean(struct cr_store *s, bool hard)
 {
 	u32 seg = kvt_log_victim(&s->log), id, left = 0;
@@ -650,6 +663,8 @@ static bool clean(struct cr_store *s, bool hard)
 		struct cr_block *b = &s->block[id];
 
 		if (!in_seg(s, b, seg))
+			continue;
+		if (b->mem && !b->moving && cr_random(s->rng, 4) && cr_shed(s, id))
 			continue;
 		if (b->state != CR_READY || b->moving || left ||
 		    !cr_put(s, KVT_HEAD_CARRY, id, true))

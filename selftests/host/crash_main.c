@@ -30,6 +30,9 @@ static const char *const count_names[CR_NR_COUNTS] = {
 	[CR_N_BAD] = "torn payloads found",
 	[CR_N_ERRORS] = "write errors",
 	[CR_N_SOFT] = "crashes without loss of power",
+	[CR_N_COPIES] = "copies kept",
+	[CR_N_SHED] = "copies given up",
+	[CR_N_REUSED] = "demotions to a copy",
 };
 
 static const char *const break_names[KVT_BREAK_NR] = {

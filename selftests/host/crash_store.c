@@ -3,8 +3,9 @@
  * Operations on the store of the crash test, and what they promise. See crash.h.
  *
  * A block is put into memory, demoted to the log and promoted from it, its copy there
- * kept or not; it is evicted, or dropped, which is a promise. The log is full most of
- * the time.
+ * kept or not; it is evicted, or dropped, which is a promise. A copy is given up or
+ * carried when its segment is cleaned, and found after a crash as long as it is there.
+ * The log is full most of the time.
  */
 #include "crash.h"
 
@@ -135,11 +136,39 @@ void cr_reap(struct cr_store *s, u32 id)
 	b->state = CR_FREE;
 }
 
+/* The log can do without a block, or cannot any more. */
+void cr_copy(struct cr_store *s, u32 id, bool copy)
+{
+	struct cr_block *b = &s->block[id];
+
+	kvt_log_copy(&s->log, b->unit, units_of(b), copy);
+	s->count[CR_N_COPIES] += copy;
+}
+
+/* Give a copy up. False: there is no room for its kill. */
+bool cr_shed(struct cr_store *s, u32 id)
+{
+	struct cr_block *b = &s->block[id];
+
+	CR_ASSERT(b->mem && b->unit != KVT_NO_UNIT);
+	cr_copy(s, id, false);
+	if (kvt_wlog_free(&s->w, b->unit, units_of(b))) {
+		cr_copy(s, id, true);
+		return false;
+	}
+	b->unit = KVT_NO_UNIT;
+	s->ora->name[b->name].must = 0;
+	s->count[CR_N_SHED]++;
+	return true;
+}
+
 /* The name is free from now on. */
 void cr_gone(struct cr_store *s, u32 id)
 {
 	struct cr_block *b = &s->block[id];
 
+	if (b->mem && b->unit != KVT_NO_UNIT)
+		cr_copy(s, id, false);
 	s->by_name[b->name] = 0;
 	s->nr_mem -= b->mem;
 	b->mem = false;
@@ -205,6 +234,8 @@ static void op_demote(struct cr_store *s)
 		return;
 	if (b->unit != KVT_NO_UNIT) {
 		/* A clean copy is there: nothing to write. */
+		cr_copy(s, id, false);
+		s->count[CR_N_REUSED]++;
 		b->mem = false;
 		s->nr_mem--;
 		return;
@@ -226,10 +257,9 @@ static void op_promote(struct cr_store *s)
 	CR_ASSERT(cr_sum(buf, b->stored) == b->sum);
 	b->mem = true;
 	s->nr_mem++;
-	if (cr_random(s->rng, 2) && !kvt_wlog_free(&s->w, b->unit, units_of(b))) {
-		b->unit = KVT_NO_UNIT;
-		s->ora->name[b->name].must = 0;
-	}
+	cr_copy(s, id, true);
+	if (!cr_random(s->rng, 3))
+		cr_shed(s, id);
 }
 
 static void op_evict(struct cr_store *s)
@@ -500,8 +530,9 @@ void cr_check(struct cr_store *s)
 {
 	static u8 owner[CR_SEGS_MAX * CR_SEG_UNITS_MAX];
 	u8 buf[CR_STORED_MAX];
-	u64 total = 0;
+	u32 copies[CR_SEGS_MAX] = { 0 };
 	u32 id, seg, unit, live;
+	u64 total = 0, spare = 0;
 
 	memset(owner, 0, sizeof(owner));
 	for (id = 1; id < CR_BLOCKS; id++) {
@@ -513,6 +544,8 @@ void cr_check(struct cr_store *s)
 			own(owner, b->unit, units_of(b));
 			cr_dev_read(s->dev, kvt_geo_byte(&s->geo, 0, b->unit), buf, b->stored);
 			CR_ASSERT(cr_version_of(buf, b->stored, b->name, b->ns) == b->version);
+			if (b->mem)
+				copies[b->unit / s->geo.seg_units] += units_of(b);
 		}
 		if (b->moving)
 			own(owner, b->new_unit, units_of(b));
@@ -524,7 +557,10 @@ void cr_check(struct cr_store *s)
 		for (unit = 0, live = 0; unit < s->geo.seg_units; unit++)
 			live += owner[seg * s->geo.seg_units + unit];
 		CR_ASSERT(live == s->segs[seg].live);
+		CR_ASSERT(copies[seg] == s->segs[seg].copies);
 		total += live;
+		spare += copies[seg];
 	}
 	CR_ASSERT(total == s->log.live_units);
+	CR_ASSERT(spare == s->log.copy_units);
 }

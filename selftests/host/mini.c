@@ -274,6 +274,8 @@ static void mini_release(struct mini *m, u32 id)
 
 	if (kvt_ctl(h) & KVT_CTL_MEM)
 		mini_slot_put(m, h->mem_tier, h->mem_page);
+	if ((kvt_ctl(h) & KVT_CTL_LOG) && (kvt_ctl(h) & KVT_CTL_MEM))
+		mini_log_copy(m, id, false);
 	if (kvt_ctl(h) & KVT_CTL_LOG)
 		mini_log_put(m, id);
 	m->tag[id] = 0;

@@ -145,6 +145,7 @@ void mini_kill(struct mini *m, u32 id);
 u32 mini_slot_get(struct mini *m, u32 tier, u32 owner, bool arena, u32 id);
 void mini_slot_put(struct mini *m, u32 tier, u32 page);
 void mini_log_put(struct mini *m, u32 id);
+void mini_log_copy(struct mini *m, u32 id, bool copy);
 bool mini_demote_begin(struct mini *m, u32 from, u32 to);
 bool mini_promote_begin(struct mini *m, u32 id, u32 to);
 void mini_move_end(struct mini *m, u32 nr, bool failed, bool keep_log);

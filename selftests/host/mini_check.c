@@ -297,8 +297,9 @@ static bool seg_remembers(const struct kvt_seg *s, u32 id)
 /* Live units are those of blocks and of moves on their way; all are remembered. */
 static void check_log(struct mini *m)
 {
-	u32 live[MINI_SEGS] = { 0 }, writes[MINI_SEGS] = { 0 }, i, id, seg, nr_free = 0;
-	u64 total = 0;
+	u32 live[MINI_SEGS] = { 0 }, writes[MINI_SEGS] = { 0 }, copies[MINI_SEGS] = { 0 };
+	u32 i, id, seg, nr_free = 0;
+	u64 total = 0, spare = 0;
 
 	for (id = 1; id < nr_ids(m); id++) {
 		struct kvt_hot *h = kvt_hot(&m->table, id);
@@ -307,6 +308,8 @@ static void check_log(struct mini *m)
 			continue;
 		seg = kvt_log_seg_of(&m->log, h->log_unit);
 		live[seg] += mini_slot_pages[mini_owner(h)];
+		if (kvt_ctl(h) & KVT_CTL_MEM)
+			copies[seg] += mini_slot_pages[mini_owner(h)];
 		MINI_ASSERT(seg_remembers(&m->segs[seg], id));
 	}
 	for (i = 0; i < MINI_MOVES; i++) {
@@ -322,6 +325,7 @@ static void check_log(struct mini *m)
 		const struct kvt_seg *s = &m->segs[seg];
 
 		MINI_ASSERT(s->live == live[seg] && s->writes == writes[seg]);
+		MINI_ASSERT(s->copies == copies[seg]);
 		MINI_ASSERT(s->live <= s->fill && s->fill <= MINI_SEG_UNITS);
 		MINI_ASSERT(!s->ids == (s->state == KVT_SEG_FREE));
 		MINI_ASSERT(s->state != KVT_SEG_FREE || !(s->live || s->writes || s->fill));
@@ -330,8 +334,10 @@ static void check_log(struct mini *m)
 			    (m->log.open[0] == seg || m->log.open[1] == seg));
 		nr_free += s->state == KVT_SEG_FREE;
 		total += s->live;
+		spare += s->copies;
 	}
 	MINI_ASSERT(nr_free == m->log.nr_free && total == m->log.live_units);
+	MINI_ASSERT(spare == m->log.copy_units);
 }
 
 /* A list's length, checking its links and what state its members are in. */

@@ -100,6 +100,14 @@ void mini_log_put(struct mini *m, u32 id)
 	free(kvt_log_free(&m->log, h->log_unit, mini_slot_pages[mini_owner(h)]));
 }
 
+/* What is in the log is a copy from now on, or not any more. */
+void mini_log_copy(struct mini *m, u32 id, bool copy)
+{
+	struct kvt_hot *h = kvt_hot(&m->table, id);
+
+	kvt_log_copy(&m->log, h->log_unit, mini_slot_pages[mini_owner(h)], copy);
+}
+
 static u32 mini_log_get(struct mini *m, enum kvt_log_head head, u32 units, u32 id)
 {
 	u32 *ids, *back, unit;
@@ -155,6 +163,7 @@ static bool mini_shed(struct mini *m, u32 id)
 	if (!kvt_ctl_update(h, KVT_CTL_STATE | KVT_CTL_MOVING | KVT_CTL_ARENA | LEASES,
 			    KVT_READY, KVT_CTL_MEM, 0))
 		return false;
+	mini_log_copy(m, id, false);
 	mini_slot_put(m, from, h->mem_page);
 	m->policy.ops->remove(&m->policy, from, id);
 	m->policy.ops->insert(&m->policy, MINI_LOG, id);
@@ -250,6 +259,8 @@ void mini_move_end(struct mini *m, u32 nr, bool failed, bool keep_log)
 		h->mem_tier = (u8)mv->dst_tier;
 		h->mem_page = mv->dst_addr;
 		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, KVT_CTL_MEM);
+		if (mv->src_tier == MINI_LOG && keep_log)
+			mini_log_copy(m, mv->id, true);
 	}
 	m->policy.ops->insert(&m->policy, mv->dst_tier, mv->id);
 }
@@ -368,8 +379,11 @@ static void mini_carry(struct mini *m, u32 id)
 	u32 units = mini_slot_pages[mini_owner(h)], unit;
 
 	if (kvt_ctl(h) & KVT_CTL_MEM) {
-		if (kvt_ctl_update(h, KVT_CTL_STATE | KVT_CTL_MOVING, KVT_READY, KVT_CTL_LOG, 0))
+		if (kvt_ctl_update(h, KVT_CTL_STATE | KVT_CTL_MOVING, KVT_READY, KVT_CTL_LOG,
+				   0)) {
+			mini_log_copy(m, id, false);
 			mini_log_put(m, id);
+		}
 		return;
 	}
 	if (!kvt_move_try(h))

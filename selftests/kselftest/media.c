@@ -395,6 +395,34 @@ TEST_F(poison, one_page)
 	EXPECT_EQ(1, kvt_check(&self->c, 0, &keys[1], 1, 0));
 }
 
+/* What is on a disk as well is not lost. */
+TEST_F(poison, with_a_copy)
+{
+	struct kvtier_lookup_result look;
+	struct kvtier_block_result res;
+	struct kvt_key key = kvt_key(SET, 0);
+	int disk;
+
+	if (!kvt_env_bdev())
+		SKIP(return, "no block device to use (KVT_BDEV)");
+	disk = kvt_tier_bdev(&self->pool, 30, 0);
+	ASSERT_LE(0, disk);
+	ASSERT_EQ(1, kvt_put(&self->c, 0, 0, &key, NULL, 1));
+	ASSERT_EQ(0, kvt_tier_detach(&self->pool, self->dax, 0, 10 * KVT_SEC));
+	self->dax = kvt_tier_dax(&self->pool, 0, PIECES * KVT_PIECE);
+	ASSERT_LE(0, self->dax);
+	ASSERT_EQ(1, kvt_get(self->c.fd, KVTIER_GET_WAIT, 0, &key, 1, &res, 10 * KVT_SEC));
+	ASSERT_EQ(self->dax, (int)res.tier);
+	ASSERT_EQ(0, kvt_touch_read(kvt_rd(&self->c, res.offset)));
+	EXPECT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
+	ASSERT_EQ(0, make_bad(physical(kvt_rd(&self->c, res.offset))));
+	ASSERT_EQ(1, kvt_lookup(self->c.fd, 0, &key, 1, &look));
+	EXPECT_EQ(disk, (int)look.tier);
+	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dax0"));
+	EXPECT_EQ(1, kvt_check(&self->c, 0, &key, 1, 10 * KVT_SEC));
+	EXPECT_EQ(SLOTS - 2, good_slots(&self->c, 0));
+}
+
 /* What nobody uses: a slot of a region, and memory that is in no region. */
 TEST_F(poison, free_slot)
 {

@@ -615,7 +615,7 @@ struct kvtier_drop {
 	__u32 __reserved;
 };
 
-#define KVTIER_ENTRY_DURABLE	(1U << 0)	/* on a block tier, and found there after a crash */
+#define KVTIER_ENTRY_DURABLE	(1U << 0)	/* also on a block tier, and found there after a crash */
 
 /**
  * struct kvtier_entry - one block as ITERATE shows it

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Clean copies: blocks in memory whose bytes are on a block tier as well.
+ *
+ * A block never changes, so one that is promoted leaves its record where it is: READY
+ * with MEM and LOG. The policy and all counts have it under its memory tier. When it is
+ * to go down again to a block tier its slot is released and nothing is written; after a
+ * crash it is found on the log like any other block there. So DURABLE stays set.
+ *
+ * A copy is worth nothing but a write that it saves. It does not count as used space, it
+ * is what a segment that is cleaned loses first, and nothing is evicted for its sake. It
+ * can be given up under the meta lock at any time, whoever leases or moves the block:
+ * nobody but a promotion relies on the place on the log, and that has no MEM before it is
+ * over. So who wants to use it looks whether it is still there when he does.
+ *
+ * Invariants: struct kvt_log knows of exactly those blocks with MEM and LOG as copies,
+ * dead ones included until their places are given back. A copy is not used, nor kept,
+ * when its tier does not take blocks, or when its record does not say what is true, or
+ * was lost (KVT_HOT_STALE).
+ */
+#include "kvt_internal.h"
+#include "kvt_mlog.h"
+#include "kvt_trace.h"
+
+#define KVT_SHED_STEP	256u	/* blocks under one hold of the meta lock */
+
+static void kvt_copy_account(struct kvt_pool *p, const struct kvt_hot *h, bool copy)
+{
+	struct kvt_tier *t = p->tiers[h->log_tier];
+	u32 bytes = kvt_slot_bytes(kvt_group_of(p, h->ns_group));
+
+	lockdep_assert_held(&p->meta_lock);
+	kvt_log_copy(&t->log, h->log_unit, kvt_geo_units(&t->geo, bytes), copy);
+}
+
+/* Is a record on this tier, in good order, something to rely on. */
+static bool kvt_copy_good(const struct kvt_tier *t, const struct kvt_hot *h)
+{
+	return t->state == KVTIER_TIER_ONLINE && !t->mlog->w.given_up &&
+	       !(h->flags & KVT_HOT_STALE);
+}
+
+/**
+ * kvt_copy_keep() - may a block that goes to memory leave its record where it is
+ * @p:  pool, meta lock held
+ * @id: block with LOG
+ */
+bool kvt_copy_keep(struct kvt_pool *p, u32 id)
+{
+	const struct kvt_hot *h = kvt_hot(&p->table, id);
+
+	lockdep_assert_held(&p->meta_lock);
+	return kvt_copy_good(p->tiers[h->log_tier], h);
+}
+
+/**
+ * kvt_copy_made() - a block on a block tier has got MEM
+ * @p:  pool, meta lock held
+ * @id: block
+ */
+void kvt_copy_made(struct kvt_pool *p, u32 id)
+{
+	kvt_copy_account(p, kvt_hot(&p->table, id), true);
+}
+
+/**
+ * kvt_copy_tier() - where a block in memory can go without being written
+ * @p:  pool, meta lock held
+ * @id: block
+ * Return: the tier of its copy, or NULL: it has none that can be used.
+ */
+struct kvt_tier *kvt_copy_tier(struct kvt_pool *p, u32 id)
+{
+	const struct kvt_hot *h = kvt_hot(&p->table, id);
+	u32 want = KVT_READY | KVT_CTL_MEM | KVT_CTL_LOG;
+	struct kvt_tier *t;
+
+	lockdep_assert_held(&p->meta_lock);
+	if ((kvt_ctl(h) & (KVT_CTL_STATE | KVT_CTL_MEM | KVT_CTL_LOG)) != want)
+		return NULL;
+	t = p->tiers[h->log_tier];
+	return kvt_copy_good(t, h) ? t : NULL;
+}
+
+/**
+ * kvt_copy_free() - the place of a record is given back
+ * @p:  pool, meta lock held
+ * @id: block with LOG, with or without MEM
+ * Return: false: its kill cannot be noted now, and nothing has changed.
+ */
+bool kvt_copy_free(struct kvt_pool *p, u32 id)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+	struct kvt_tier *t = p->tiers[h->log_tier];
+	u32 bytes = kvt_slot_bytes(kvt_group_of(p, h->ns_group));
+	bool copy = kvt_ctl(h) & KVT_CTL_MEM;
+
+	lockdep_assert_held(&p->meta_lock);
+	if (copy)
+		kvt_copy_account(p, h, false);
+	if (!kvt_wlog_free(&t->mlog->w, h->log_unit, kvt_geo_units(&t->geo, bytes)))
+		return true;
+	if (copy)
+		kvt_copy_account(p, h, true);
+	return false;
+}
+
+/**
+ * kvt_copy_drop() - give up the copy of a block, if it has one
+ * @p:  pool, meta lock held
+ * @id: block in memory, READY or DEAD
+ * Return: whether it has none now. If not, there is no room for its kill.
+ */
+bool kvt_copy_drop(struct kvt_pool *p, u32 id)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+	u32 ctl = kvt_ctl(h);
+
+	lockdep_assert_held(&p->meta_lock);
+	if (!(ctl & KVT_CTL_LOG))
+		return true;
+	if (WARN_ON_ONCE(!(ctl & KVT_CTL_MEM)))
+		return false;
+	/* What is dead waits for room by itself. */
+	if (kvt_ctl_state(ctl) != KVT_READY || !kvt_block_log_free(p, id))
+		return false;
+	kvt_ctl_update(h, 0, 0, KVT_CTL_LOG, 0);
+	return true;
+}
+
+/**
+ * kvt_copy_stale() - what a block's record says is not true any more
+ * @p:  pool, meta lock held
+ * @id: block; its time to live has changed
+ *
+ * Records are not changed. As long as the block is on a block tier that stays so; it is
+ * written anew when it goes down the next time.
+ */
+void kvt_copy_stale(struct kvt_pool *p, u32 id)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+	u32 ctl = kvt_ctl(h);
+
+	lockdep_assert_held(&p->meta_lock);
+	/* One that is on the move may be on its way to a block tier. */
+	if (!(ctl & (KVT_CTL_LOG | KVT_CTL_MOVING)))
+		return;
+	WRITE_ONCE(h->flags, h->flags | KVT_HOT_STALE);
+	if (ctl & KVT_CTL_MEM)
+		kvt_copy_drop(p, id);
+}
+
+/**
+ * kvt_copy_lost() - a copy will not be found after a crash
+ * @p:  pool, meta lock held
+ * @id: block in memory, with LOG
+ *
+ * It goes, at the latest when it is to be used.
+ */
+void kvt_copy_lost(struct kvt_pool *p, u32 id)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+
+	lockdep_assert_held(&p->meta_lock);
+	WRITE_ONCE(h->flags, h->flags | KVT_HOT_STALE);
+	kvt_copy_drop(p, id);
+}
+
+/**
+ * kvt_copy_used() - a block has lost MEM, and is where its copy was
+ * @p:    pool, meta lock held
+ * @id:   block
+ * @from: memory tier that it was on
+ */
+void kvt_copy_used(struct kvt_pool *p, u32 id, struct kvt_tier *from)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+	struct kvt_tier *to = p->tiers[h->log_tier];
+	struct kvt_ns *ns = kvt_ns_of(p, h->ns_group);
+
+	lockdep_assert_held(&p->meta_lock);
+	kvt_copy_account(p, h, false);
+	p->policy.ops->remove(&p->policy, from->id, id);
+	kvt_tier_count_block(p, from, h->ns_group, -1);
+	p->policy.ops->insert(&p->policy, to->id, id);
+	kvt_tier_count_block(p, to, h->ns_group, 1);
+	atomic64_inc(&from->count.demotions_out);
+	atomic64_inc(&to->count.demotions_in);
+	atomic64_inc(&to->count.clean_demotions);
+	kvt_count(p, ns, KVT_CNT_DEMOTIONS, 1);
+	trace_kvtier_demote(p->id, ns->id, h->ns_group & 15, h->key, from->id, to->id, true);
+}
+
+/**
+ * kvt_copy_instead() - a block's bytes in memory are lost: make do with its copy
+ * @p:      pool, meta lock held
+ * @id:     block, READY, in memory
+ * @moving: MOVING is the caller's, and stays set; else a block that is on the move is
+ *          not touched
+ *
+ * Not while somebody has a lease: he would read what is lost, without being told.
+ * Return: whether it is where its copy was now; if not, nothing has changed.
+ */
+bool kvt_copy_instead(struct kvt_pool *p, u32 id, bool moving)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+	u32 leases = ~0u << KVT_CTL_LEASE_SHIFT, mask;
+	struct kvt_tier *from = p->tiers[h->mem_tier];
+
+	lockdep_assert_held(&p->meta_lock);
+	if (!kvt_copy_tier(p, id) || (h->flags & KVT_HOT_HELD) || kvt_dma_given_up())
+		return false;
+	mask = KVT_CTL_STATE | KVT_CTL_MEM | leases | (moving ? 0 : KVT_CTL_MOVING);
+	if (!kvt_ctl_update(h, mask, KVT_READY | KVT_CTL_MEM, KVT_CTL_MEM, 0))
+		return false;
+	kvt_block_mem_free(p, h->mem_tier, h->mem_page, h->ns_group);
+	kvt_copy_used(p, id, from);
+	return true;
+}
+
+/* Is it a copy, and in this segment. Meta lock held. */
+static bool kvt_copy_in(struct kvt_tier *t, const struct kvt_hot *h, u32 seg)
+{
+	u32 want = KVT_READY | KVT_CTL_MEM | KVT_CTL_LOG;
+
+	lockdep_assert_held(&t->pool->meta_lock);
+	return (kvt_ctl(h) & (KVT_CTL_STATE | KVT_CTL_MEM | KVT_CTL_LOG)) == want &&
+	       h->log_tier == t->id && kvt_log_seg_of(&t->log, h->log_unit) == seg;
+}
+
+/**
+ * kvt_copy_shed() - give up the copies in a segment
+ * @t:   block tier; no spinlock held, may sleep
+ * @seg: which
+ * Return: false: some are left, because there is no room for their kills.
+ */
+bool kvt_copy_shed(struct kvt_tier *t, u32 seg)
+{
+	const struct kvt_seg *s = &t->log.segs[seg];
+	struct kvt_pool *p = t->pool;
+	u32 pos = 0, end, nr;
+	bool all = true;
+
+	do {
+		spin_lock(&p->meta_lock);
+		end = pos + KVT_SHED_STEP;
+		/* The last one that goes may take the segment's ids along. */
+		for (; pos < min(end, s->nr_ids) && s->copies && all; pos++) {
+			if (kvt_copy_in(t, kvt_hot(&p->table, s->ids[pos]), seg))
+				all = kvt_copy_drop(p, s->ids[pos]);
+		}
+		nr = s->copies ? s->nr_ids : 0;
+		spin_unlock(&p->meta_lock);
+		cond_resched();
+	} while (all && pos < nr);
+	kvt_garbage_free(p);
+	return all;
+}
+
+/**
+ * kvt_copy_shed_all() - give up all copies on a tier that takes no blocks
+ * @t: block tier; no spinlock held, may sleep
+ */
+void kvt_copy_shed_all(struct kvt_tier *t)
+{
+	u32 seg;
+
+	for (seg = 0; READ_ONCE(t->log.copy_units) && seg < t->nr_segs; seg++) {
+		if (READ_ONCE(t->log.segs[seg].copies) && !kvt_copy_shed(t, seg))
+			return;
+	}
+}

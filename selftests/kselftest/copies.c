@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Clean copies: what comes up from a disk stays there as well. It goes down again for
+ * nothing, is found after a crash, goes when it is dropped, and is in nobody's way.
+ */
+#include "kvt_test.h"
+#include "kvt_medium.h"
+
+#define BLOCK_BYTES	(64 * KVT_KIB)
+#define CHAIN		8
+#define CHAINS		12
+#define BLOCKS		(CHAINS * CHAIN)
+#define MORE		24
+#define SET		57
+#define DISK_BYTES	(24 * KVT_MIB)
+#define DRAM_BYTES	(8 * KVT_MIB)
+
+FIXTURE(copies)
+{
+	struct kvt_pool pool;
+	struct kvt_client c;
+	struct kvt_medium m;
+	struct kvt_disk disk[2];
+	int dram;
+	int bdev;
+};
+
+static int open_client(FIXTURE_DATA(copies) *self)
+{
+	self->dram = kvt_tier_dram(&self->pool, 0, DRAM_BYTES);
+	return self->dram < 0 ? self->dram :
+	       kvt_client_open(&self->pool, &self->c, "copies", BLOCK_BYTES);
+}
+
+static int put_chains(const struct kvt_client *c, int first, int nr)
+{
+	struct kvt_key keys[CHAIN];
+	int i, ret, sum = 0;
+
+	for (i = first; i < first + nr; i++) {
+		kvt_keys(keys, SET, i * CHAIN, CHAIN);
+		ret = kvt_put(c, KVTIER_RESERVE_WAIT, 0, keys, NULL, CHAIN);
+		if (ret < 0)
+			return ret;
+		sum += ret;
+	}
+	return sum;
+}
+
+/* Blocks of these chains that are there; every one must be right. */
+static int check_chains(const struct kvt_client *c, int first, int nr)
+{
+	struct kvt_key keys[CHAIN];
+	int i, ret, sum = 0;
+
+	for (i = first; i < first + nr; i++) {
+		kvt_keys(keys, SET, i * CHAIN, CHAIN);
+		ret = kvt_check(c, 0, keys, CHAIN, 10 * KVT_SEC);
+		if (ret < 0)
+			return ret;
+		sum += ret;
+	}
+	return sum;
+}
+
+static int send_down(FIXTURE_DATA(copies) *self)
+{
+	return kvt_tier_detach(&self->pool, self->dram, 0, 60 * KVT_SEC);
+}
+
+static int bring_up(FIXTURE_DATA(copies) *self)
+{
+	self->dram = kvt_tier_dram(&self->pool, 0, DRAM_BYTES);
+	return self->dram < 0 ? self->dram : check_chains(&self->c, 0, CHAINS);
+}
+
+static long long on_disk(const FIXTURE_DATA(copies) *self, const char *what)
+{
+	char name[64], buf[32];
+
+	snprintf(name, sizeof(name), "tiers/bdev30/%s", what);
+	return kvt_sysfs_read(&self->pool, name, buf, sizeof(buf)) < 0 ? -1 :
+	       strtoll(buf, NULL, 10);
+}
+
+/* Blocks in memory that are durable. */
+static int durable_above(const FIXTURE_DATA(copies) *self)
+{
+	struct kvtier_entry *e = NULL;
+	int nr = kvt_iterate_all(self->c.fd, 256, &e), i, n = 0;
+
+	for (i = 0; i < nr; i++)
+		n += (int)e[i].tier == self->dram && (e[i].flags & KVTIER_ENTRY_DURABLE);
+	free(e);
+	return nr < 0 ? nr : n;
+}
+
+/* All blocks are in memory, and on the disk. */
+FIXTURE_SETUP(copies)
+{
+	char name[] = "copy0";
+	int i;
+
+	self->c.fd = -1;
+	for (i = 0; i < 2; i++, name[4]++)
+		ASSERT_EQ(0, kvt_disk_make(&self->disk[i], name, DISK_BYTES));
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	self->bdev = kvt_tier_disk(&self->pool, 30, &self->disk[0]);
+	ASSERT_LE(0, self->bdev);
+	/* Nothing is to go in the background but for want of room. */
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_high_percent", "100"));
+	ASSERT_EQ(0, open_client(self));
+	ASSERT_EQ(BLOCKS, put_chains(&self->c, 0, CHAINS));
+	ASSERT_EQ(0, send_down(self));
+	ASSERT_EQ(0, fsync(self->c.fd));
+	ASSERT_EQ(BLOCKS, on_disk(self, "blocks"));
+	ASSERT_EQ(0, on_disk(self, "copy_bytes"));
+	ASSERT_EQ(BLOCKS * BLOCK_BYTES, on_disk(self, "demoted_bytes"));
+	ASSERT_EQ(0, on_disk(self, "clean_demotions"));
+	ASSERT_EQ(BLOCKS, bring_up(self));
+	ASSERT_EQ(0, on_disk(self, "blocks"));
+	ASSERT_EQ(0, on_disk(self, "used_bytes"));
+	ASSERT_EQ(BLOCKS * BLOCK_BYTES, on_disk(self, "copy_bytes"));
+	ASSERT_EQ(BLOCKS, durable_above(self));
+}
+
+FIXTURE_TEARDOWN(copies)
+{
+	int i;
+
+	kvt_medium_free(&self->m);
+	kvt_client_close(&self->c);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+	for (i = 0; i < 2; i++)
+		kvt_disk_remove(&self->disk[i]);
+}
+
+TEST_F_TIMEOUT(copies, nothing_is_written, 300)
+{
+	long long payload = on_disk(self, "write_bytes"), beside = on_disk(self, "log_bytes");
+	int round;
+
+	for (round = 1; round <= 2; round++) {
+		ASSERT_EQ(0, send_down(self));
+		EXPECT_EQ(payload, on_disk(self, "write_bytes"));
+		EXPECT_EQ(beside, on_disk(self, "log_bytes"));
+		EXPECT_EQ(BLOCKS * BLOCK_BYTES, on_disk(self, "demoted_bytes"));
+		EXPECT_EQ(round * BLOCKS, on_disk(self, "clean_demotions"));
+		EXPECT_EQ((round + 1) * BLOCKS, on_disk(self, "demotions_in"));
+		EXPECT_EQ(0, on_disk(self, "copy_bytes"));
+		EXPECT_EQ(BLOCKS * BLOCK_BYTES, on_disk(self, "used_bytes"));
+		EXPECT_EQ(BLOCKS, on_disk(self, "blocks"));
+		ASSERT_EQ(BLOCKS, bring_up(self));
+	}
+	EXPECT_EQ(0, on_disk(self, "evictions"));
+}
+
+static int assemble(FIXTURE_DATA(copies) *self, int disk, struct kvtier_pool_assemble *a)
+{
+	static struct kvtier_assemble_device dev;
+
+	memset(&dev, 0, sizeof(dev));
+	memcpy(dev.path, self->disk[disk].dev, sizeof(self->disk[disk].dev));
+	*a = (struct kvtier_pool_assemble) {
+		.size = sizeof(*a),
+		.pool_id = KVTIER_POOL_ANY_ID,
+		.nr_devices = 1,
+		.devices = KVT_U64(&dev),
+	};
+	kvt_client_close(&self->c);
+	return kvt_pool_destroy(self->pool.ctl, self->pool.id) ?: kvt_pool_assemble(&self->pool, a);
+}
+
+/* A copy of the disk is what a crash leaves. */
+TEST_F_TIMEOUT(copies, dropped_from_both, 300)
+{
+	struct kvtier_pool_assemble a;
+	struct kvt_key keys[CHAIN];
+	int i, k, there = 0, back = 0;
+
+	for (i = 0; i < CHAINS; i += 2) {
+		kvt_keys(keys, SET, i * CHAIN, CHAIN);
+		ASSERT_EQ(CHAIN, kvt_drop(self->c.fd, 0, keys, CHAIN, NULL));
+	}
+	ASSERT_EQ(BLOCKS / 2 * BLOCK_BYTES, on_disk(self, "copy_bytes"));
+	ASSERT_EQ(BLOCKS / 2, durable_above(self));
+	ASSERT_EQ(0, kvt_disk_copy(&self->disk[1], &self->disk[0]));
+	ASSERT_EQ(0, kvt_medium_read(self->disk[1].dev, &self->m));
+	for (i = 0; i < CHAINS; i++) {
+		kvt_keys(keys, SET, i * CHAIN, CHAIN);
+		for (k = 0; k < CHAIN; k++)
+			*(i % 2 ? &there : &back) += kvt_medium_find(&self->m, &keys[k]) != NULL;
+	}
+	EXPECT_EQ(BLOCKS / 2, there);
+	EXPECT_EQ(0, back);
+	ASSERT_EQ(0, assemble(self, 1, &a));
+	EXPECT_EQ(BLOCKS / 2, a.nr_blocks);
+	ASSERT_EQ(0, open_client(self));
+	for (i = 0; i < CHAINS; i++)
+		EXPECT_EQ(i % 2 ? CHAIN : 0, check_chains(&self->c, i, 1)) TH_LOG("chain %d", i);
+}
+
+/* Memory is lost at the end of a pool, copies are not. */
+TEST_F_TIMEOUT(copies, outlive_the_pool, 300)
+{
+	struct kvtier_pool_assemble a;
+
+	ASSERT_EQ(0, assemble(self, 0, &a));
+	EXPECT_EQ(BLOCKS, a.nr_blocks);
+	EXPECT_EQ(0, a.nr_unsealed);
+	ASSERT_EQ(0, open_client(self));
+	EXPECT_EQ(BLOCKS, check_chains(&self->c, 0, CHAINS));
+}
+
+/* Half of memory cannot go, and its copies are in the way of others. */
+TEST_F_TIMEOUT(copies, go_first, 300)
+{
+	static struct kvtier_block_result res[BLOCKS];
+	static struct kvt_key keys[BLOCKS];
+	struct kvtier_stat st;
+	__u64 handle[BLOCKS];
+	int i;
+
+	kvt_keys(keys, SET, 0, BLOCKS);
+	for (i = 0; i < BLOCKS; i++) {
+		ASSERT_EQ(1, kvt_get(self->c.fd, 0, 0, &keys[i], 1, &res[i], 0));
+		handle[i] = res[i].handle;
+	}
+	ASSERT_EQ(MORE * CHAIN, put_chains(&self->c, CHAINS, MORE));
+	EXPECT_GT(BLOCKS * BLOCK_BYTES, on_disk(self, "copy_bytes"));
+	EXPECT_LE(0, on_disk(self, "copy_bytes"));
+	EXPECT_EQ(on_disk(self, "copy_bytes") / (long long)BLOCK_BYTES, durable_above(self));
+	ASSERT_EQ(0, kvt_stat(self->c.fd, 0, &st));
+	EXPECT_EQ(0, st.evictions);
+	EXPECT_EQ(BLOCKS + MORE * CHAIN, st.nr_blocks);
+	EXPECT_EQ(BLOCKS, kvt_release(self->c.fd, handle, BLOCKS, NULL));
+	EXPECT_EQ(BLOCKS + MORE * CHAIN, check_chains(&self->c, 0, CHAINS + MORE));
+	/* What has no copy any more is written when it goes down. */
+	EXPECT_EQ(BLOCKS + MORE * CHAIN, check_chains(&self->c, 0, CHAINS + MORE));
+}
+
+/* A record that tells of another time to live is not good enough. */
+TEST_F_TIMEOUT(copies, time_to_live, 300)
+{
+	long long payload = on_disk(self, "write_bytes");
+	struct kvt_key keys[2 * CHAIN];
+
+	kvt_keys(keys, SET, 0, 2 * CHAIN);
+	ASSERT_EQ(CHAIN, kvt_advise(self->c.fd, 0, keys, CHAIN, KVTIER_ADV_TTL, 3600 * KVT_SEC,
+				    NULL));
+	EXPECT_EQ(BLOCKS - CHAIN, durable_above(self));
+	EXPECT_EQ((BLOCKS - CHAIN) * BLOCK_BYTES, on_disk(self, "copy_bytes"));
+	ASSERT_EQ(0, send_down(self));
+	EXPECT_EQ(payload + CHAIN * BLOCK_BYTES, on_disk(self, "write_bytes"));
+	/* Where it is now that changes nothing, but it has no copy when it comes up. */
+	ASSERT_EQ(CHAIN, kvt_advise(self->c.fd, 0, keys + CHAIN, CHAIN, KVTIER_ADV_TTL, 0, NULL));
+	EXPECT_EQ(BLOCKS, on_disk(self, "blocks"));
+	ASSERT_EQ(BLOCKS, bring_up(self));
+	EXPECT_EQ((BLOCKS - CHAIN) * BLOCK_BYTES, on_disk(self, "copy_bytes"));
+	EXPECT_EQ(BLOCKS - CHAIN, durable_above(self));
+	/* Written anew it has. */
+	ASSERT_EQ(0, send_down(self));
+	EXPECT_EQ(payload + 2 * CHAIN * BLOCK_BYTES, on_disk(self, "write_bytes"));
+	ASSERT_EQ(BLOCKS, bring_up(self));
+	EXPECT_EQ(BLOCKS * BLOCK_BYTES, on_disk(self, "copy_bytes"));
+}
+
+TEST_F_TIMEOUT(copies, disk_leaves, 300)
+{
+	ASSERT_EQ(0, kvt_tier_detach(&self->pool, self->bdev, 0, 10 * KVT_SEC));
+	EXPECT_EQ(0, durable_above(self));
+	EXPECT_EQ(BLOCKS, check_chains(&self->c, 0, CHAINS));
+	/* And another comes: all of it is written there. */
+	self->bdev = kvt_tier_disk(&self->pool, 30, &self->disk[1]);
+	ASSERT_LE(0, self->bdev);
+	ASSERT_EQ(0, send_down(self));
+	EXPECT_EQ(BLOCKS * BLOCK_BYTES, on_disk(self, "demoted_bytes"));
+	EXPECT_EQ(0, on_disk(self, "clean_demotions"));
+	EXPECT_EQ(BLOCKS, bring_up(self));
+}
+
+TEST_HARNESS_MAIN
