@@ -142,7 +142,7 @@ static void kvt_xfer_start(struct kvt_xfer *x)
 	}
 	if (write)
 		x->csum = kvt_pages_sum(mem, page, kvt_xfer_pages(x));
-	x->dma = true;
+	x->dma = !(write ? x->dst : x->src)->ops->by_cpu;
 	x->bio = (struct kvt_bio_xfer) {
 		.mem = mem,
 		.page = page,
