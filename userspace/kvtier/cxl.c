@@ -401,6 +401,16 @@ static int words_of(int argc, char **argv, const char *prefix,
 	return EXIT_OK;
 }
 
+static void leave_pmem_out(struct sysfs_names *list)
+{
+	size_t i, nr = 0;
+
+	for (i = 0; i < list->nr; i++)
+		if (!cxl_region_is_pmem(list->names[i]))
+			memmove(list->names[nr++], list->names[i], SYSFS_NAME_MAX);
+	list->nr = nr;
+}
+
 static int cxl_destroy(int argc, char **argv)
 {
 	char words[CXL_WAYS_MAX][SYSFS_NAME_MAX];
@@ -413,6 +423,7 @@ static int cxl_destroy(int argc, char **argv)
 		status = sysfs_list(&list, "bus/cxl/devices", "region");
 		if (status)
 			return cmd_fail(status, NULL, "listing CXL regions");
+		leave_pmem_out(&list);
 		status = for_each(list.nr, list.names, cxl_region_destroy,
 				  false, "destroyed");
 		sysfs_free_names(&list);

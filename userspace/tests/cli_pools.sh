@@ -61,7 +61,7 @@ test_members()
 	says "missing: member $(uuid 2)"
 	rm -r "$KVTIER_SYSFS/class/block"
 	want 0 pool members
-	complains 'no block device is a member'
+	complains 'no device is a member'
 }
 
 test_odd_devices()
