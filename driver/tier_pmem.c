@@ -327,7 +327,7 @@ static void kvt_pmem_free(struct kvt_pmem *d)
 	kfree(d);
 }
 
-/* It is there: the region is its device. Referenced so that this module needs it not. */
+/* Looked up, because this module is to load where there is no libnvdimm as well. */
 static int kvt_pmem_find_region(struct kvt_pmem *d, struct device *region)
 {
 	struct nd_region *(*to_region)(struct device *dev) = symbol_get(to_nd_region);

@@ -312,6 +312,26 @@ TEST(damaged)
 	/* All but that one. */
 	EXPECT_EQ((1 << (CHAIN - 1)) - 1, check_chain(&s.c, SET, 1));
 	EXPECT_EQ((1 << CHAIN) - 1, check_chain(&s.c, SET, 2));
+	EXPECT_EQ(0, send_down(&s));
+	kvt_client_close(&s.c);
+	EXPECT_EQ(0, kvt_teardown(&s.pool));
+}
+
+/* The tool writes through a mapping: what it has put right is so for the driver. */
+TEST(repaired)
+{
+	const char *name = device(1);
+	struct state s;
+
+	ASSERT_EQ(0, kvt_dax_bind(name, "device_dax"));
+	ASSERT_EQ(0, kvt_sh("kvtier fsck %s", name));
+	ASSERT_EQ(0, scribble(name, 100, 1, 1));
+	EXPECT_EQ(4, kvt_sh("kvtier fsck %s", name));
+	EXPECT_EQ(1, kvt_sh("kvtier fsck --repair %s", name));
+	EXPECT_EQ(0, kvt_sh("kvtier fsck --payload %s", name));
+	ASSERT_EQ(0, bring_up(&s));
+	EXPECT_EQ((1 << CHAIN) - 1, check_chain(&s.c, SET, 2));
+	EXPECT_EQ(0, send_down(&s));
 	kvt_client_close(&s.c);
 	EXPECT_EQ(0, kvt_teardown(&s.pool));
 }

@@ -231,6 +231,8 @@ test_persistent()
 	want 0 -j pool members
 	json '[m["name"] for m in j["pools"][0]["members"]] == ["log0", "log1"]'
 	json "j['pools'][0]['members'][1]['device'] == '$KVTIER_DEV/dax0.1'"
+	want 0 -j cxl list
+	json '[(d["dax"], d["driver"]) for d in j["persistent"]] == [("dax0.1", "device_dax")]'
 	[ "$(dax_driver dax0.1)" = device_dax ] || fail 'looking has changed something'
 	want 2 pool assemble --tier dax:dev=dax0.1
 	complains 'members are found'

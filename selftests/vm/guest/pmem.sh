@@ -81,7 +81,7 @@ cd /kvt/kselftest || exit 1
 if [ "$1" = first ]; then
 	run_ktap pmem ./pmem -t before || FAILED=1
 else
-	for test in after damaged poisoned; do
+	for test in after damaged repaired poisoned; do
 		run_ktap pmem ./pmem -t "$test" || FAILED=1
 	done
 	run_test pmem.page-maps both_kinds || FAILED=1
