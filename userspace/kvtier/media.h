@@ -80,7 +80,7 @@ const char *media_tier_name(const struct kvt_super *s, char text[static MEDIA_NA
 struct media_dev {
 	struct media media;
 	int fd;
-	void *map;
+	u8 *map;
 	bool is_block;
 	bool in_use;
 };
