@@ -191,6 +191,7 @@ TEST(before)
 	struct kvtier_tier_attach d;
 	struct state s = { .c.fd = -1 };
 	struct kvt_key keys[CHAIN];
+	char text[32];
 	int i, line[2], said = -1;
 
 	ASSERT_EQ(0, kvt_setup(&s.pool));
@@ -217,6 +218,11 @@ TEST(before)
 	for (i = 0; i < CHAINS; i++)
 		ASSERT_EQ(CHAIN, put_chain(&s.c, SET, i));
 	ASSERT_EQ(0, send_down(&s));
+	/* By the processor, and said so. */
+	ASSERT_LT(0, kvt_sysfs_read(&s.pool, "tiers/dax30/write_bytes", text, sizeof(text)));
+	EXPECT_LT(0, atoll(text));
+	ASSERT_LT(0, kvt_sysfs_read(&s.pool, "tiers/dax30/dma_bytes", text, sizeof(text)));
+	EXPECT_EQ(0, atoll(text));
 	for (i = 0; i < CHAINS; i += 3) {
 		kvt_keys(keys, SET, i * CHAIN, CHAIN);
 		ASSERT_EQ(CHAIN, kvt_drop(s.c.fd, 0, keys, CHAIN, NULL));
