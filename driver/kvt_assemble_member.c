@@ -16,6 +16,7 @@
  * complete in the eyes of those that were told last.
  */
 #include "kvt_assemble.h"
+#include "tier_pmem.h"
 
 #define KVT_AS_SEG_MIN		(2ULL << 20)	/* bounds memory for segments */
 #define KVT_AS_SEG_MAX		(4ULL << 30)
@@ -72,9 +73,15 @@ static int kvt_as_pick(struct kvt_as_member *m, struct kvt_super_pick *pick, voi
 	return nr_io ? -EIO : pick->err;
 }
 
+/* What it was made on; a copy of it may be on the other kind. */
+static bool kvt_as_type_known(u32 type)
+{
+	return type == KVTIER_TIER_BDEV || type == KVTIER_TIER_PMEM;
+}
+
 static bool kvt_as_plausible(const struct kvt_super *s)
 {
-	return s->tier_type == KVTIER_TIER_BDEV && s->geo.seg_bytes >= KVT_AS_SEG_MIN &&
+	return kvt_as_type_known(s->tier_type) && s->geo.seg_bytes >= KVT_AS_SEG_MIN &&
 	       s->geo.seg_bytes <= KVT_AS_SEG_MAX && s->ns_limit < KVT_LIFE_MAX &&
 	       s->nr_members && kvt_as_lists(s, s->geo.member);
 }
@@ -114,18 +121,20 @@ static void kvt_as_tell(struct kvt_as_member *m)
 static int kvt_as_open(struct kvt_assembly *as, struct kvt_as_member *m)
 {
 	struct kvt_tier *t;
+	bool pmem;
 	int err;
 
 	if (strnlen(m->dev.path, sizeof(m->dev.path)) == sizeof(m->dev.path))
 		return -EINVAL;
+	pmem = kvt_pmem_bound(m->dev.path);
 	t = kzalloc(sizeof(*t), GFP_KERNEL);
 	if (!t)
 		return -ENOMEM;
 	t->pool = as->p;
-	t->args.type = KVTIER_TIER_BDEV;
+	t->args.type = pmem ? KVTIER_TIER_PMEM : KVTIER_TIER_BDEV;
 	t->args.node = -1;
 	strscpy(t->args.path, m->dev.path, sizeof(t->args.path));
-	t->ops = &kvt_tier_bdev_ops;
+	t->ops = pmem ? &kvt_tier_pmem_ops : &kvt_tier_bdev_ops;
 	t->id = m - as->members;
 	t->state = KVTIER_TIER_ATTACHING;
 	err = t->ops->attach(t);

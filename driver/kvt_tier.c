@@ -20,6 +20,7 @@
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
 #include "kvt_trace.h"
+#include "tier_pmem.h"
 
 #define KVT_WINDOW_ALIGN	(1ULL << 30)
 
@@ -34,6 +35,8 @@ static const struct kvt_tier_ops *kvt_tier_type(u32 type)
 		return &kvt_tier_dax_ops;
 	case KVTIER_TIER_BDEV:
 		return &kvt_tier_bdev_ops;
+	case KVTIER_TIER_PMEM:
+		return &kvt_tier_pmem_ops;
 	}
 	return NULL;
 }
@@ -80,7 +83,7 @@ int kvt_tier_check(struct kvt_pool *p, const struct kvtier_tier_attach *a)
 	const char *c;
 	u32 i;
 
-	if (!ops || a->rank > 255 || !a->name[0] || (a->flags && a->type != KVTIER_TIER_BDEV) ||
+	if (!ops || a->rank > 255 || !a->name[0] || (a->flags && ops->is_mem) ||
 	    strnlen(a->name, sizeof(a->name)) == sizeof(a->name) ||
 	    strnlen(a->path, sizeof(a->path)) == sizeof(a->path))
 		return -EINVAL;
@@ -239,8 +242,11 @@ static int kvt_tier_format(struct kvt_tier *t)
 
 	if (t->ops->is_mem)
 		return 0;
-	if (!(t->args.flags & KVTIER_ATTACH_FORCE))
+	if (!(t->args.flags & KVTIER_ATTACH_FORCE)) {
 		err = kvt_mlog_check_free(t);
+		if (!err && t->ops->check_blank)
+			err = t->ops->check_blank(t);
+	}
 	return err ?: kvt_mlog_format(t) ?: kvt_mlog_start(t);
 }
 
@@ -276,12 +282,16 @@ detach:
 	return err;
 }
 
-static int kvt_tier_attach_locked(struct kvt_pool *p, const struct kvtier_tier_attach *a,
+static int kvt_tier_attach_locked(struct kvt_pool *p, const struct kvtier_tier_attach *args,
 				  u32 *id)
 {
+	struct kvtier_tier_attach resolved = *args, *a = &resolved;
 	struct kvt_tier *t;
 	int err, nr;
 
+	if (a->type == KVTIER_TIER_DAX && strnlen(a->path, sizeof(a->path)) < sizeof(a->path) &&
+	    kvt_pmem_bound(a->path))
+		a->type = KVTIER_TIER_PMEM;
 	err = kvt_tier_check(p, a);
 	if (err)
 		return err;

@@ -97,7 +97,7 @@ static void kvt_xfer_count(struct kvt_xfer *x)
 		return;
 	atomic64_add(x->bytes, &x->src->count.read_bytes);
 	atomic64_add(x->bytes, &x->dst->count.write_bytes);
-	if (x->dma) {
+	if (x->dma && !x->src->ops->by_cpu && !x->dst->ops->by_cpu) {
 		atomic64_add(x->bytes, &x->src->count.dma_bytes);
 		atomic64_add(x->bytes, &x->dst->count.dma_bytes);
 	}

@@ -4,7 +4,7 @@
  *
  * A *memory* tier has pages: clients lease and map them, devices move bytes into
  * and out of them. A *block* tier has units on a block device, reached by bios on
- * memory tiers' own pages. What is stored where is the core's business
+ * memory tiers' own pages, or on persistent memory, reached by copies. What is stored where is the core's business
  * (kvt_mem, kvt_log); a backend only attaches, maps, transfers and detaches.
  *
  * Life: attach() is called with the tier private to the caller. After it
@@ -35,8 +35,9 @@ struct kvt_bio_xfer;
 
 /**
  * struct kvt_tier_ops - a kind of tier
- * @name:    as in sysfs: "dram", "node", "dax", "bdev"
+ * @name:    as in sysfs: "dram", "node", "dax", "bdev", "pmem"
  * @is_mem:  memory tier
+ * @by_cpu:  block: transfers are copies by the processor
  * @attach:  claim the device. Reads tier->args; sets tier->priv and
  *           tier->capacity_bytes; memory tiers set nr_pieces and content,
  *           block tiers device_bytes and kvt_tier_set_geometry(), with a layout that
@@ -50,6 +51,9 @@ struct kvt_bio_xfer;
  *           left out: a fault on one must end in VM_FAULT_HWPOISON without this
  * @insert_pmd: memory, or NULL: map 2 MiB from @page, which is 2 MiB-aligned;
  *           VM_FAULT_FALLBACK if it cannot
+ * @check_blank: block, or NULL: is nothing on the device that somebody may want to keep;
+ *           where programs cannot look themselves. 0; -EEXIST: there is; or another
+ *           error. Sleeps
  * @submit:  block: start one transfer; x->done() is called exactly once, from
  *           any context, possibly before this returns. May sleep
  * @rw:      block: @len bytes at byte @byte of the device, between it and kernel
@@ -59,6 +63,7 @@ struct kvt_bio_xfer;
 struct kvt_tier_ops {
 	const char *name;
 	bool is_mem;
+	bool by_cpu;
 	int (*attach)(struct kvt_tier *t);
 	void (*detach)(struct kvt_tier *t);
 	struct page *(*page)(struct kvt_tier *t, u32 page);
@@ -66,6 +71,7 @@ struct kvt_tier_ops {
 			     unsigned long addr, u32 page, u32 nr, bool write);
 	vm_fault_t (*insert_pmd)(struct kvt_tier *t, struct vm_fault *vmf, u32 page,
 				 bool write);
+	int (*check_blank)(struct kvt_tier *t);
 	void (*submit)(struct kvt_tier *t, struct kvt_bio_xfer *x);
 	int (*rw)(struct kvt_tier *t, u64 byte, void *buf, u32 len, bool write, bool fua);
 	int (*flush)(struct kvt_tier *t);
@@ -193,6 +199,9 @@ extern const struct kvt_tier_ops kvt_tier_dram_ops;
 extern const struct kvt_tier_ops kvt_tier_node_ops;
 extern const struct kvt_tier_ops kvt_tier_dax_ops;
 extern const struct kvt_tier_ops kvt_tier_bdev_ops;
+extern const struct kvt_tier_ops kvt_tier_pmem_ops;
+
+int kvt_bdev_geometry(struct kvt_tier *t, u64 bytes);
 
 /* The dax-bus driver; module init and exit. See tier_dax.c for zombies. */
 int kvt_tier_dax_init(void);

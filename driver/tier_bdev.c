@@ -100,10 +100,16 @@ static u64 kvt_bdev_choose_seg(u64 bytes)
 	return max(round_down(seg, KVT_BDEV_SEG_ALIGN), KVT_BDEV_SEG_MIN);
 }
 
-static int kvt_bdev_geometry(struct kvt_tier *t, struct kvt_bdev *b)
+/**
+ * kvt_bdev_geometry() - lay out a tier that is a member of the log
+ * @t:     tier, being attached; its args ask for a capacity and a segment size, or not
+ * @bytes: length of the device
+ * Return: 0 or -EINVAL.
+ */
+int kvt_bdev_geometry(struct kvt_tier *t, u64 bytes)
 {
 	struct kvt_geometry g = { .first_byte = KVT_HEAD_BYTES_MIN };
-	u64 bytes = bdev_nr_bytes(b->bdev), seg = t->args.segment_bytes, segs;
+	u64 seg = t->args.segment_bytes, segs;
 
 	t->device_bytes = bytes;
 	if (t->args.capacity_bytes)
@@ -141,7 +147,7 @@ static int kvt_bdev_open(struct kvt_bdev *b)
 	b->bdev = file_bdev(b->file);
 	err = kvt_bdev_check(b->bdev);
 	if (!err)
-		err = kvt_bdev_geometry(b->tier, b);
+		err = kvt_bdev_geometry(b->tier, bdev_nr_bytes(b->bdev));
 	if (!err)
 		err = bioset_init(&b->bios, KVT_BDEV_INFLIGHT + 1,
 				  offsetof(struct kvt_bdev_io, bio), BIOSET_NEED_BVECS);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory tiers on device-dax instances: CXL regions, PMEM.
+ * Memory tiers on device-dax instances: CXL regions. Persistent ones are bound here,
+ * too, and handed to tier_pmem.c.
  *
  * A dax-bus driver, "kvtier", is bound to an instance by writing its name to
  * new_id. Binding claims the physical ranges and gives them struct pages; attach()
@@ -42,6 +43,7 @@
 #include "compat/kvt_compat.h"
 #include "compat/kvt_dax_compat.h"
 #include "tier.h"
+#include "tier_pmem.h"
 
 #define KVT_DAX_REAP_PERIOD	HZ
 #define KVT_DAX_FAILURE_GRACE	HZ
@@ -330,7 +332,7 @@ static struct dax_device_driver kvt_dax_driver;
 
 static int kvt_dax_probe(struct dev_dax *dax)
 {
-	struct device *dev = &dax->dev;
+	struct device *dev = &dax->dev, *region;
 	struct kvt_dax *d;
 	int err;
 
@@ -338,6 +340,9 @@ static int kvt_dax_probe(struct dev_dax *dax)
 		pr_err("this kernel's dax devices are not what the module was built for, or their ranges are not free memory: not bound\n");
 		return -EOPNOTSUPP;
 	}
+	region = kvt_dax_pmem_region(dax);
+	if (region)
+		return kvt_pmem_probe(dax, region);
 	d = kzalloc(sizeof(*d), GFP_KERNEL);
 	if (!d)
 		return -ENOMEM;
@@ -364,6 +369,8 @@ static void kvt_dax_remove(struct dev_dax *dax)
 	struct kvt_dax *d = dev_get_drvdata(&dax->dev);
 	struct kvt_tier *t;
 
+	if (kvt_pmem_remove(dax))
+		return;
 	mutex_lock(&kvt_dax_lock);
 	d->gone = true;
 	t = kvt_dax_call_begin(d);

@@ -14,6 +14,7 @@
 #include <linux/device/bus.h>
 #include <linux/idr.h>
 #include <linux/ioport.h>
+#include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/range.h>
@@ -66,6 +67,7 @@ struct dax_device_driver {
 int __dax_driver_register(struct dax_device_driver *dax_drv, struct module *module,
 			  const char *mod_name);
 void dax_driver_unregister(struct dax_device_driver *dax_drv);
+bool static_dev_dax(struct dev_dax *dev_dax);
 
 #define KVT_DAX_RANGES_MAX	64
 
@@ -101,6 +103,43 @@ static inline bool kvt_dax_plausible(struct dev_dax *dax, struct device_driver *
 		pgoff += PHYS_PFN(range_len(r));
 	}
 	return true;
+}
+
+/**
+ * kvt_dax_pmem_region() - is a device's memory persistent
+ * @dax: plausible
+ * Return: libnvdimm's device of the region of persistent memory that the namespace is
+ * in, or NULL. It outlives the binding.
+ */
+static inline struct device *kvt_dax_pmem_region(struct dev_dax *dax)
+{
+	struct device *nd = dax->dev.parent, *region = nd ? nd->parent : NULL;
+
+	if (!static_dev_dax(dax) || !region || !region->type || !region->type->name)
+		return NULL;
+	return strcmp(region->type->name, "nd_pmem") ? NULL : region;
+}
+
+/**
+ * kvt_dax_static_plausible() - does the page map that came with a device fit it
+ * @dax: plausible, of a region with static devices
+ *
+ * It begins where the namespace does, in front of the data, and ends with them. Struct
+ * pages that are to be on the device are in front of the data, too.
+ */
+static inline bool kvt_dax_static_plausible(const struct dev_dax *dax)
+{
+	const struct range *data = &dax->ranges[0].range;
+	const struct dev_pagemap *map = dax->pgmap;
+
+	if (dax->nr_range != 1 || !map || !virt_addr_valid(map) || map->nr_range != 1 ||
+	    map->range.start >= data->start || map->range.end != data->end)
+		return false;
+	/* Where the first of them may be is counted from an aligned page before. */
+	return !(map->flags & PGMAP_ALTMAP_VALID) ||
+	       (map->altmap.base_pfn + map->altmap.reserve > PHYS_PFN(map->range.start) &&
+		map->altmap.base_pfn + map->altmap.reserve + map->altmap.free <=
+		PHYS_PFN(data->start));
 }
 
 #endif /* KVT_DAX_COMPAT_H */

@@ -35,6 +35,7 @@ static const char *const tier_types[] = {
 	[KVTIER_TIER_NODE] = "node",
 	[KVTIER_TIER_DAX] = "dax",
 	[KVTIER_TIER_BDEV] = "bdev",
+	[KVTIER_TIER_PMEM] = "pmem",
 };
 
 static const char *const tier_states[] = {

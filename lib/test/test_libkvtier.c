@@ -84,6 +84,7 @@ static bool test_names(void)
 	CHECK(!strcmp(kvtier_status_name(-99), "unknown"));
 	CHECK(!strcmp(kvtier_status_name(INT32_MIN), "unknown"));
 	CHECK(!strcmp(kvtier_tier_type_name(KVTIER_TIER_DAX), "dax"));
+	CHECK(!strcmp(kvtier_tier_type_name(KVTIER_TIER_PMEM), "pmem"));
 	CHECK(!strcmp(kvtier_tier_type_name(0), "unknown"));
 	CHECK(!strcmp(kvtier_tier_state_name(KVTIER_TIER_FAILED), "failed"));
 	CHECK(!strcmp(kvtier_version(), KVTIER_VERSION));

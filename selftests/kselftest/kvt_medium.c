@@ -7,12 +7,16 @@
 #include "kvt_recover.c"
 
 #include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "kvt_medium.h"
 
 struct reader {
 	int fd;
+	off_t bytes;
+	const char *map;
 	struct kvt_medium *m;
 	struct kvt_super super;
 	struct kvt_seg_found *seg;
@@ -33,6 +37,12 @@ static int read_at(void *ctx, u64 byte, void *buf, u32 len)
 	struct reader *r = ctx;
 	u32 run, skip, whole;
 
+	if (r->map) {
+		if (byte + len > (u64)r->bytes)
+			return -EIO;
+		memcpy(buf, r->map + byte, len);
+		return 0;
+	}
 	for (; len; len -= run, byte += run, buf = (char *)buf + run) {
 		skip = (u32)(byte % 4096);
 		run = min(len, IO_BYTES - skip);
@@ -121,11 +131,8 @@ static int read_super(struct reader *r)
 {
 	struct kvt_super_pick pick;
 	u8 block[KVT_SUPER_BYTES];
-	off_t bytes = lseek(r->fd, 0, SEEK_END);
 	u32 i;
 
-	if (bytes < 0)
-		return -errno;
 	kvt_super_pick_start(&pick);
 	for (i = 0; i < KVT_SUPER_SLOTS; i++) {
 		if (read_at(r, (u64)i * KVT_SUPER_TWIN_BYTE, block, sizeof(block)))
@@ -138,7 +145,7 @@ static int read_super(struct reader *r)
 	r->m->clean = pick.super.state == KVT_STATE_CLEAN;
 	r->m->generation = pick.super.generation;
 	r->m->nr_members = pick.super.nr_members;
-	return kvt_super_check(&r->super, (u64)bytes, true);
+	return kvt_super_check(&r->super, (u64)r->bytes, true);
 }
 
 static int read_segments(struct reader *r)
@@ -238,10 +245,46 @@ static void keep_living(struct reader *r)
 	m->nr_blocks = n;
 }
 
+/* A dax device cannot be read, only mapped. */
+static int open_dax(struct reader *r, const char *path)
+{
+	unsigned long long bytes;
+	char size[128];
+	void *map;
+	FILE *f;
+	int n;
+
+	snprintf(size, sizeof(size), "/sys/bus/dax/devices/%s/size", strrchr(path, '/') + 1);
+	f = fopen(size, "r");
+	n = f ? fscanf(f, "%llu", &bytes) : 0;
+	if (f)
+		fclose(f);
+	r->fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (n != 1 || r->fd < 0)
+		return -ENODEV;
+	map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, r->fd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	r->map = map;
+	r->bytes = (off_t)bytes;
+	return 0;
+}
+
+static int open_device(struct reader *r, const char *path)
+{
+	if (!strncmp(path, "/dev/dax", 8))
+		return open_dax(r, path);
+	r->fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
+	if (r->fd < 0)
+		return -errno;
+	r->bytes = lseek(r->fd, 0, SEEK_END);
+	return r->bytes < 0 ? -errno : 0;
+}
+
 int kvt_medium_read(const char *path, struct kvt_medium *m)
 {
-	struct reader r = { .fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC), .m = m };
-	int err = r.fd < 0 ? -errno : 0;
+	struct reader r = { .fd = -1, .m = m };
+	int err = open_device(&r, path);
 
 	memset(m, 0, sizeof(*m));
 	r.io = aligned_alloc(4096, IO_BYTES);
@@ -256,6 +299,8 @@ int kvt_medium_read(const char *path, struct kvt_medium *m)
 		keep_living(&r);
 		m->nr_ns = r.nr_ns;
 	}
+	if (r.map)
+		munmap((void *)r.map, (size_t)r.bytes);
 	if (r.fd >= 0)
 		close(r.fd);
 	free(r.io);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What is on a block device that is, or was, a tier: read from the device alone, with
- * the driver's own decoder.
+ * What is on a block device, or a persistent dax device, that is, or was, a tier: read
+ * from the device alone, with the driver's own decoder.
  */
 #ifndef KVT_MEDIUM_H
 #define KVT_MEDIUM_H
@@ -60,7 +60,7 @@ struct kvt_medium {
 	struct kvt_medium_block *blocks;
 };
 
-/* 0 or -errno; -EMEDIUMTYPE: it is no member. Freed by kvt_medium_free(). */
+/* 0 or -errno; -EMEDIUMTYPE: it is no member. A dax device is bound to device_dax. Freed by kvt_medium_free(). */
 int kvt_medium_read(const char *path, struct kvt_medium *m);
 void kvt_medium_free(struct kvt_medium *m);
 

@@ -197,7 +197,7 @@ int kvt_teardown(struct kvt_pool *p)
 
 int kvt_tier_args(const struct kvt_pool *p, struct kvtier_tier_attach *a, __u32 type, __u32 rank)
 {
-	static const char *const names[] = { "none", "dram", "node", "dax", "bdev" };
+	static const char *const names[] = { "none", "dram", "node", "dax", "bdev", "pmem" };
 
 	memset(a, 0, sizeof(*a));
 	a->size = sizeof(*a);

@@ -10,6 +10,8 @@
 #   --mem M               guest memory in MiB (2048; debug: 3072)
 #   --smp N               virtual CPUs (2)
 #   --cxl N               emulated CXL RAM devices (2), --cxl-size M MiB each (256)
+#   --pmem DIR            also a persistent CXL device (serial 100, 256 MiB); its
+#                         contents are in DIR and stay there
 #   --nvme N              NVMe controllers (2), --nvme-size M MiB each (512)
 #   --nvme-bps B          throttle each namespace to B bytes/s
 #   --payload DIR         copied to /payload
@@ -37,6 +39,7 @@ MEM_MIB=
 SMP=2
 CXL=2
 CXL_MIB=256
+PMEM_DIR=
 NVME=2
 NVME_MIB=512
 NVME_BPS=
@@ -52,7 +55,7 @@ COMMAND=()
 
 usage()
 {
-	sed -n '4,29s/^# \{0,1\}//p' "$0"
+	sed -n '4,31s/^# \{0,1\}//p' "$0"
 	exit "${1:-2}"
 }
 
@@ -66,6 +69,7 @@ parse_args()
 		--smp) SMP=$2; shift ;;
 		--cxl) CXL=$2; shift ;;
 		--cxl-size) CXL_MIB=$2; shift ;;
+		--pmem) PMEM_DIR=$2; shift ;;
 		--nvme) NVME=$2; shift ;;
 		--nvme-size) NVME_MIB=$2; shift ;;
 		--nvme-bps) NVME_BPS=$2; shift ;;
@@ -110,7 +114,7 @@ write_command()
 cxl_args()
 {
 	local i
-	[ "$CXL" -gt 0 ] || return 0
+	[ "$CXL" -gt 0 ] || [ -n "$PMEM_DIR" ] || return 0
 	QEMU+=(-device "pxb-cxl,bus_nr=12,bus=pcie.0,id=cxlhb0"
 		-M "cxl-fmw.0.targets.0=cxlhb0,cxl-fmw.0.size=4G")
 	for ((i = 0; i < CXL; i++)); do
@@ -118,6 +122,19 @@ cxl_args()
 			-device "cxl-rp,port=$i,bus=cxlhb0,id=cxlrp$i,chassis=0,slot=$((i + 2))"
 			-device "cxl-type3,bus=cxlrp$i,volatile-memdev=cxlmem$i,id=cxldev$i,sn=$((i + 1))")
 	done
+	[ -z "$PMEM_DIR" ] || pmem_args
+}
+
+# Its memory and its label area are files, mapped so that what is stored is in them
+# whatever becomes of the machine.
+pmem_args()
+{
+	truncate -s 256M "$PMEM_DIR/pmem.img"
+	truncate -s 256K "$PMEM_DIR/labels.img"
+	QEMU+=(-object "memory-backend-file,id=cxlpmem,size=256M,share=on,mem-path=$PMEM_DIR/pmem.img"
+		-object "memory-backend-file,id=cxllsa,size=256K,share=on,mem-path=$PMEM_DIR/labels.img"
+		-device "cxl-rp,port=$CXL,bus=cxlhb0,id=cxlrp$CXL,chassis=0,slot=$((CXL + 2))"
+		-device "cxl-type3,bus=cxlrp$CXL,persistent-memdev=cxlpmem,lsa=cxllsa,id=cxlpmemdev,sn=100")
 }
 
 # Behind root ports, because devices on pcie.0 cannot be unplugged.

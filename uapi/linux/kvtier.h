@@ -171,6 +171,7 @@ enum kvtier_tier_type {
 	KVTIER_TIER_NODE = 2,	/* pages of one NUMA node */
 	KVTIER_TIER_DAX = 3,	/* a device-dax instance (CXL region) */
 	KVTIER_TIER_BDEV = 4,	/* a block device, log-structured */
+	KVTIER_TIER_PMEM = 5,	/* a persistent device-dax instance, log-structured */
 };
 
 enum kvtier_tier_state {

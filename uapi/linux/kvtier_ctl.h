@@ -55,7 +55,8 @@ enum kvtier_member_state {
 
 /**
  * struct kvtier_assemble_device - one device of POOL_ASSEMBLE
- * @path:    in: of the block device, NUL-terminated
+ * @path:    in: of the block device, or name of the persistent dax device (dax0.1), which
+ *           is bound to the driver; NUL-terminated
  * @error:   out: 0, or a negative errno: why it cannot be used
  * @state:   out: enum kvtier_member_state. What follows is 0 if UNKNOWN
  * @rank:    out: of its tier
@@ -169,17 +170,18 @@ struct kvtier_ns_claim {
 
 /**
  * struct kvtier_tier_attach - KVTIER_OP_TIER_ATTACH
- * @flags:      KVTIER_ATTACH_FORCE: BDEV: also if the device is a member of some pool,
- *              which it is not any more then; else that is EEXIST
- * @type:       enum kvtier_tier_type
+ * @flags:      KVTIER_ATTACH_FORCE: BDEV, PMEM: also if the device is a member of some
+ *              pool, which it is not any more then; PMEM: also if its first MiB is not
+ *              all zero. Else that is EEXIST
+ * @type:       enum kvtier_tier_type. DAX of a device of persistent memory means PMEM
  * @rank:       0..255, lower is faster; memory tiers must rank above (lower
  *              number than) block tiers (EINVAL); EEXIST if taken
  * @node:       NODE: NUMA node; else -1
- * @capacity_bytes: DRAM, NODE: mandatory, rounded down to 2 MiB; DAX, BDEV: 0
- *              for the whole device
- * @segment_bytes: BDEV: log segment size, 0: chosen from the capacity
+ * @capacity_bytes: DRAM, NODE: mandatory, rounded down to 2 MiB; DAX, BDEV,
+ *              PMEM: 0 for the whole device
+ * @segment_bytes: BDEV, PMEM: log segment size, 0: chosen from the capacity
  * @name:       [a-z0-9_-]+, NUL-terminated, unique in the pool
- * @path:       DAX: device name (dax0.0), BDEV: path of the block device
+ * @path:       DAX, PMEM: device name (dax0.0), BDEV: path of the block device
  * @tier_id:    out
  */
 struct kvtier_tier_attach {

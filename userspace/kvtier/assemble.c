@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kvtier pool members|assemble: pools that are on block devices, and bringing them up.
+ * kvtier pool members|assemble: pools that are on block devices or persistent memory,
+ * and bringing them up.
  *
  * What is found is judged before the kernel is asked, so that the report can name
  * members that are missing. Stale members are left out of an assembly: they would only
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cmd.h"
+#include "pmem.h"
 #include "pool_cmds.h"
 #include "scan.h"
 #include "show.h"
@@ -148,7 +150,7 @@ static void print_scan(struct json_object *obj)
 		printf("%s %s\n", text_of(m, "device"), text_of(m, "problem"));
 	}
 	if (!json_object_array_length(pools) && !json_object_array_length(other))
-		cmd_note("no block device is a member of a pool");
+		cmd_note("no device is a member of a pool");
 }
 
 /* Devices that are named; all others too with @more, or if there are none. */
@@ -226,8 +228,9 @@ static int add_spec(struct options *o, const char *text)
 		return cmd_usage("a pool has at most %d tiers", KVTIER_TIERS_MAX);
 	if (spec_parse(text, &o->specs[o->nr_specs], &error))
 		return cmd_usage("--tier '%s': %s", text, error.text);
-	if (o->specs[o->nr_specs].params.type == KVTIER_TIER_BDEV)
-		return cmd_usage("--tier '%s': members are found, and new block devices attached afterwards: kvtier tier attach",
+	if (o->specs[o->nr_specs].params.type == KVTIER_TIER_BDEV ||
+	    o->specs[o->nr_specs].params.type == KVTIER_TIER_PMEM)
+		return cmd_usage("--tier '%s': members are found, and new persistent devices attached afterwards: kvtier tier attach",
 				 text);
 	o->nr_specs++;
 	return EXIT_OK;
@@ -358,9 +361,21 @@ static int choose(const struct scan *s, size_t at, const struct options *o,
 		if (*nr == KVTIER_TIERS_MAX || strlen(m->path) >= sizeof(devices->path))
 			return cmd_fail(ENAMETOOLONG, NULL, "%s", m->path);
 		memset(&devices[*nr], 0, sizeof(*devices));
-		strcpy(devices[(*nr)++].path, m->path);
+		/* The kernel knows dax devices by name. */
+		strcpy(devices[(*nr)++].path, m->dax[0] ? m->dax : m->path);
 	}
 	return o->degraded ? EXIT_OK : report_missing(s, at);
+}
+
+static int bind_persistent(const struct kvtier_assemble_device *devices, uint32_t nr)
+{
+	int status = EXIT_OK;
+	uint32_t i;
+
+	for (i = 0; i < nr && !status; i++)
+		if (!strchr(devices[i].path, '/') && media_dax_is_persistent(devices[i].path))
+			status = pmem_bind(devices[i].path);
+	return status;
 }
 
 static const char *assemble_hint(int err)
@@ -461,6 +476,9 @@ static int assemble(struct kvtier_ctl *ctl, const struct scan *s, size_t at,
 	status = choose(s, at, o, devices, &a.nr_devices);
 	if (status)
 		return status;
+	status = bind_persistent(devices, a.nr_devices);
+	if (status)
+		return status;
 	a.devices = (uintptr_t)devices;
 	a.pool_id = o->id;
 	a.flags = o->degraded ? KVTIER_ASSEMBLE_DEGRADED : 0;
@@ -527,6 +545,8 @@ int pool_assemble(int argc, char **argv)
 	status = parse(argc, argv, &o);
 	for (i = 0; !status && i < o.nr_specs; i++)
 		status = spec_check_device(&o.specs[i], false);
+	if (!status)
+		pmem_release_idle();
 	if (!status)
 		status = look(&s, argc, argv, o.scan);
 	if (!status)

@@ -7,8 +7,16 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "cmd.h"
+#include "media.h"
+#include "pmem.h"
 #include "spec.h"
 #include "sysfs.h"
+
+static int report_member(const char *path, const char *what)
+{
+	return cmd_fail(EEXIST, "bring its pool up again: kvtier pool assemble; or, if its contents are to be lost: --force",
+			"%s is %s", path, what);
+}
 
 static int check_bdev(const char *path, bool force)
 {
@@ -27,12 +35,29 @@ static int check_bdev(const char *path, bool force)
 	if (ret < 0)
 		return cmd_fail(ret, NULL, "looking for signatures on %s", path);
 	if (ret == SIGNATURE_MEMBER)
-		return cmd_fail(EEXIST, "bring its pool up again: kvtier pool assemble; or, if its contents are to be lost: --force",
-				"%s is %s", path, what);
+		return report_member(path, what);
 	if (ret)
 		return cmd_fail(EBUSY, "its contents would be lost; if they are to be: --force",
 				"%s holds %s", path, what);
 	return EXIT_OK;
+}
+
+static int check_pmem(const char *name, bool force)
+{
+	char driver[SYSFS_NAME_MAX], what[SIGNATURE_MAX];
+	int ret;
+
+	if (!media_dax_is_persistent(name))
+		return cmd_fail(ENODEV, "make a namespace: ndctl create-namespace --mode=devdax; see: daxctl list",
+				"no persistent dax device %s", name);
+	/* What other drivers than that one have is the kernel's to look at. */
+	if (force || sysfs_link_name(driver, sizeof(driver), "bus/dax/devices/%s/driver", name) ||
+	    strcmp(driver, "device_dax"))
+		return EXIT_OK;
+	ret = signature_find(name, what);
+	if (ret < 0)
+		return cmd_fail(ret, NULL, "looking at %s", name);
+	return ret ? report_member(name, what) : EXIT_OK;
 }
 
 static int check_dax(const char *name)
@@ -69,6 +94,10 @@ int spec_check_device(struct tier_spec *spec, bool force)
 		return check_bdev(spec->path, force);
 	case KVTIER_TIER_DAX:
 		return check_dax(spec->path);
+	case KVTIER_TIER_PMEM:
+		if (force)
+			spec->params.flags |= KVTIER_ATTACH_FORCE;
+		return check_pmem(spec->path, force);
 	}
 	return EXIT_OK;
 }
@@ -77,6 +106,8 @@ static const char *attach_hint(int err, uint32_t type)
 {
 	switch (err) {
 	case -EEXIST:
+		if (type == KVTIER_TIER_PMEM)
+			return "its rank, name or device is in use already (kvtier tier list), or something is on the device: a member of a pool (kvtier pool assemble) or data of others; if that is to be lost: --force";
 		return type == KVTIER_TIER_BDEV ?
 		       "its rank, name or device is in use already (kvtier tier list), or the device is a member of a pool (kvtier pool members)" :
 		       "its rank, name or device is in use already: kvtier tier list";
@@ -99,8 +130,11 @@ static const char *attach_hint(int err, uint32_t type)
 int spec_attach(struct kvtier_ctl *ctl, uint32_t pool_id,
 		const struct tier_spec *spec)
 {
-	int ret = kvtier_ctl_tier_attach(ctl, pool_id, &spec->params, NULL);
+	int ret = spec->params.type == KVTIER_TIER_PMEM ? pmem_bind(spec->path) : 0;
 
+	if (ret)
+		return ret;
+	ret = kvtier_ctl_tier_attach(ctl, pool_id, &spec->params, NULL);
 	if (ret)
 		return cmd_fail(ret, attach_hint(ret, spec->params.type),
 				"attaching tier '%s'%s%s to pool %u",

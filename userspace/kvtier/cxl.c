@@ -8,6 +8,7 @@
 #include <string.h>
 #include "cmd.h"
 #include "cxl.h"
+#include "media.h"
 
 static int fail(const struct cxl_trouble *trouble)
 {
@@ -34,6 +35,14 @@ static const struct cmd_column region_cols[] = {
 	{ "size_bytes", "SIZE", CMD_BYTES },
 	{ "decoder", "DECODER", CMD_TEXT },
 	{ "memdevs", "MEMDEVS", CMD_TEXT },
+	{ NULL, NULL, CMD_TEXT },
+};
+
+static const struct cmd_column persistent_cols[] = {
+	{ "dax", "PERSISTENT DAX", CMD_TEXT },
+	{ "driver", "DRIVER", CMD_TEXT },
+	{ "used_by", "USED BY", CMD_TEXT },
+	{ "size_bytes", "SIZE", CMD_BYTES },
 	{ NULL, NULL, CMD_TEXT },
 };
 
@@ -94,6 +103,40 @@ static void add_targets(struct json_object *obj, const char *region,
 	cmd_add(obj, "serials", serials);
 }
 
+static void add_dax(struct json_object *obj, const char *dax)
+{
+	char text[2 * SYSFS_NAME_MAX];
+
+	cmd_add_str(obj, "dax", dax);
+	dax_driver(dax, text);
+	if (text[0])
+		cmd_add_str(obj, "driver", text);
+	if (dax_user(dax, text, sizeof(text)))
+		cmd_add_str(obj, "used_by", text);
+}
+
+static struct json_object *persistent_json(void)
+{
+	struct json_object *array = json_object_new_array(), *obj;
+	struct sysfs_names list;
+	uint64_t bytes;
+	size_t i;
+
+	if (sysfs_list(&list, "bus/dax/devices", "dax"))
+		return array;
+	for (i = 0; i < list.nr; i++) {
+		if (!media_dax_is_persistent(list.names[i]))
+			continue;
+		obj = json_object_new_object();
+		add_dax(obj, list.names[i]);
+		if (!sysfs_read_u64(&bytes, "bus/dax/devices/%s/size", list.names[i]))
+			cmd_add_u64(obj, "size_bytes", bytes);
+		cmd_append(array, obj);
+	}
+	sysfs_free_names(&list);
+	return array;
+}
+
 static struct json_object *region_json(const char *region,
 				       const struct cxl_memdevs *devs)
 {
@@ -107,14 +150,8 @@ static struct json_object *region_json(const char *region,
 	if (!cxl_region_root(region, text))
 		cmd_add_str(obj, "decoder", text);
 	cxl_region_dax(region, dax);
-	if (dax[0]) {
-		cmd_add_str(obj, "dax", dax);
-		dax_driver(dax, text);
-		if (text[0])
-			cmd_add_str(obj, "driver", text);
-		if (dax_user(dax, text, sizeof(text)))
-			cmd_add_str(obj, "used_by", text);
-	}
+	if (dax[0])
+		add_dax(obj, dax);
 	add_targets(obj, region, devs);
 	return obj;
 }
@@ -123,7 +160,7 @@ static int cxl_list(int argc, char **argv)
 {
 	static const struct cmd_table tables[] = {
 		{ "memdevs", memdev_cols }, { "regions", region_cols },
-		{ NULL, NULL },
+		{ "persistent", persistent_cols }, { NULL, NULL },
 	};
 	struct json_object *obj, *memdevs, *regions;
 	struct cxl_memdevs devs;
@@ -152,6 +189,7 @@ static int cxl_list(int argc, char **argv)
 		cmd_note("there is no CXL memory (are cxl_acpi, cxl_pci and cxl_mem loaded?)");
 	cmd_add(obj, "memdevs", memdevs);
 	cmd_add(obj, "regions", regions);
+	cmd_add(obj, "persistent", persistent_json());
 	cmd_emit_nested(obj, NULL, tables);
 	sysfs_free_names(&list);
 	cxl_free_memdevs(&devs);
@@ -401,6 +439,16 @@ static int words_of(int argc, char **argv, const char *prefix,
 	return EXIT_OK;
 }
 
+static void leave_pmem_out(struct sysfs_names *list)
+{
+	size_t i, nr = 0;
+
+	for (i = 0; i < list->nr; i++)
+		if (!cxl_region_is_pmem(list->names[i]))
+			memmove(list->names[nr++], list->names[i], SYSFS_NAME_MAX);
+	list->nr = nr;
+}
+
 static int cxl_destroy(int argc, char **argv)
 {
 	char words[CXL_WAYS_MAX][SYSFS_NAME_MAX];
@@ -413,6 +461,7 @@ static int cxl_destroy(int argc, char **argv)
 		status = sysfs_list(&list, "bus/cxl/devices", "region");
 		if (status)
 			return cmd_fail(status, NULL, "listing CXL regions");
+		leave_pmem_out(&list);
 		status = for_each(list.nr, list.names, cxl_region_destroy,
 				  false, "destroyed");
 		sysfs_free_names(&list);
@@ -452,7 +501,7 @@ static int cxl_unbind(int argc, char **argv)
 }
 
 const struct cmd_verb cxl_verbs[] = {
-	{ "list", "", "list CXL memory devices and regions", cxl_list },
+	{ "list", "", "list CXL memory devices, regions, and persistent dax devices", cxl_list },
 	{ "create",
 	  "[--memdev memN|serial=N]... [--size SIZE] [--interleave] [--decoder NAME]",
 	  "make regions of free RAM and hand them to the kvtier driver",

@@ -85,6 +85,8 @@ void cxl_region_undo(struct cxl_region_plan *plan);
 /* Takes a whole region down. -EBUSY when a pool or another driver uses it. */
 int cxl_region_destroy(const char *region, struct cxl_trouble *trouble);
 
+/* Is it of persistent memory: made by cxl(1), not by us. */
+bool cxl_region_is_pmem(const char *region);
 /* The region's first dax device, or "". */
 void cxl_region_dax(const char *region, char dax[static SYSFS_NAME_MAX]);
 /* The root decoder a region was made under. */
@@ -114,8 +116,12 @@ int dax_guard_end(struct dax_guard *guard);
 void dax_driver(const char *dax, char driver[static SYSFS_NAME_MAX]);
 /* Hands it to the kvtier driver, taking it from device_dax if need be. */
 int dax_bind(const char *dax, struct cxl_trouble *trouble);
-/* Takes it from the kvtier driver; -EBUSY while a pool has it. */
+/* Takes it from the kvtier driver; -EBUSY while a pool has it. A persistent one is
+ * given back to device_dax.
+ */
 int dax_unbind(const char *dax, struct cxl_trouble *trouble);
+/* To device_dax, which lets programs look at a persistent one; 0 or -errno. */
+int dax_give_back(const char *dax);
 /* The pool tier that uses it, as "kvtier0/cxl0"; false if none does. */
 bool dax_user(const char *dax, char *user, size_t room);
 

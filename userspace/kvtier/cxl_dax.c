@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "cxl.h"
+#include "media.h"
 
 #define OUR_DRIVER	"bus/dax/drivers/kvtier"
 #define AUTOPROBE	"bus/dax/drivers_autoprobe"
@@ -238,6 +239,11 @@ bool dax_user(const char *dax, char *user, size_t room)
 	return found;
 }
 
+int dax_give_back(const char *dax)
+{
+	return sysfs_write(dax, "bus/dax/drivers/device_dax/bind");
+}
+
 int dax_unbind(const char *dax, struct cxl_trouble *trouble)
 {
 	char driver[SYSFS_NAME_MAX], user[2 * SYSFS_NAME_MAX];
@@ -258,5 +264,7 @@ int dax_unbind(const char *dax, struct cxl_trouble *trouble)
 	ret = cxl_write(trouble, dax, OUR_DRIVER "/unbind");
 	if (!ret)
 		ret = cxl_write(trouble, dax, OUR_DRIVER "/remove_id");
+	if (!ret && media_dax_is_persistent(dax))
+		dax_give_back(dax);
 	return ret;
 }

@@ -25,7 +25,9 @@ static void format_u64(char text[static 24], uint64_t value)
 
 typedef int (*dax_visitor)(const char *dax, void *data);
 
-/* Calls @visit for each dax device of a region until it gives other than 0. */
+/* Calls @visit for each dax device of a RAM region until it gives other than 0.
+ * Persistent ones are below regions of libnvdimm, which are numbered on their own.
+ */
 static int visit_daxes(const char *region, dax_visitor visit, void *data)
 {
 	char inside[SYSFS_NAME_MAX + 2], real[SYSFS_PATH_MAX];
@@ -37,7 +39,8 @@ static int visit_daxes(const char *region, dax_visitor visit, void *data)
 	ret = sysfs_list(&list, "bus/dax/devices", "dax");
 	for (i = 0; !ret && i < list.nr; i++)
 		if (!sysfs_resolve(real, sizeof(real), "bus/dax/devices/%s",
-				   list.names[i]) && strstr(real, inside))
+				   list.names[i]) && strstr(real, inside) &&
+		    !strstr(real, "/ndbus"))
 			ret = visit(list.names[i], data);
 	sysfs_free_names(&list);
 	return ret;
@@ -53,6 +56,14 @@ void cxl_region_dax(const char *region, char dax[static SYSFS_NAME_MAX])
 {
 	dax[0] = 0;
 	visit_daxes(region, take_name, dax);
+}
+
+bool cxl_region_is_pmem(const char *region)
+{
+	char mode[SYSFS_NAME_MAX];
+
+	return !sysfs_read(mode, sizeof(mode), DEVICES "/%s/mode", region) &&
+	       !strcmp(mode, "pmem");
 }
 
 static int release_dax(const char *dax, void *trouble)
@@ -283,6 +294,10 @@ int cxl_region_destroy(const char *region, struct cxl_trouble *trouble)
 	if (ret)
 		return cxl_give_up(trouble, ret, "see: kvtier cxl list",
 				   "region %s", region);
+	if (cxl_region_is_pmem(region))
+		return cxl_give_up(trouble, -EOPNOTSUPP,
+				   "its namespaces are ndctl's business, as it is cxl's",
+				   "%s is persistent memory", region);
 	ret = visit_daxes(region, release_dax, trouble);
 	if (ret)
 		return ret;

@@ -508,6 +508,7 @@ int cmd_dump(int argc, char **argv)
 	ret = media_open(&d.dev, argv[optind], false);
 	if (ret)
 		return cmd_fail(ret, ret == -EINVAL ? "it is neither a block device nor a file" :
+				ret == -EBUSY ? "kvtier's driver keeps dax devices from being read: kvtier cxl unbind" :
 				NULL, "%s", argv[optind]);
 	status = run(&d, argv[optind]);
 	free(d.buf);

@@ -178,9 +178,12 @@ static int rounds(struct media_dev *d, const struct fsck_options *o, struct json
 
 static int operation_failed(struct json_object *obj, int ret, const char *path)
 {
-	char text[512];
+	char text[512], name[MEDIA_NAME_MAX];
 
-	if (ret == -EBUSY)
+	if (ret == -EBUSY && media_is_dax(path, name))
+		snprintf(text, sizeof(text), "%s cannot be looked at unless the device_dax driver has it; take it from kvtier's: kvtier cxl unbind %s",
+			 path, name);
+	else if (ret == -EBUSY)
 		snprintf(text, sizeof(text), "%s is in use: a pool, a mount or another check has it",
 			 path);
 	else if (ret == -EMEDIUMTYPE || ret == -EPROTONOSUPPORT)

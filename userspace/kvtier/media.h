@@ -72,13 +72,15 @@ const char *media_state_name(u32 state);
 const char *media_tier_name(const struct kvt_super *s, char text[static MEDIA_NAME_MAX]);
 
 /**
- * struct media_dev - a device or image file
+ * struct media_dev - a block device, a persistent dax device, or an image file
+ * @map:      a dax device's mapping
  * @is_block: it is a block device
  * @in_use:   something in the kernel has it: a pool, a filesystem, a loop device
  */
 struct media_dev {
 	struct media media;
 	int fd;
+	u8 *map;
 	bool is_block;
 	bool in_use;
 };
@@ -87,9 +89,18 @@ struct media_dev {
  * media_open - open a device or a file
  * @write: to repair it; nobody else may have it then
  *
- * 0 or -errno: EBUSY: in use; EINVAL: neither file nor block device.
+ * @path may be a dax device's name alone. 0 or -errno: EBUSY: in use, for dax devices
+ * also if another driver than device_dax has it; EINVAL: neither of these.
  */
 int media_open(struct media_dev *d, const char *path, bool write);
 void media_close(struct media_dev *d);
+
+/* media_dax.c: dax devices; @name is that on the bus */
+int media_open_dax(struct media_dev *d, const char *path, const char *name, bool write);
+bool media_is_dax(const char *path, char name[static MEDIA_NAME_MAX]);
+bool media_dax_is_persistent(const char *name);
+
+/* Where devices are; tests move it. */
+const char *media_dev_root(void);
 
 #endif /* KVTIER_MEDIA_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Devices and image files; see media.h.
+ * Block devices and image files; see media.h. Dax devices are media_dax.c's.
  *
  * A reader shares what it reads. A writer has it alone: a block device is opened with
  * O_EXCL, which whoever mounts or assembles it holds too, a file is locked, and must
@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "media.h"
@@ -117,13 +118,24 @@ static int find_user(struct media_dev *d, const char *path, bool write)
 
 int media_open(struct media_dev *d, const char *path, bool write)
 {
+	char name[MEDIA_NAME_MAX], dax[PATH_MAX];
 	struct stat st;
 	int ret;
 
 	memset(d, 0, sizeof(*d));
 	d->fd = -1;
+	if (!strchr(path, '/') && media_is_dax(path, name)) {
+		snprintf(dax, sizeof(dax), "%s/%s", media_dev_root(), name);
+		path = dax;
+	}
 	if (stat(path, &st))
 		return -errno;
+	if (S_ISCHR(st.st_mode) && media_is_dax(path, name)) {
+		ret = media_open_dax(d, path, name, write);
+		if (ret)
+			media_close(d);
+		return ret;
+	}
 	if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode))
 		return -EINVAL;
 	d->is_block = S_ISBLK(st.st_mode);
@@ -148,6 +160,9 @@ int media_open(struct media_dev *d, const char *path, bool write)
 
 void media_close(struct media_dev *d)
 {
+	if (d->map)
+		munmap(d->map, d->media.bytes);
+	d->map = NULL;
 	if (d->fd >= 0)
 		close(d->fd);
 	d->fd = -1;

@@ -429,7 +429,7 @@ static int choose_window(struct replay_blocks *b)
 		return err;
 	nr = (int)q.nr_tiers;
 	for (int i = 0; i < nr; i++) {
-		if (tiers[i].type != KVTIER_TIER_BDEV)
+		if (tiers[i].type != KVTIER_TIER_BDEV && tiers[i].type != KVTIER_TIER_PMEM)
 			memory_bytes += tiers[i].capacity_bytes;
 		b->tier_rank[tiers[i].id % KVTIER_TIERS_MAX] = (uint8_t)tiers[i].rank;
 	}

@@ -22,7 +22,12 @@ static struct scan_member *add(struct scan *s, const char *path)
 	s->members = m;
 	m = &s->members[s->nr++];
 	memset(m, 0, sizeof(*m));
-	snprintf(m->path, sizeof(m->path), "%s", path);
+	if (!media_is_dax(path, m->dax))
+		m->dax[0] = 0;
+	if (m->dax[0] && !strchr(path, '/'))
+		snprintf(m->path, sizeof(m->path), "%s/%s", media_dev_root(), m->dax);
+	else
+		snprintf(m->path, sizeof(m->path), "%s", path);
 	return m;
 }
 
@@ -41,6 +46,9 @@ static int look(struct scan_member *m)
 		m->super = supers.pick.super;
 		media_close(&d);
 	}
+	/* Another driver than the one that lets us look. */
+	if (m->dax[0] && err == -EBUSY)
+		m->in_use = true;
 	m->err = err;
 	m->verdict = err ? SCAN_UNUSABLE : SCAN_GOOD;
 	return err;
@@ -59,14 +67,6 @@ int scan_paths(struct scan *s, char **paths, int nr)
 		look(m);
 	}
 	return 0;
-}
-
-/* Where devices are; tests move it. */
-static const char *dev_root(void)
-{
-	const char *root = secure_getenv("KVTIER_DEV");
-
-	return root ? root : "/dev";
 }
 
 static bool is_part_of_another(const char *name)
@@ -99,22 +99,20 @@ static bool known(const struct scan *s, const char *path)
 }
 
 /* Damaged ones are worth knowing, other people's devices are not. */
-static bool worth_knowing(int err)
+static bool worth_knowing(const struct scan_member *m, int err)
 {
+	if (m->dax[0] && (err == -EBUSY || err == -ENXIO))
+		return true;
 	return !err || err == -EUCLEAN || err == -EPROTONOSUPPORT || err == -ERANGE;
 }
 
-static int scan_one(struct scan *s, const char *name, bool *opened, bool *denied)
+static int scan_path(struct scan *s, const char *name, bool *opened, bool *denied)
 {
 	char path[SCAN_PATH_MAX], *slash;
 	struct scan_member *m;
-	uint64_t sectors;
 	int err;
 
-	if (sysfs_read_u64(&sectors, "class/block/%s/size", name) || !sectors ||
-	    is_part_of_another(name))
-		return 0;
-	if (snprintf(path, sizeof(path), "%s/%s", dev_root(), name) >= (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%s/%s", media_dev_root(), name) >= (int)sizeof(path))
 		return 0;
 	/* The kernel's way to write a name with a slash in it. */
 	while ((slash = strchr(path, '!')))
@@ -127,9 +125,24 @@ static int scan_one(struct scan *s, const char *name, bool *opened, bool *denied
 	err = look(m);
 	*denied |= err == -EACCES || err == -EPERM;
 	*opened |= err != -EACCES && err != -EPERM;
-	if (!worth_knowing(err))
+	if (!worth_knowing(m, err))
 		s->nr--;
 	return 0;
+}
+
+static int scan_one(struct scan *s, const char *name, bool *opened, bool *denied)
+{
+	uint64_t sectors;
+
+	if (sysfs_read_u64(&sectors, "class/block/%s/size", name) || !sectors ||
+	    is_part_of_another(name))
+		return 0;
+	return scan_path(s, name, opened, denied);
+}
+
+static int scan_dax(struct scan *s, const char *name, bool *opened, bool *denied)
+{
+	return media_dax_is_persistent(name) ? scan_path(s, name, opened, denied) : 0;
 }
 
 int scan_all(struct scan *s)
@@ -142,6 +155,11 @@ int scan_all(struct scan *s)
 	ret = sysfs_list(&list, "class/block", "");
 	for (i = 0; !ret && i < list.nr; i++)
 		ret = scan_one(s, list.names[i], &opened, &denied);
+	sysfs_free_names(&list);
+	if (!ret)
+		ret = sysfs_list(&list, "bus/dax/devices", "dax");
+	for (i = 0; !ret && i < list.nr; i++)
+		ret = scan_dax(s, list.names[i], &opened, &denied);
 	sysfs_free_names(&list);
 	if (!ret && denied && !opened)
 		ret = -EACCES;
@@ -291,6 +309,10 @@ const char *scan_problem(const struct scan_member *m)
 	case SCAN_COPY:
 		return "a copy: another device is the same member";
 	case SCAN_UNUSABLE:
+		if (m->dax[0] && m->err == -EBUSY)
+			return "cannot be looked at: a driver other than device_dax has it";
+		if (m->dax[0] && m->err == -ENXIO)
+			return "cannot be looked at: no driver has it";
 		return media_error_text(m->err);
 	}
 	return NULL;

@@ -33,12 +33,14 @@ enum scan_verdict {
 /**
  * struct scan_member - a device that was looked at
  * @named:  by the user, not found
+ * @dax:    its name on the dax bus, if it is there; else empty
  * @in_use: some pool, or somebody else, has it
  * @err:    UNUSABLE: of media_open() or media_read_supers()
  * @super:  if it could be read: @has_super
  */
 struct scan_member {
 	char path[SCAN_PATH_MAX];
+	char dax[MEDIA_NAME_MAX];
 	bool named;
 	bool in_use;
 	bool has_super;
@@ -64,7 +66,7 @@ struct scan {
 int scan_paths(struct scan *s, char **paths, int nr);
 
 /**
- * scan_all - look at all block devices that @s does not have yet
+ * scan_all - look at all block and persistent dax devices that @s does not have yet
  *
  * What is no member, or cannot be opened, is left out. 0 or -errno; -EACCES if nothing
  * at all could be opened.

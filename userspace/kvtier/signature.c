@@ -89,11 +89,13 @@ static int find_known(blkid_probe probe, char what[static SIGNATURE_MAX])
 
 int signature_find(const char *path, char what[static SIGNATURE_MAX])
 {
+	char name[MEDIA_NAME_MAX];
 	blkid_probe probe;
 	int ret;
 
 	ret = find_member(path, what);
-	if (ret)
+	/* Of dax devices libblkid knows nothing; the driver takes blank ones only. */
+	if (ret || media_is_dax(path, name))
 		return ret;
 	errno = 0;
 	probe = blkid_new_probe_from_filename(path);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cmd.h"
+#include "media.h"
 #include "spec.h"
 
 /* Ranks of block devices start here, so that memory can be added before them. */
@@ -126,7 +127,7 @@ static int set_node(struct tier_spec *spec, const char *value,
 	return ret;
 }
 
-enum { T_DRAM = 1, T_NODE = 2, T_DAX = 4, T_BDEV = 8, T_ALL = 15 };
+enum { T_DRAM = 1, T_NODE = 2, T_DAX = 4, T_BDEV = 8, T_PMEM = 16, T_ALL = 31 };
 
 static const struct field {
 	const char *key;
@@ -139,9 +140,9 @@ static const struct field {
 	{ "rank", T_ALL, 0, set_rank },
 	{ "size", T_ALL, T_DRAM | T_NODE, set_size },
 	{ "node", T_NODE, T_NODE, set_node },
-	{ "dev", T_DAX, T_DAX, set_dev },
+	{ "dev", T_DAX | T_PMEM, T_DAX | T_PMEM, set_dev },
 	{ "path", T_BDEV, T_BDEV, set_path },
-	{ "segment", T_BDEV, 0, set_segment },
+	{ "segment", T_BDEV | T_PMEM, 0, set_segment },
 };
 
 static const struct {
@@ -153,6 +154,7 @@ static const struct {
 	{ "node", KVTIER_TIER_NODE, T_NODE },
 	{ "dax", KVTIER_TIER_DAX, T_DAX },
 	{ "bdev", KVTIER_TIER_BDEV, T_BDEV },
+	{ "pmem", KVTIER_TIER_PMEM, T_PMEM },
 };
 
 static int parse_type(const char *word, struct tier_spec *spec,
@@ -167,7 +169,7 @@ static int parse_type(const char *word, struct tier_spec *spec,
 		*bit = types[i].bit;
 		return 0;
 	}
-	return complain(error, "'%s' is not a tier type: dram, node, dax or bdev",
+	return complain(error, "'%s' is not a tier type: dram, node, dax, bdev or pmem",
 			word);
 }
 
@@ -232,12 +234,15 @@ int spec_parse(const char *text, struct tier_spec *spec,
 		return complain(error, "out of memory");
 	ret = parse_copy(copy, spec, error);
 	free(copy);
+	/* The device says what it is; its rank depends on that. */
+	if (!ret && spec->params.type == KVTIER_TIER_DAX && media_dax_is_persistent(spec->path))
+		spec->params.type = KVTIER_TIER_PMEM;
 	return ret;
 }
 
 static bool is_memory(uint32_t type)
 {
-	return type != KVTIER_TIER_BDEV;
+	return type != KVTIER_TIER_BDEV && type != KVTIER_TIER_PMEM;
 }
 
 /* The next rank of its kind lies behind all there are. */

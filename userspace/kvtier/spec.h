@@ -6,6 +6,9 @@
  *   node:node=1,size=1G
  *   dax:dev=dax0.0[,size=1G]
  *   bdev:path=/dev/nvme0n1[,size=100G][,segment=64M]
+ *   pmem:dev=dax0.1[,size=100G][,segment=64M]
+ *
+ * A dax tier on a device of persistent memory is a pmem tier.
  */
 #ifndef KVTIER_SPEC_H
 #define KVTIER_SPEC_H

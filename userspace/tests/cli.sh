@@ -682,7 +682,7 @@ test_cxl_none()
 	want 1 cxl create
 	complains 'no free CXL RAM'
 	want 0 -j cxl list
-	json 'j == {"memdevs": [], "regions": []}'
+	json 'j == {"memdevs": [], "regions": [], "persistent": []}'
 }
 
 for name in help prefixes usage-errors no-module json-forms manual pool \

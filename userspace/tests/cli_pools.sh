@@ -7,6 +7,8 @@
 # shellcheck disable=SC2317 # functions are called by the names in the last lines
 # shellcheck source=userspace/tests/cli_lib.sh
 . "$1/userspace/tests/cli_lib.sh"
+# shellcheck source=userspace/tests/fake_sysfs.sh
+. "$tests/fake_sysfs.sh"
 
 # device NAME POOL MEMBER GENERATION TIER [MEMBER:GENERATION]...
 device()
@@ -61,7 +63,7 @@ test_members()
 	says "missing: member $(uuid 2)"
 	rm -r "$KVTIER_SYSFS/class/block"
 	want 0 pool members
-	complains 'no block device is a member'
+	complains 'no device is a member'
 }
 
 test_odd_devices()
@@ -204,6 +206,62 @@ test_export()
 	[ ! -s "$work/stdout" ] || fail 'says something of a stranger'
 }
 
+# Files stand in for the devices, so that all can be read.
+persistent()
+{
+	local region=$KVTIER_SYSFS/devices/ndbus0/region0
+	mkdir -p "$region/$1/$1"
+	echo nd_pmem >"$region/devtype"
+	echo 252:1 >"$region/$1/$1/dev"
+	ln -s "$region/$1/$1" "$KVTIER_SYSFS/bus/dax/devices/$1"
+	ln -sfn "$KVTIER_SYSFS/bus/dax/drivers/device_dax" "$region/$1/$1/driver"
+	"$tests/damage.py" "$KVTIER_DEV/$1" member "${@:2}"
+}
+
+dax_driver()
+{
+	basename "$(readlink "$KVTIER_SYSFS/bus/dax/devices/$1/driver")"
+}
+
+test_persistent()
+{
+	fake_sysfs "$KVTIER_SYSFS" 1
+	device sda 7 1 10 log0 1:10 2:20
+	persistent dax0.1 7 2 20 log1 1:10 2:20
+	want 0 -j pool members
+	json '[m["name"] for m in j["pools"][0]["members"]] == ["log0", "log1"]'
+	json "j['pools'][0]['members'][1]['device'] == '$KVTIER_DEV/dax0.1'"
+	want 0 -j cxl list
+	json '[(d["dax"], d["driver"]) for d in j["persistent"]] == [("dax0.1", "device_dax")]'
+	[ "$(dax_driver dax0.1)" = device_dax ] || fail 'looking has changed something'
+	want 2 pool assemble --tier dax:dev=dax0.1
+	complains 'members are found'
+	want 1 pool create --tier dram:size=1M --tier dax:dev=dax0.1
+	complains 'is a member of kvtier pool'
+	want 0 -j pool assemble --tier dram:size=1M
+	json 'j[0]["nr_found"] == 2'
+	[ "$(dax_driver dax0.1)" = kvtier ] || fail 'not bound'
+	want 0 pool destroy 0
+	# One that our driver has and no pool is handed back first, and bound again.
+	want 0 -j pool assemble dax0.1 --scan
+	json 'j[0]["nr_found"] == 2'
+	grep -q "device_dax/bind=dax0.1" "$work/log" || fail 'not handed back'
+	want 0 pool destroy 0
+	# It ranks behind memory, whatever it is called.
+	want 0 -j pool create --tier dax:dev=dax0.1 --tier dram:size=1M --force
+	json '[(t["type"], t["rank"]) for t in j["tiers"]] == [("dram", 0), ("pmem", 128)]'
+}
+
+# What is persistent is nobody's to take down with "all".
+test_persistent_region()
+{
+	fake_sysfs "$KVTIER_SYSFS" 1
+	mkdir -p "$KVTIER_SYSFS/bus/cxl/devices/region7"
+	echo pmem >"$KVTIER_SYSFS/bus/cxl/devices/region7/mode"
+	want 0 -j cxl destroy all
+	json 'j["destroyed"] == []'
+}
+
 test_claim()
 {
 	want 0 pool create
@@ -218,7 +276,8 @@ test_claim()
 	json 'j["error"]["name"] == "EALREADY" and "has an owner" in j["error"]["hint"]'
 }
 
-for name in members odd-devices old copy assemble assemble-undoes many-pools export claim; do
+for name in members odd-devices old copy assemble assemble-undoes many-pools export claim \
+	persistent persistent-region; do
 	run_test "$name"
 done
 exit "$failed"

@@ -361,6 +361,10 @@ static int effect(const char *path, const char *rel, const char *value)
 		return new_id(value);
 	if (!strcmp(rel, "bus/dax/drivers/kvtier/bind"))
 		return bind_dax(value);
+	if (!strcmp(rel, "bus/dax/drivers/device_dax/bind")) {
+		set_driver(value, "device_dax");
+		return 0;
+	}
 	if (!strncmp(rel, "bus/dax/drivers/", 16) && !strcmp(name, "unbind"))
 		return unbind_dax(value);
 	put(path, value);

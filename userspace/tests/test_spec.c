@@ -86,6 +86,7 @@ static void test_complete(void)
 	static const char *const texts[] = {
 		"dram:size=1M", "dax:dev=dax0.0", "dax:dev=dax1.0",
 		"bdev:path=/dev/a,rank=200", "bdev:path=/dev/b",
+		"pmem:dev=dax2.0,segment=4M",
 	};
 	struct tier_spec specs[COUNT(texts)];
 	struct spec_error error = { "" };
@@ -97,6 +98,8 @@ static void test_complete(void)
 	CHECK(!strcmp(specs[1].params.name, "dax0"));
 	CHECK(!strcmp(specs[2].params.name, "dax1"));
 	CHECK(!strcmp(specs[4].params.name, "bdev1"));
+	CHECK(specs[5].params.rank == 202 && !strcmp(specs[5].params.name, "pmem0"));
+	CHECK(specs[5].params.segment_bytes == 4 << 20);
 	CHECK(!specs[0].params.path);
 	CHECK(!strcmp(specs[3].params.path, "/dev/a"));
 }
