@@ -203,9 +203,10 @@ static uint64_t *pick_moments(struct replay *r)
 /* The last flush before @at: one past it. Some more of them may be believed in vain. */
 static uint64_t flushed(const struct replay *r, uint64_t at)
 {
+	uint64_t least = r->done > r->start ? r->done : r->start;
 	uint32_t nr = r->lying ? LIES : 0;
 
-	while (at > r->done && !(r->log.entries[at - 1].flush && !nr--))
+	while (at > least && !(r->log.entries[at - 1].flush && !nr--))
 		at--;
 	return at;
 }
