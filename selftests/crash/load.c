@@ -81,6 +81,16 @@ static void check(int ret, uint32_t want, const char *what)
 		die("%s: %d instead of %u", what, ret, want);
 }
 
+/* A prefix of a batch; memory may be short for a while, and nothing else. */
+static void expect(int ret, uint32_t want, const struct kvtier_slot *slots, const char *what)
+{
+	if (ret < 0)
+		die("%s: %s", what, strerror(-ret));
+	if ((uint32_t)ret < want && slots[ret].status != KVTIER_ST_NOSPACE)
+		die("%s: block %d of %u: %s", what, ret, want,
+		    kvtier_status_name(slots[ret].status));
+}
+
 static struct kvtier_opts opts_of(uint32_t index)
 {
 	struct kvtier_opts o = KVTIER_OPTS_INIT;
@@ -126,6 +136,7 @@ static void put(struct worker *w, struct space *s, uint32_t head)
 	struct kvtier_opts o = opts_of(head);
 	struct kvtier_key keys[CHAIN], parent;
 	struct kvtier_slot slots[CHAIN];
+	int got;
 
 	if (first == head + CHAIN)
 		return;
@@ -133,12 +144,12 @@ static void put(struct worker *w, struct space *s, uint32_t head)
 	make_key(&parent, s->ns, first - 1);
 	say(w, "P %u %u %u %u", s->ns, first, nr, version);
 	o.flags = KVTIER_RESERVE_WAIT;
-	check(kvtier_reserve(s->h, &o, keys, first == head ? NULL : &parent, nr, slots), nr,
-	      "reserve");
-	for (i = 0; i < nr; i++)
+	got = kvtier_reserve(s->h, &o, keys, first == head ? NULL : &parent, nr, slots);
+	expect(got, nr, slots, "reserve");
+	for (i = 0; i < (uint32_t)got; i++)
 		fill_block(slots[i].ptr, s->ns, first + i, version);
-	check(kvtier_commit_slots(s->h, 0, slots, nr), nr, "commit");
-	for (i = 0; i < nr; i++)
+	check(kvtier_commit_slots(s->h, 0, slots, got), got, "commit");
+	for (i = 0; i < (uint32_t)got; i++)
 		s->there[first + i] = true;
 }
 
@@ -161,16 +172,22 @@ static void get(struct worker *w, struct space *s, uint32_t head, uint32_t nr)
 	struct kvtier_key keys[CHAIN];
 	struct kvtier_slot slots[CHAIN];
 	uint32_t i;
+	int got;
 
 	chain_keys(keys, s, head);
 	say(w, "G %u %u %u", s->ns, head, nr);
 	o.flags = KVTIER_GET_WAIT;
-	check(kvtier_get(s->h, &o, keys, nr, slots), nr, "get");
-	for (i = 0; i < nr; i++)
+	/* Until nothing is on its way any more: see prefetch(). */
+	do {
+		got = kvtier_get(s->h, &o, keys, nr, slots);
+	} while (got >= 0 && (uint32_t)got < nr && slots[got].status == KVTIER_ST_PENDING &&
+		 kvtier_release_slots(s->h, slots, got) == got);
+	expect(got, nr, slots, "get");
+	for (i = 0; i < (uint32_t)got; i++)
 		if (block_version(slots[i].ptr, s->ns, head + i) !=
 		    w->o->ns[s->ns][head + i].newest)
 			die("wrong bytes in block %u.%u", s->ns, head + i);
-	check(kvtier_release_slots(s->h, slots, nr), nr, "release");
+	check(kvtier_release_slots(s->h, slots, got), got, "release");
 }
 
 static void cool(struct space *s, uint32_t head, uint32_t nr)

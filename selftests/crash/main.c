@@ -23,7 +23,7 @@ static uint64_t number(const char *text)
 	uint64_t n = strtoull(text, &end, 0);
 
 	if (end == text || *end) {
-		fprintf(stderr, "kvt-crash: '%s' is no number\n", text);
+		fprintf(stderr, "kvt-crash: not decimal or hex: '%s'\n", text);
 		exit(2);
 	}
 	return n;

@@ -263,7 +263,7 @@ static bool state(struct replay *r, uint64_t at, uint32_t nr)
 	r->nr_must += r->o->nr_must;
 	r->nr_gone += r->o->nr_gone;
 	if (!ok)
-		printf("# state %u: entry %llu of %llu, those from %llu on in part (mood %u)\n", nr,
+		printf("# number %u: entry %llu of %llu, from %llu on in part (mood %u)\n", nr,
 		       (unsigned long long)to, (unsigned long long)r->log.nr,
 		       (unsigned long long)from, mood);
 	else if (nr % step == step - 1 && nr / step < r->args->keep)
@@ -288,10 +288,9 @@ static bool worth_it(const struct replay *r)
 		if (e->mark)
 			marks[e->mark[0] == 'S' ? 0 : e->mark[0] == 'd' ? 1 : 2]++;
 	}
-	printf("# log: %llu entries, %llu flushes, %llu MiB (%llu times the device); %llu times durable, %llu drops\n",
+	printf("# log: %llu entries, %llu flushes, %llu MiB; %llu times durable, %llu drops\n",
 	       (unsigned long long)r->log.nr, (unsigned long long)flushes,
-	       (unsigned long long)(bytes >> 20), (unsigned long long)(bytes / r->args->bytes),
-	       (unsigned long long)marks[0], (unsigned long long)marks[1]);
+	       (unsigned long long)(bytes >> 20), (unsigned long long)marks[0], (unsigned long long)marks[1]);
 	return flushes > 20 && bytes > r->args->bytes && marks[0] > 20 && marks[1] > 20;
 }
 
@@ -340,7 +339,7 @@ int replay_run(const struct replay_args *a)
 	at = pick_moments(&r);
 	for (i = 0; ok && i < a->points; i++)
 		ok = state(&r, at[i], i);
-	printf("# %u states, %llu writes lost in part or whole; blocks that had to be there: %llu, that must not: %llu\n",
+	printf("# %u states, %llu writes lost in part or whole; %llu times a block had to be there, %llu times it must not\n",
 	       i, (unsigned long long)r.nr_dropped, (unsigned long long)r.nr_must,
 	       (unsigned long long)r.nr_gone);
 	/* A state without anything to lose, or to find, shows nothing. */

@@ -12,6 +12,7 @@
 
 #define PAGE		256u
 #define WAIT_NS		30000000000ull
+#define TRIES		20u	/* when memory is short */
 
 struct verify {
 	struct oracle *o;
@@ -44,7 +45,8 @@ static void check_block(const struct verify *v, struct kvtier_ns *h, uint32_t ns
 	struct kvtier_opts o = KVTIER_OPTS_INIT;
 	struct kvtier_key key, parent, none = { { 0 } };
 	struct kvtier_slot slot;
-	uint32_t of, index;
+	uint32_t of, index, tries = 0;
+	int got;
 
 	if (!read_key(e->key, &of, &index) || of != ns || e->group != group_of(index)) {
 		oracle_error(v->o, "namespace %u has a block that is not its own", ns);
@@ -58,7 +60,10 @@ static void check_block(const struct verify *v, struct kvtier_ns *h, uint32_t ns
 	o.flags = KVTIER_GET_WAIT;
 	o.group = e->group;
 	o.timeout_ns = WAIT_NS;
-	if (kvtier_get(h, &o, &key, 1, &slot) != 1) {
+	do {
+		got = kvtier_get(h, &o, &key, 1, &slot);
+	} while (!got && slot.status == KVTIER_ST_NOSPACE && tries++ < TRIES);
+	if (got != 1) {
 		oracle_error(v->o, "block %u.%u is listed and cannot be had: %s", ns, index,
 			     kvtier_status_name(slot.status));
 		return;
