@@ -25,7 +25,7 @@ BLOCKS=320	# of each of two workers, in the first of its namespaces
 KILLS=5
 STATES=200
 POINTS=8
-OPS=1500
+OPS=1000
 if [ "${KVT_LENGTH:-full}" = long ]; then
 	KILLS=50
 	STATES=2000
@@ -59,7 +59,7 @@ vm()
 	done
 	shift
 	rm -f "$DIR/pid"
-	"$KVT_ROOT/selftests/vm/run.sh" --cxl 0 --timeout 180 "${images[@]}" --share "$SHARE" \
+	"$KVT_ROOT/selftests/vm/run.sh" --cxl 0 --timeout 500 "${images[@]}" --share "$SHARE" \
 		--bin "$DIR/kvt-crash" --payload "$HERE/guest" --log "$DIR/kernel.$boot" \
 		--pidfile "$DIR/pid" -- /payload/crash.sh "$@" >"$DIR/boot.$boot" 2>&1
 }
@@ -81,7 +81,7 @@ kill_machine()
 {
 	local waited=0 before after
 	until grep -q '^# load runs' "$DIR/boot.$1" 2>/dev/null && under_way; do
-		if [ $((waited++)) -gt 1500 ] || ! kill -0 "$VM_PID" 2>/dev/null; then
+		if [ $((waited++)) -gt 4000 ] || ! kill -0 "$VM_PID" 2>/dev/null; then
 			echo "# the load does not come, or does not go on"
 			return 1
 		fi
@@ -166,7 +166,8 @@ assembled()
 
 ended()
 {
-	grep -q '^# ended$' "$DIR/boot.last" && check_disks
+	grep -q '^# wrong journals are noticed$' "$DIR/boot.last" &&
+		grep -q '^# ended$' "$DIR/boot.last" && check_disks
 }
 
 prepare()

@@ -35,12 +35,12 @@ disk()
 # compare POOL JOURNAL... : assembles it of the devices in DISKS and looks at all it has.
 compare()
 {
-	local pool=$1 blocks said
+	local pool=$1 said
 	shift
 	said=$(kvtier -j pool assemble --id "$pool" --tier dram:size=16M "${DISKS[@]}")
-	blocks=$(sed -E 's/.*"blocks": ?([0-9]+).*/\1/' <<<"$said")
+	BLOCKS=$(sed -E 's/.*"blocks": ?([0-9]+).*/\1/' <<<"$said")
 	echo "# assembled: $said"
-	kvt-crash verify "$pool" "$blocks" "$@"
+	kvt-crash verify "$pool" "$BLOCKS" "$@"
 }
 
 step_record()
@@ -87,10 +87,26 @@ step_points()
 	done
 }
 
+# A journal that promises more than there is, and one that drops what there is.
+notices()
+{
+	local said
+	cp "${JOURNALS[@]}" /tmp
+	printf '%s\n' 'O 65532' 'P 65532 0 1 1' 'S 65532 0' >>/tmp/journal.0
+	said=$(! kvt-crash verify 0 "$BLOCKS" /tmp/journal.0 /tmp/journal.1)
+	grep -q '^# block 65532.0: version 1 was durable and is lost$' <<<"$said"
+	cp "${JOURNALS[@]}" /tmp
+	sed -i 's/^P \(.*\) [0-9]*$/&\nd \1/' /tmp/journal.1
+	said=$(! kvt-crash verify 0 "$BLOCKS" /tmp/journal.0 /tmp/journal.1)
+	grep -q 'was dropped and comes back$' <<<"$said"
+	echo "# wrong journals are noticed"
+}
+
 step_end()
 {
 	kvtier -j pool destroy 0 >/dev/null
 	step_assemble
+	notices
 	kvtier -j pool destroy 0 >/dev/null
 	echo "# ended"
 }
