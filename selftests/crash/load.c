@@ -419,9 +419,7 @@ static void __attribute__((noreturn)) work(const struct load_args *a, uint32_t i
 		err = oracle_file(w.o, path);
 		if (err && err != -ENOENT)
 			die("%s: %s", path, strerror(-err));
-		/* Or a line would wait in this machine's memory, and go with it. */
-		w.journal = open(path, O_WRONLY | O_CREAT | O_APPEND | O_DSYNC | O_CLOEXEC,
-				 0644);
+		w.journal = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 		if (w.journal < 0)
 			die("%s: %s", path, strerror(errno));
 	}
