@@ -95,8 +95,8 @@ notices()
 	printf '%s\n' 'O 65532' 'P 65532 0 1 1' 'S 65532 0' >>/tmp/journal.0
 	said=$(! kvt-crash verify 0 "$BLOCKS" /tmp/journal.0 /tmp/journal.1)
 	grep -q '^# block 65532.0: version 1 was durable and is lost$' <<<"$said"
-	cp "${JOURNALS[@]}" /tmp
-	sed -i 's/^P \(.*\) [0-9]*$/&\nd \1/' /tmp/journal.1
+	cp "${JOURNALS[0]}" /tmp
+	awk '{ print } $1 == "P" { print "d", $2, $3, $4 }' "${JOURNALS[1]}" >/tmp/journal.1
 	said=$(! kvt-crash verify 0 "$BLOCKS" /tmp/journal.0 /tmp/journal.1)
 	grep -q 'was dropped and comes back$' <<<"$said"
 	echo "# wrong journals are noticed"
