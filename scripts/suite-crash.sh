@@ -48,7 +48,8 @@ result()
 	fi
 }
 
-# vm BOOT IMAGE... -- STEP... : what the machine says goes to $DIR/boot.BOOT.
+# vm BOOT IMAGE... -- STEP... : what the machine says goes to $DIR/boot.BOOT. Takes the
+# place of a subshell, so that its process id is that of run.sh.
 vm()
 {
 	local boot=$1 images=()
@@ -59,7 +60,7 @@ vm()
 	done
 	shift
 	rm -f "$DIR/pid"
-	"$KVT_ROOT/selftests/vm/run.sh" --cxl 0 --timeout 500 "${images[@]}" --share "$SHARE" \
+	exec "$KVT_ROOT/selftests/vm/run.sh" --cxl 0 --timeout 500 "${images[@]}" --share "$SHARE" \
 		--bin "$DIR/kvt-crash" --payload "$HERE/guest" --log "$DIR/kernel.$boot" \
 		--pidfile "$DIR/pid" -- /payload/crash.sh "$@" >"$DIR/boot.$boot" 2>&1
 }
@@ -150,7 +151,7 @@ last_boot()
 		cp "$DIR/state.$i.journal" "$SHARE/point.$i.journal"
 	done
 	[ "$i" -eq 0 ] || steps+=(points "$i")
-	vm last "${images[@]}" -- "${steps[@]}" || status=$?
+	(vm last "${images[@]}" -- "${steps[@]}") || status=$?
 	grep '^# ' "$DIR/boot.last" || true
 	[ "$status" -eq 0 ] || sed 's/^/# /' "$DIR/boot.last"
 	return "$status"
