@@ -20,17 +20,18 @@ HERE=$KVT_ROOT/selftests/crash
 SHARE=$DIR/share
 SEED=${CRASH_SEED:-1}
 DISK_MIB=96
-RECORD_MIB=64
-BLOCKS=320	# of each of two workers, in the first of its namespaces
+RECORD_MIB=96
+# Of each worker, in the first of its namespaces: as much as may be pinned in one.
+BLOCKS=184
 KILLS=5
 STATES=200
 POINTS=8
-OPS=1000
+OPS=600
 if [ "${KVT_LENGTH:-full}" = long ]; then
 	KILLS=50
 	STATES=2000
 	POINTS=12
-	OPS=4000
+	OPS=2000
 fi
 STATUS=0
 VM_PID=

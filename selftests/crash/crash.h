@@ -24,8 +24,9 @@
  *   G N I K        ... brought up into memory: what is on the media need not stay there
  *   S N I...       these are durable
  *
- * Nothing may be evicted while the load runs, or "durable" would end without a line; the
- * load is below the pool's capacity, and fails when it sees an eviction.
+ * Nothing may be evicted while the load runs, or "durable" would end without a line. So
+ * every block is pinned, the load is below the pool's capacity, and it fails when it sees
+ * an eviction.
  *
  * A block is put again only when it was dropped or is not there. Each time it has a new
  * version, which its bytes tell.

@@ -130,6 +130,16 @@ static uint32_t pick_chain(struct worker *w, const struct space *s)
 	return pick(w, s->blocks / CHAIN) * CHAIN;
 }
 
+/* Else what is durable could be evicted, when the log is short of room for a while. */
+static void pin(const struct space *s, uint32_t first, uint32_t nr)
+{
+	struct kvtier_opts o = opts_of(first);
+	struct kvtier_key keys[CHAIN];
+
+	chain_keys(keys, s, first);
+	check(kvtier_advise(s->h, &o, KVTIER_ADV_PIN, 0, keys, nr, NULL), nr, "pin");
+}
+
 static void put(struct worker *w, struct space *s, uint32_t head)
 {
 	uint32_t first = head + chain_len(s, head), i, nr, version = w->o->version + 1;
@@ -146,9 +156,13 @@ static void put(struct worker *w, struct space *s, uint32_t head)
 	o.flags = KVTIER_RESERVE_WAIT;
 	got = kvtier_reserve(s->h, &o, keys, first == head ? NULL : &parent, nr, slots);
 	expect(got, nr, slots, "reserve");
+	if (!got)
+		return;
 	for (i = 0; i < (uint32_t)got; i++)
 		fill_block(slots[i].ptr, s->ns, first + i, version);
-	check(kvtier_commit_slots(s->h, 0, slots, got), got, "commit");
+	check(kvtier_commit_slots(s->h, KVTIER_COMMIT_LEASE, slots, got), got, "commit");
+	pin(s, first, got);
+	check(kvtier_release_slots(s->h, slots, got), got, "release");
 	for (i = 0; i < (uint32_t)got; i++)
 		s->there[first + i] = true;
 }
@@ -267,10 +281,13 @@ static void must_not_evict(struct space *s)
 static void durable(struct worker *w, struct space *s, bool sync)
 {
 	bool there[MAIN_BLOCKS], durable[MAIN_BLOCKS] = { 0 }, low[MAIN_BLOCKS] = { 0 };
+	uint32_t i;
 
 	look(w, s, there, durable, low);
-	if (memcmp(there, s->there, s->blocks))
-		die("blocks of namespace %u have come or gone by themselves", s->ns);
+	must_not_evict(s);
+	for (i = 0; i < s->blocks; i++)
+		if (there[i] != s->there[i])
+			die("block %u.%u has %s by itself", s->ns, i, there[i] ? "come" : "gone");
 	if (sync && fsync(kvtier_ns_fd(s->h)))
 		die("fsync: %s", strerror(errno));
 	say_durable(w, s, sync ? low : durable);
@@ -336,6 +353,9 @@ static void take_over(struct worker *w, struct space *s)
 			drop(w, s, i, nr);
 		}
 	}
+	for (i = 0; i < s->blocks; i++)
+		if (s->there[i])
+			pin(s, i, 1);
 }
 
 static void start(struct worker *w)

@@ -57,8 +57,11 @@ static void check_block(const struct verify *v, struct kvtier_ns *h, uint32_t ns
 	    (index % CHAIN == 0 || memcmp(e->parent, parent.b, sizeof(parent.b))))
 		oracle_error(v->o, "block %u.%u has a wrong parent", ns, index);
 	make_key(&key, ns, index);
-	o.flags = KVTIER_GET_WAIT;
 	o.group = e->group;
+	/* So that no read of another one pushes it out. */
+	if (kvtier_advise(h, &o, KVTIER_ADV_PIN, 0, &key, 1, NULL) != 1)
+		oracle_error(v->o, "block %u.%u cannot be pinned", ns, index);
+	o.flags = KVTIER_GET_WAIT;
 	o.timeout_ns = WAIT_NS;
 	do {
 		got = kvtier_get(h, &o, &key, 1, &slot);

@@ -15,8 +15,8 @@ set -euo pipefail
 # shellcheck source=selftests/vm/guest/lib.sh
 . /kvt/guest/lib.sh
 
-WORKERS=2
-JOURNALS=(/host/journal.0 /host/journal.1)
+WORKERS=4
+JOURNALS=(/host/journal.{0,1,2,3})
 
 disk()
 {
@@ -48,7 +48,7 @@ step_record()
 	local device
 	modprobe dm_log_writes
 	device=$(kvt-crash log writes "$(disk 2)" "$(disk 3)")
-	kvtier -j pool create --id 1 --tier dram:size=8M --tier "bdev:path=$device,segment=2M" >/dev/null
+	kvtier -j pool create --id 1 --tier dram:size=16M --tier "bdev:path=$device,segment=2M" >/dev/null
 	kvt-crash mark writes start
 	kvt-crash load 1 "$WORKERS" "$2" "$1" "$3" dm:writes
 	kvtier -j pool destroy 1 >/dev/null
@@ -93,11 +93,11 @@ notices()
 	local said
 	cp "${JOURNALS[@]}" /tmp
 	printf '%s\n' 'O 65532' 'P 65532 0 1 1' 'S 65532 0' >>/tmp/journal.0
-	said=$(! kvt-crash verify 0 "$BLOCKS" /tmp/journal.0 /tmp/journal.1)
+	said=$(! kvt-crash verify 0 "$BLOCKS" /tmp/journal.{0,1,2,3})
 	grep -q '^# block 65532.0: version 1 was durable and is lost$' <<<"$said"
 	cp "${JOURNALS[0]}" /tmp
 	awk '{ print } $1 == "P" { print "d", $2, $3, $4 }' "${JOURNALS[1]}" >/tmp/journal.1
-	said=$(! kvt-crash verify 0 "$BLOCKS" /tmp/journal.0 /tmp/journal.1)
+	said=$(! kvt-crash verify 0 "$BLOCKS" /tmp/journal.{0,1,2,3})
 	grep -q 'was dropped and comes back$' <<<"$said"
 	echo "# wrong journals are noticed"
 }
