@@ -65,7 +65,7 @@ check_patch()
 {
 	local kernel user status=0
 	mapfile -t kernel < <(tree_files '^(driver|uapi|selftests/modules)/.*\.[ch]$')
-	mapfile -t user < <(tree_files '^(lib|userspace|selftests/(bench|host|kselftest))/.*\.[ch]$')
+	mapfile -t user < <(tree_files '^(lib|userspace|selftests/(bench|crash|host|kselftest))/.*\.[ch]$')
 	run_checkpatch FILE_PATH_CHANGES "${kernel[@]}" || status=1
 	run_checkpatch "$CHECKPATCH_USER_IGNORE" "${user[@]}" || status=1
 	return "$status"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Runs the programs that the Makefile here has built: run.sh check|quick|long|crash|fuzz|bench
+# Runs the programs that the Makefile here has built: run.sh check|quick|long|crash|teeth|fuzz|bench
 #
 #   unit    driver/tests, the tests that KUnit runs in a kernel; ASan and UBSan
 #   model   random operations on a small store against a reference; ASan, UBSan
@@ -16,7 +16,7 @@
 # One line for each test: "ok NAME", "not ok NAME", "skip NAME # reason".
 set -euo pipefail
 
-MODE=${1:?check, quick, long, crash, fuzz or bench}
+MODE=${1:?check, quick, long, crash, teeth, fuzz or bench}
 OUT=${OUT:-$(cd "$(dirname "$0")/../.." && pwd)/out}
 HOST=$OUT/host
 FAILED=0
@@ -195,6 +195,7 @@ long)
 	bench
 	;;
 crash) suite host "$HOST/crash" "${CRASH_POINTS:-100000}" ;;
+teeth) suite host "$HOST/crash" --teeth 10000 ;;
 fuzz)
 	fuzz fuzz "${FUZZ_SECONDS:-300}"
 	fuzz fuzz_media "${FUZZ_SECONDS:-300}"

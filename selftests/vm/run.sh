@@ -14,6 +14,8 @@
 #                         contents are in DIR and stay there
 #   --nvme N              NVMe controllers (2), --nvme-size M MiB each (512)
 #   --nvme-bps B          throttle each namespace to B bytes/s
+#   --nvme-image FILE     disk that outlives the machine (repeatable): the first
+#                         controllers have these, in this order
 #   --payload DIR         copied to /payload
 #   --bin PROGRAM         host program copied to /usr/bin (repeatable)
 #   --share DIR           host folder seen as /host, read-write
@@ -23,10 +25,12 @@
 #   --qemu ARGS           more QEMU arguments (split at blanks)
 #   --env NAME=VALUE      environment of the command (repeatable)
 #   --log FILE            keep the kernel log there
+#   --pidfile FILE        gets QEMU's process id: whoever wants to kill it may
 #   --interactive         connect the terminal
 #
 # Exit status: the command's; 124 after a timeout; 125 when the machine died or
-# did not start; 1 when the command succeeded but the kernel complained.
+# did not start; 137 when it was killed by way of --pidfile; 1 when all was well but
+# the kernel complained.
 # Everything made for a run lives in one temporary folder, so runs may overlap.
 set -euo pipefail
 HERE=$(cd "$(dirname "$0")" && pwd)
@@ -43,6 +47,8 @@ PMEM_DIR=
 NVME=2
 NVME_MIB=512
 NVME_BPS=
+NVME_IMAGES=()
+PIDFILE=
 SHARE=
 ICOUNT=no
 APPEND=
@@ -55,7 +61,7 @@ COMMAND=()
 
 usage()
 {
-	sed -n '4,31s/^# \{0,1\}//p' "$0"
+	sed -n '4,35s/^# \{0,1\}//p' "$0"
 	exit "${1:-2}"
 }
 
@@ -73,6 +79,8 @@ parse_args()
 		--nvme) NVME=$2; shift ;;
 		--nvme-size) NVME_MIB=$2; shift ;;
 		--nvme-bps) NVME_BPS=$2; shift ;;
+		--nvme-image) NVME_IMAGES+=("$2"); shift ;;
+		--pidfile) PIDFILE=$2; shift ;;
 		--payload) INITRAMFS_ARGS+=(--payload "$2"); shift ;;
 		--bin) INITRAMFS_ARGS+=(--bin "$2"); shift ;;
 		--redis) INITRAMFS_ARGS+=(--redis) ;;
@@ -137,13 +145,19 @@ pmem_args()
 		-device "cxl-type3,bus=cxlrp$CXL,persistent-memdev=cxlpmem,lsa=cxllsa,id=cxlpmemdev,sn=100")
 }
 
-# Behind root ports, because devices on pcie.0 cannot be unplugged.
+# Behind root ports, because devices on pcie.0 cannot be unplugged. What the guest has
+# written is in the host's page cache, so it outlives QEMU, but not the host.
 nvme_args()
 {
-	local i opts
+	local i opts image
+	[ "$NVME" -ge ${#NVME_IMAGES[@]} ] || NVME=${#NVME_IMAGES[@]}
 	for ((i = 0; i < NVME; i++)); do
-		truncate -s "${NVME_MIB}M" "$TMP/nvme$i.img"
-		opts="file=$TMP/nvme$i.img,format=raw,if=none,id=nvmedrive$i,cache=unsafe,discard=unmap"
+		image=${NVME_IMAGES[i]:-}
+		if [ -z "$image" ]; then
+			image=$TMP/nvme$i.img
+			truncate -s "${NVME_MIB}M" "$image"
+		fi
+		opts="file=$image,format=raw,if=none,id=nvmedrive$i,cache=unsafe,discard=unmap"
 		[ -z "$NVME_BPS" ] || opts+=",throttling.bps-total=$NVME_BPS"
 		QEMU+=(-drive "$opts"
 			-device "pcie-root-port,id=nvmerp$i,bus=pcie.0,chassis=$((i + 16)),slot=$((i + 16))"
@@ -198,6 +212,7 @@ boot_args()
 	# A watchdog of the guest fires when the host is merely slow.
 	cmdline+=" nowatchdog rcupdate.rcu_cpu_stall_suppress=1 $APPEND"
 	QEMU+=(-kernel "$KERNEL/vmlinuz" -initrd "$TMP/initramfs" -append "$cmdline")
+	[ -z "$PIDFILE" ] || QEMU+=(-pidfile "$PIDFILE")
 	if [ -n "$QEMU_EXTRA" ]; then
 		# shellcheck disable=SC2206 # splitting is what the option is for
 		QEMU+=($QEMU_EXTRA)
@@ -316,6 +331,10 @@ main()
 	boot_args
 	boot_again_if_needed || qemu_status=$?
 
+	if [ "$qemu_status" -eq 137 ] && [ -n "$PIDFILE" ]; then
+		! kernel_complained || exit 1
+		exit 137
+	fi
 	if [ "$qemu_status" -eq 124 ] || [ "$qemu_status" -eq 137 ]; then
 		report_death "timeout: killed the machine after $TIMEOUT_S s"
 		exit 124
