@@ -75,6 +75,7 @@ struct kvt_seg {
  * @segs:       @nr_segs of them
  * @seg_units:  usable units in a segment
  * @nr_free:    FREE ones
+ * @nr_bad:     BAD ones
  * @live_units: sum over all
  * @open:       open segment of each head, KVT_NO_SEG: none
  * @hint:       where to look for a free one
@@ -88,6 +89,7 @@ struct kvt_log {
 	u32 nr_segs;
 	u32 seg_units;
 	u32 nr_free;
+	u32 nr_bad;
 	u64 live_units;
 	u32 open[KVT_HEADS];
 	u32 hint;
