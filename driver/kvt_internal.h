@@ -470,6 +470,7 @@ int kvt_tier_adopt(struct kvt_pool *p, struct kvt_tier *t);
 void kvt_tier_disown(struct kvt_pool *p, struct kvt_tier *t);
 u32 kvt_tier_snapshot(struct kvt_pool *p, struct kvt_tier **t, bool mem_only);
 u64 kvt_tier_used_bytes(struct kvt_tier *t);
+u64 kvt_tier_retired_bytes(struct kvt_tier *t);
 
 /* A tier by id, or NULL; holds as long as srcu is held or a block keeps it in use. */
 static inline struct kvt_tier *kvt_tier_at(struct kvt_pool *p, u32 id)
@@ -546,6 +547,10 @@ bool kvt_poison_look(struct kvt_tier *t, u32 page, u32 nr);	/* meta lock held */
 void kvt_poison_found(struct kvt_tier *t, u32 page, u32 nr);
 void kvt_poison_scan(struct kvt_tier *t);
 
+/* kvt_faults.c */
+void kvt_block_fault(struct kvt_pool *p, u32 id, struct kvt_tier *t, u32 addr,
+		     int err);	/* meta lock held */
+
 /* kvt_fill.c: giving up reservations */
 bool kvt_filling_mine(struct kvt_pool *p, u32 id, u32 gen, u32 owner);	/* meta lock held */
 bool kvt_filling_claim(struct kvt_pool *p, u32 id, u32 gen, u32 owner);	/* meta lock held */
@@ -570,6 +575,7 @@ void kvt_limbo_add(struct kvt_pool *p, struct kvt_tier *t, u32 page,
  *          else was faster
  * @held:   its source is memory that somebody refers to: an engine that was given up
  * @leased: out: kvt_mv_finish() took a lease
+ * @spare:  see kvt_faults.c: a device that cannot read it does not cost the block
  * @put:    to a block tier: index of its batch in struct kvt_mlog_puts
  * @carried: from block tier to block tier: see struct kvt_carry, as the next two
  * @waits:  written, and not known to be durable
@@ -582,6 +588,7 @@ struct kvt_mv {
 	bool retry;
 	bool held;
 	bool leased;
+	bool spare;
 	bool carried;
 	bool waits;
 	bool stray;
@@ -645,6 +652,7 @@ bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group)
 
 /* kvt_clean.c: block tiers */
 bool kvt_log_clean(struct kvt_tier *t);
+bool kvt_log_retire(struct kvt_tier *t);
 void kvt_log_evacuate(struct kvt_pool *p, struct kvt_tier *t, bool discard);
 
 /* kvt_promote.c */

@@ -269,6 +269,8 @@ static ssize_t tier_##name##_show(struct kvt_tier *t, char *buf)	\
 static struct kvt_tier_attr tier_attr_##name =				\
 	__KVT_ATTR(name, 0444, tier_##name##_show)
 #define KVT_TIER_COUNT(name) KVT_TIER_ATTR(name, "%lld", atomic64_read(&t->count.name))
+#define KVT_TIER_FAULTS(name, cause) \
+	KVT_TIER_ATTR(name, "%lld", atomic64_read(&t->count.faults[cause]))
 
 KVT_TIER_ATTR(id, "%u", t->id);
 KVT_TIER_ATTR(type, "%s", t->ops->name);
@@ -289,7 +291,11 @@ KVT_TIER_COUNT(log_bytes);
 KVT_TIER_COUNT(dma_bytes);
 KVT_TIER_COUNT(io_errors);
 KVT_TIER_COUNT(quarantined_bytes);
-KVT_TIER_ATTR(retired_bytes, "%llu", READ_ONCE(t->mem.retired_pages) << KVT_PAGE_SHIFT);
+KVT_TIER_FAULTS(read_errors, KVT_CAUSE_READ);
+KVT_TIER_FAULTS(checksum_errors, KVT_CAUSE_SUM);
+KVT_TIER_FAULTS(write_errors, KVT_CAUSE_WRITE);
+KVT_TIER_FAULTS(memory_errors, KVT_CAUSE_MEMORY);
+KVT_TIER_ATTR(retired_bytes, "%llu", kvt_tier_retired_bytes(t));
 static struct kvt_tier_attr tier_attr_device = __KVT_ATTR(device, 0444, tier_device_show);
 
 static struct attribute *kvt_tier_attrs[] = {
@@ -300,7 +306,9 @@ static struct attribute *kvt_tier_attrs[] = {
 	&tier_attr_demotions_in.attr, &tier_attr_demotions_out.attr,
 	&tier_attr_evictions.attr, &tier_attr_read_bytes.attr, &tier_attr_write_bytes.attr,
 	&tier_attr_log_bytes.attr, &tier_attr_dma_bytes.attr, &tier_attr_io_errors.attr,
-	&tier_attr_quarantined_bytes.attr, &tier_attr_retired_bytes.attr, NULL
+	&tier_attr_quarantined_bytes.attr, &tier_attr_retired_bytes.attr,
+	&tier_attr_read_errors.attr, &tier_attr_checksum_errors.attr,
+	&tier_attr_write_errors.attr, &tier_attr_memory_errors.attr, NULL
 };
 ATTRIBUTE_GROUPS(kvt_tier);
 

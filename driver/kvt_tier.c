@@ -68,6 +68,14 @@ u64 kvt_tier_used_bytes(struct kvt_tier *t)
 	return READ_ONCE(t->log.live_units) * t->unit_bytes;
 }
 
+/* What is not used any more: poisoned memory, worn segments. Racy without the meta lock. */
+u64 kvt_tier_retired_bytes(struct kvt_tier *t)
+{
+	if (t->ops->is_mem)
+		return READ_ONCE(t->mem.retired_pages) << KVT_PAGE_SHIFT;
+	return (u64)READ_ONCE(t->log.nr_bad) * t->geo.seg_bytes;
+}
+
 /**
  * kvt_tier_check() - may there be such a tier
  * @p: pool, tier_lock held or private
