@@ -123,6 +123,42 @@ static ssize_t degraded_show(struct device *dev, struct device_attribute *attr, 
 }
 static DEVICE_ATTR_RO(degraded);
 
+static ssize_t uuid_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%pUb\n", to_pool(dev)->uuid);
+}
+static DEVICE_ATTR_RO(uuid);
+
+static ssize_t scrub_state_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	static const char *const names[] = {
+		[KVT_SCRUB_NEVER] = "never",
+		[KVT_SCRUB_RUNNING] = "running",
+		[KVT_SCRUB_DONE] = "done",
+		[KVT_SCRUB_STOPPED] = "stopped",
+		[KVT_SCRUB_FAILED] = "failed",
+	};
+
+	/* Pairs with kvt_scrub_work(): what is read after this is not older. */
+	return sysfs_emit(buf, "%s\n", names[smp_load_acquire(&to_pool(dev)->scrub.state)]);
+}
+static DEVICE_ATTR_RO(scrub_state);
+
+#define KVT_POOL_SCRUB(name)								\
+static ssize_t scrub_##name##_show(struct device *dev, struct device_attribute *attr,	\
+				   char *buf)						\
+{											\
+	return sysfs_emit(buf, "%llu\n", READ_ONCE(to_pool(dev)->scrub.name));		\
+}											\
+static DEVICE_ATTR_RO(scrub_##name)
+
+KVT_POOL_SCRUB(rate_bytes);
+KVT_POOL_SCRUB(total_bytes);
+KVT_POOL_SCRUB(bytes);
+KVT_POOL_SCRUB(blocks);
+KVT_POOL_SCRUB(read_errors);
+KVT_POOL_SCRUB(checksum_errors);
+
 static ssize_t policy_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%s\n", READ_ONCE(to_pool(dev)->policy.ops)->name);
@@ -216,6 +252,14 @@ static struct attribute *kvt_pool_attrs[] = {
 	&dev_attr_lease_bytes.attr,
 	&dev_attr_page_struct_bytes.attr,
 	&dev_attr_degraded.attr,
+	&dev_attr_uuid.attr,
+	&dev_attr_scrub_state.attr,
+	&dev_attr_scrub_rate_bytes.attr,
+	&dev_attr_scrub_total_bytes.attr,
+	&dev_attr_scrub_bytes.attr,
+	&dev_attr_scrub_blocks.attr,
+	&dev_attr_scrub_read_errors.attr,
+	&dev_attr_scrub_checksum_errors.attr,
 	&dev_attr_policies.attr,
 	&dev_attr_policy.attr,
 	&dev_attr_watermark_low_percent.attr,

@@ -321,6 +321,13 @@ AT(kvtier_ns_claim, ns_id, 16);
 AT(kvtier_ns_claim, uid, 24);
 AT(kvtier_ns_claim, gid, 28);
 
+SIZE(kvtier_pool_scrub, 24);
+AT(kvtier_pool_scrub, size, 0);
+AT(kvtier_pool_scrub, flags, 4);
+AT(kvtier_pool_scrub, pool_id, 8);
+AT(kvtier_pool_scrub, __reserved, 12);
+AT(kvtier_pool_scrub, rate_bytes, 16);
+
 SIZE(kvtier_tier_attach, 336);
 AT(kvtier_tier_attach, size, 0);
 AT(kvtier_tier_attach, flags, 4);
