@@ -192,7 +192,10 @@ struct kvtier_pool_scrub {
 /**
  * struct kvtier_tier_attach - KVTIER_OP_TIER_ATTACH
  * @flags:      KVTIER_ATTACH_FORCE: BDEV: also if the device is a member of some pool,
- *              which it is not any more then; else that is EEXIST
+ *              which it is not any more then; else that is EEXIST. A former member of
+ *              this very pool, whose tier failed or which was missing when the pool was
+ *              assembled, needs no force. It joins as a new member, empty: what is on
+ *              it is lost with its tier
  * @type:       enum kvtier_tier_type
  * @rank:       0..255, lower is faster; memory tiers must rank above (lower
  *              number than) block tiers (EINVAL); EEXIST if taken

@@ -10,7 +10,7 @@
 #include "spec.h"
 #include "sysfs.h"
 
-static int check_bdev(const char *path, bool force)
+static int check_bdev(const char *path, bool force, const char *pool)
 {
 	struct stat st;
 	char what[SIGNATURE_MAX];
@@ -24,6 +24,8 @@ static int check_bdev(const char *path, bool force)
 	if (force)
 		return EXIT_OK;
 	ret = signature_find(path, what);
+	if (ret == SIGNATURE_MEMBER && pool && signature_of_pool(path, pool))
+		ret = signature_find_other(path, what);
 	if (ret < 0)
 		return cmd_fail(ret, NULL, "looking for signatures on %s", path);
 	if (ret == SIGNATURE_MEMBER)
@@ -59,14 +61,14 @@ static int check_dax(const char *name)
 	return EXIT_OK;
 }
 
-int spec_check_device(struct tier_spec *spec, bool force)
+int spec_check_device(struct tier_spec *spec, bool force, const char *pool)
 {
 	switch (spec->params.type) {
 	case KVTIER_TIER_BDEV:
 		/* Members of pools are known to the kernel. */
 		if (force)
 			spec->params.flags |= KVTIER_ATTACH_FORCE;
-		return check_bdev(spec->path, force);
+		return check_bdev(spec->path, force, pool);
 	case KVTIER_TIER_DAX:
 		return check_dax(spec->path);
 	}

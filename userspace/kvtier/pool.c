@@ -91,7 +91,7 @@ static int pool_create(int argc, char **argv)
 
 	status = parse_create(argc, argv, &c);
 	for (i = 0; !status && i < c.nr; i++)
-		status = spec_check_device(&c.specs[i], c.force);
+		status = spec_check_device(&c.specs[i], c.force, NULL);
 	if (!status)
 		status = cmd_open_ctl(&ctl);
 	if (status)
