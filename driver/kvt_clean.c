@@ -16,6 +16,9 @@
 #include "kvt_trace.h"
 
 #define KVT_THIN_STEP	16u	/* blocks that leave before segments are looked at again */
+#define KVT_RETIRE_FAILS	4u	/* batches that cannot be read, then it is enough */
+#define KVT_RETIRE_DELAY	HZ
+#define KVT_RETIRE_DELAY_MAX	(64 * HZ)
 
 /* Claim the next live blocks of a segment from *@pos on. Meta lock held. */
 static u32 kvt_seg_claim(struct kvt_pool *p, struct kvt_tier *t, u32 seg, u32 *pos, u32 *ids,
@@ -38,16 +41,21 @@ static u32 kvt_seg_claim(struct kvt_pool *p, struct kvt_tier *t, u32 seg, u32 *p
 	return nr;
 }
 
-/* Carry a batch forward. Returns how many got a place; *@full: there is no segment. */
+/*
+ * Carry a batch forward. @spare: see struct kvt_mv. Returns how many got a place;
+ * *@full: there is no segment.
+ */
 static u32 kvt_carry(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32 nr,
-		     struct kvt_carry *c, bool *full)
+		     struct kvt_carry *c, bool spare, bool *full)
 {
 	struct kvt_mlog_puts puts = { .nr = 0 };
 	u32 left = 0, placed, i;
 
 	spin_lock(&p->meta_lock);
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < nr; i++) {
 		kvt_mv_start(p, &c->mv[i], ids[i]);
+		c->mv[i].spare = spare;
+	}
 	spin_unlock(&p->meta_lock);
 	placed = kvt_mlog_place(t, KVT_HEAD_CARRY, c->mv, nr, &puts);
 	*full |= puts.full;
@@ -68,13 +76,25 @@ static u32 kvt_carry(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32
 	return placed;
 }
 
+/* Nothing of a batch that was carried could be read. */
+static bool kvt_carry_unread(const struct kvt_carry *c, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		if (!c->mv[i].x.src_bad || c->mv[i].x.err != -EIO)
+			return false;
+	}
+	return true;
+}
+
 /*
  * Carry what is in a segment forward. Whether it ended for want of a free segment: not
  * for want of memory, or because others were faster, or the tier is to be emptied.
  */
-static bool kvt_seg_carry(struct kvt_tier *t, u32 seg)
+static bool kvt_seg_carry(struct kvt_tier *t, u32 seg, bool spare)
 {
-	u32 pos = 0, nr, placed = 0, ids[KVT_MOVE_BATCH];
+	u32 pos = 0, nr, placed = 0, fails = 0, ids[KVT_MOVE_BATCH];
 	struct kvt_pool *p = t->pool;
 	bool full = false;
 
@@ -86,10 +106,11 @@ static bool kvt_seg_carry(struct kvt_tier *t, u32 seg)
 		spin_lock(&p->meta_lock);
 		nr = kvt_seg_claim(p, t, seg, &pos, ids, KVT_MOVE_BATCH);
 		spin_unlock(&p->meta_lock);
-		placed = nr ? kvt_carry(p, t, ids, nr, c, &full) : 0;
+		placed = nr ? kvt_carry(p, t, ids, nr, c, spare, &full) : 0;
+		fails += placed && spare && kvt_carry_unread(c, nr);
 		kvt_carry_put(p, c);
 		kvt_garbage_free(p);
-	} while (placed);
+	} while (placed && fails < KVT_RETIRE_FAILS);
 	return full;
 }
 
@@ -160,7 +181,7 @@ bool kvt_log_clean(struct kvt_tier *t)
 	if (seg == KVT_NO_SEG)
 		return false;
 	shed = kvt_copy_shed(t, seg);
-	full = kvt_seg_carry(t, seg);
+	full = kvt_seg_carry(t, seg, false);
 	/* No room for kills of copies, and none will come, is no better. */
 	full |= !shed;
 	doomed = full && READ_ONCE(t->log.nr_free) <= 1 && kvt_mlog_doom(t->mlog, seg);
@@ -173,6 +194,57 @@ bool kvt_log_clean(struct kvt_tier *t)
 	spin_unlock(&p->meta_lock);
 	kvt_garbage_free(p);
 	return more;
+}
+
+/* Empty one segment that is worn, as far as that goes. Whether it is empty now. */
+static bool kvt_seg_retire_one(struct kvt_tier *t, u32 seg)
+{
+	struct kvt_pool *p = t->pool;
+	bool mine, empty, full;
+
+	if (!READ_ONCE(t->mlog->w.segs[seg].worn))
+		return false;
+	spin_lock(&p->meta_lock);
+	mine = t->mlog->w.segs[seg].worn && kvt_log_claim(&t->log, seg);
+	spin_unlock(&p->meta_lock);
+	if (!mine)
+		return false;
+	kvt_copy_shed(t, seg);
+	full = kvt_seg_carry(t, seg, true);
+	kvt_seg_keep(t, seg, full);
+	spin_lock(&p->meta_lock);
+	empty = t->log.segs[seg].state == KVT_SEG_EMPTY;
+	spin_unlock(&p->meta_lock);
+	return empty;
+}
+
+/**
+ * kvt_log_retire() - empty segments that are worn
+ * @t: block tier; srcu held, may sleep; called by the pool's worker
+ *
+ * What is left in one is tried again, at ever longer intervals.
+ * Return: whether one is empty now that was not.
+ */
+bool kvt_log_retire(struct kvt_tier *t)
+{
+	struct kvt_mlog *m = t->mlog;
+	struct kvt_pool *p = t->pool;
+	bool any = false;
+	u32 seg;
+
+	if (!READ_ONCE(m->w.nr_worn) || READ_ONCE(m->w.given_up) ||
+	    time_before(jiffies, READ_ONCE(m->retire_at)))
+		return false;
+	for (seg = 0; seg < t->nr_segs; seg++)
+		any |= kvt_seg_retire_one(t, seg);
+	spin_lock(&p->meta_lock);
+	m->retire_delay = any ? 0 : clamp(2 * m->retire_delay, KVT_RETIRE_DELAY,
+					  KVT_RETIRE_DELAY_MAX);
+	m->retire_at = jiffies + m->retire_delay;
+	spin_unlock(&p->meta_lock);
+	kvt_log_reap(t);
+	kvt_garbage_free(p);
+	return any;
 }
 
 /**

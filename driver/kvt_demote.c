@@ -29,13 +29,15 @@
 bool kvt_tier_over(struct kvt_pool *p, struct kvt_tier *t, u32 percent)
 {
 	u64 used, all;
+	u32 segs;
 
 	if (t->ops->is_mem) {
 		used = READ_ONCE(t->mem.used_pages);
 		all = (u64)t->nr_pieces * KVT_PIECE_PAGES - READ_ONCE(t->mem.retired_pages);
 	} else {
 		used = kvt_log_used(&t->log);
-		all = (u64)(t->nr_segs - min(t->nr_segs / 2, 3u)) * t->seg_units;
+		segs = t->nr_segs - READ_ONCE(t->log.nr_bad);
+		all = (u64)(segs - min(segs / 2, 3u)) * t->seg_units;
 	}
 	return used * 100 > all * percent;
 }

@@ -4,6 +4,7 @@
  *
  * LOCK ORDER, outermost first. A lock may be taken while holding only locks above it.
  *
+ *  --  scrub.lock          mutex   who starts and stops scrubs; alone
  *  1  kvt_registry_lock   mutex   pools by id; pool->nr_files, pool->dying
  *  2  pool->tier_lock     mutex   set of tiers; held while a tier is drained
  *     pool->conf_lock     mutex   set of namespaces, watermarks
@@ -219,6 +220,42 @@ struct kvt_async_queue {
 	struct list_head calls;
 };
 
+enum kvt_scrub_state {
+	KVT_SCRUB_NEVER = 0,
+	KVT_SCRUB_RUNNING,
+	KVT_SCRUB_DONE,
+	KVT_SCRUB_STOPPED,
+	KVT_SCRUB_FAILED,	/* some of it could not be looked at */
+};
+
+/**
+ * struct kvt_scrub - the last scrub of a pool, and the one that runs; see kvt_scrub.c
+ * @lock:  who starts and stops
+ * @work:  the scrub
+ * @wait:  for its end, and its own waits
+ * @stop:  it is to end
+ * @state: enum kvt_scrub_state
+ * @rate_bytes: most bytes in a second, 0: no limit
+ * @total_bytes: that block tiers had when it began
+ * @bytes: read. The work's, as what follows
+ * @blocks: read
+ * @read_errors: of these, that could not be read, and are misses now
+ * @checksum_errors: that did not verify, likewise
+ */
+struct kvt_scrub {
+	struct mutex lock;
+	struct work_struct work;
+	wait_queue_head_t wait;
+	bool stop;
+	u32 state;
+	u64 rate_bytes;
+	u64 total_bytes;
+	u64 bytes;
+	u64 blocks;
+	u64 read_errors;
+	u64 checksum_errors;
+};
+
 /**
  * struct kvt_pool - one store
  * @dev:        /sys/class/kvtier/kvtierN; its release frees the pool
@@ -253,6 +290,7 @@ struct kvt_async_queue {
  * @tick:       wakes @work for what depends on time
  * @reclaim_wq: one worker
  * @promote_wq: moves up
+ * @scrub:      see kvt_scrub.c
  * @async_wq:   completes asynchronous calls
  * @async_work: on it
  * @async:      calls that wait, see kvt_async.c
@@ -321,6 +359,7 @@ struct kvt_pool {
 	struct workqueue_struct *promote_wq;
 	struct workqueue_struct *async_wq;
 	struct workqueue_struct *log_wq;
+	struct kvt_scrub scrub;
 	struct work_struct async_work;
 	struct kvt_async_queue async[KVT_WAITQS];
 	DECLARE_BITMAP(async_marked, KVT_WAITQS);
@@ -470,6 +509,7 @@ int kvt_tier_adopt(struct kvt_pool *p, struct kvt_tier *t);
 void kvt_tier_disown(struct kvt_pool *p, struct kvt_tier *t);
 u32 kvt_tier_snapshot(struct kvt_pool *p, struct kvt_tier **t, bool mem_only);
 u64 kvt_tier_used_bytes(struct kvt_tier *t);
+u64 kvt_tier_retired_bytes(struct kvt_tier *t);
 
 /* A tier by id, or NULL; holds as long as srcu is held or a block keeps it in use. */
 static inline struct kvt_tier *kvt_tier_at(struct kvt_pool *p, u32 id)
@@ -559,6 +599,10 @@ bool kvt_poison_look(struct kvt_tier *t, u32 page, u32 nr);	/* meta lock held */
 void kvt_poison_found(struct kvt_tier *t, u32 page, u32 nr);
 void kvt_poison_scan(struct kvt_tier *t);
 
+/* kvt_faults.c */
+void kvt_block_fault(struct kvt_pool *p, u32 id, struct kvt_tier *t, u32 addr,
+		     int err);	/* meta lock held */
+
 /* kvt_fill.c: giving up reservations */
 bool kvt_filling_mine(struct kvt_pool *p, u32 id, u32 gen, u32 owner);	/* meta lock held */
 bool kvt_filling_claim(struct kvt_pool *p, u32 id, u32 gen, u32 owner);	/* meta lock held */
@@ -584,6 +628,7 @@ void kvt_limbo_add(struct kvt_pool *p, struct kvt_tier *t, u32 page,
  * @clean:  to where its copy is: nothing is placed, run or written
  * @held:   its source is memory that somebody refers to: an engine that was given up
  * @leased: out: kvt_mv_finish() took a lease
+ * @spare:  see kvt_faults.c: a device that cannot read it does not cost the block
  * @put:    to a block tier: index of its batch in struct kvt_mlog_puts
  * @carried: from block tier to block tier: see struct kvt_carry, as the next two
  * @waits:  written, and not known to be durable
@@ -597,6 +642,7 @@ struct kvt_mv {
 	bool clean;
 	bool held;
 	bool leased;
+	bool spare;
 	bool carried;
 	bool waits;
 	bool stray;
@@ -662,7 +708,15 @@ bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group)
 
 /* kvt_clean.c: block tiers */
 bool kvt_log_clean(struct kvt_tier *t);
+bool kvt_log_retire(struct kvt_tier *t);
 void kvt_log_evacuate(struct kvt_pool *p, struct kvt_tier *t, bool discard);
+
+/* kvt_scrub.c */
+void kvt_scrub_init(struct kvt_scrub *s);
+int kvt_scrub_start(struct kvt_pool *p, u64 rate_bytes);
+int kvt_scrub_stop(struct kvt_pool *p);
+void kvt_scrub_end(struct kvt_pool *p);
+void kvt_scrub_work(struct work_struct *work);
 
 /* kvt_promote.c */
 struct kvt_promo;

@@ -94,6 +94,23 @@ static int kvt_ctl_ns_claim(void *arg)
 	return err;
 }
 
+static int kvt_ctl_pool_scrub(void *arg)
+{
+	struct kvtier_pool_scrub *c = arg;
+	struct kvt_pool *p;
+	int err;
+
+	if ((c->flags & KVTIER_SCRUB_STOP) && c->rate_bytes)
+		return -EINVAL;
+	p = kvt_pool_get(c->pool_id);
+	if (!p)
+		return -ENOENT;
+	err = c->flags & KVTIER_SCRUB_STOP ? kvt_scrub_stop(p) :
+					     kvt_scrub_start(p, c->rate_bytes);
+	kvt_pool_put(p);
+	return err;
+}
+
 static int kvt_ctl_tier_attach(void *arg)
 {
 	struct kvtier_tier_attach *a = arg;
@@ -172,6 +189,8 @@ static const struct kvt_op kvt_ops[] = {
 	    RSV(kvtier_pool_destroy)),
 	CTL(POOL_ASSEMBLE, kvt_ctl_pool_assemble, kvtier_pool_assemble, time_ns,
 	    .flags = KVTIER_ASSEMBLE_FLAGS, .report = true),
+	CTL(POOL_SCRUB, kvt_ctl_pool_scrub, kvtier_pool_scrub, rate_bytes,
+	    .flags = KVTIER_SCRUB_FLAGS, RSV(kvtier_pool_scrub)),
 	CTL(TIER_ATTACH, kvt_ctl_tier_attach, kvtier_tier_attach, tier_id,
 	    .flags = KVTIER_ATTACH_FLAGS, RSV(kvtier_tier_attach)),
 	CTL(TIER_DETACH, kvt_ctl_tier_detach, kvtier_tier_op, timeout_ns,

@@ -135,10 +135,34 @@ void kvt_mlog_free(struct kvt_tier *t)
 	t->mlog = NULL;
 }
 
+/*
+ * Was it a member of this very pool, which is one no more: it was lost, or the pool was
+ * assembled without it. What is on it can never be served again. A copy of one that is
+ * a member is not. tier_lock held.
+ */
+static bool kvt_mlog_was_ours(struct kvt_pool *p, const struct kvt_super_pick *pick)
+{
+	u32 i;
+
+	lockdep_assert_held(&p->tier_lock);
+	if (pick->err || memcmp(pick->super.pool, p->uuid, KVT_UUID_BYTES))
+		return false;
+	for (i = 0; i < KVT_TIERS; i++) {
+		const struct kvt_tier *t = p->tiers[i];
+
+		if (t && t->mlog && !READ_ONCE(t->mlog->lost) &&
+		    !memcmp(t->mlog->geo.member, pick->super.geo.member, KVT_UUID_BYTES))
+			return false;
+	}
+	pr_info("kvtier%u: a former member of this pool comes back, empty\n", p->id);
+	return true;
+}
+
 /**
  * kvt_mlog_check_free() - is the device nobody's
- * @t: tier, private to the caller; sleeps
- * Return: 0; -EEXIST: it has a superblock, however old; -EIO; -ENOMEM.
+ * @t: tier, private to the caller; tier_lock held, sleeps
+ * Return: 0: nobody's; 1: a former member of this pool; -EEXIST: it has a superblock,
+ * however old; -EIO; -ENOMEM.
  */
 int kvt_mlog_check_free(struct kvt_tier *t)
 {
@@ -157,7 +181,7 @@ int kvt_mlog_check_free(struct kvt_tier *t)
 	}
 	/* Damaged ones, and those of later versions, too. */
 	if (!err && pick->err != -EMEDIUMTYPE)
-		err = -EEXIST;
+		err = kvt_mlog_was_ours(t->pool, pick) ? 1 : -EEXIST;
 	kfree(block);
 	kfree(pick);
 	return err;

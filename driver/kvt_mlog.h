@@ -75,6 +75,8 @@ struct kvt_tier;
  * @tell:     counts members lost; its superblock is to leave them out
  * @telling:  @tell when the newest superblock was made
  * @told:     ... when the newest durable one was made
+ * @retire_at: jiffies before which worn segments are left alone. Meta lock, as @retire_delay
+ * @retire_delay: after the next attempt in vain, in jiffies; 0: none was
  * @gone:     ids of namespaces that ended; @nr_gone of them. Meta lock
  */
 struct kvt_mlog {
@@ -108,6 +110,8 @@ struct kvt_mlog {
 	u32 tell;
 	u32 telling;
 	u32 told;
+	unsigned long retire_at;
+	unsigned long retire_delay;
 };
 
 /**

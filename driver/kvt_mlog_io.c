@@ -25,7 +25,7 @@ int kvt_mlog_rw(struct kvt_tier *t, u64 byte, void *buf, u32 len, bool write, bo
 	int err = t->ops->rw(t, byte, buf, len, write, fua);
 
 	if (err)
-		atomic64_inc(&t->count.io_errors);
+		kvt_tier_fault(t, err, write);
 	else if (write)
 		atomic64_add(len, &t->count.log_bytes);
 	return err;
@@ -61,7 +61,7 @@ int kvt_mlog_flush_dev(struct kvt_tier *t)
 	int err = t->ops->flush(t);
 
 	if (err)
-		atomic64_inc(&t->count.io_errors);
+		kvt_tier_fault(t, err, true);
 	return err;
 }
 

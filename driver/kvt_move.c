@@ -231,8 +231,10 @@ static void kvt_mv_failed(struct kvt_pool *p, struct kvt_mv *mv)
 		lost = !kvt_copy_instead(p, mv->id, true);
 	if (mv->x.err == -EHWPOISON)
 		kvt_mv_poisoned(mv);
+	if (mv->x.src_bad)
+		kvt_block_fault(p, mv->id, mv->x.src, mv->x.src_addr, mv->x.err);
 	/* Only what cannot be read goes: where it is it may be as good as ever. */
-	if (lost && kvt_ctl_state(kvt_ctl(h)) == KVT_READY) {
+	if (lost && !(mv->spare && mv->x.err == -EIO) && kvt_ctl_state(kvt_ctl(h)) == KVT_READY) {
 		/* Not freed by this: MOVING is still set. */
 		kvt_block_lose(p, mv->id, KVT_WHY_IO);
 	}

@@ -136,7 +136,7 @@ void kvt_tier_poison(struct kvt_tier *t, u32 page, u32 nr)
 	bool mapped;
 	u32 i;
 
-	atomic64_inc(&t->count.io_errors);
+	kvt_tier_fault(t, -EHWPOISON, false);
 	WRITE_ONCE(t->poisoned, true);
 	spin_lock(&p->meta_lock);
 	/* Before it has its space: kvt_poison_scan() will come. */

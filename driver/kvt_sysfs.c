@@ -129,6 +129,36 @@ static ssize_t uuid_show(struct device *dev, struct device_attribute *attr, char
 }
 static DEVICE_ATTR_RO(uuid);
 
+static ssize_t scrub_state_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	static const char *const names[] = {
+		[KVT_SCRUB_NEVER] = "never",
+		[KVT_SCRUB_RUNNING] = "running",
+		[KVT_SCRUB_DONE] = "done",
+		[KVT_SCRUB_STOPPED] = "stopped",
+		[KVT_SCRUB_FAILED] = "failed",
+	};
+
+	/* Pairs with kvt_scrub_work(): what is read after this is not older. */
+	return sysfs_emit(buf, "%s\n", names[smp_load_acquire(&to_pool(dev)->scrub.state)]);
+}
+static DEVICE_ATTR_RO(scrub_state);
+
+#define KVT_POOL_SCRUB(name)								\
+static ssize_t scrub_##name##_show(struct device *dev, struct device_attribute *attr,	\
+				   char *buf)						\
+{											\
+	return sysfs_emit(buf, "%llu\n", READ_ONCE(to_pool(dev)->scrub.name));		\
+}											\
+static DEVICE_ATTR_RO(scrub_##name)
+
+KVT_POOL_SCRUB(rate_bytes);
+KVT_POOL_SCRUB(total_bytes);
+KVT_POOL_SCRUB(bytes);
+KVT_POOL_SCRUB(blocks);
+KVT_POOL_SCRUB(read_errors);
+KVT_POOL_SCRUB(checksum_errors);
+
 static ssize_t policy_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%s\n", READ_ONCE(to_pool(dev)->policy.ops)->name);
@@ -223,6 +253,13 @@ static struct attribute *kvt_pool_attrs[] = {
 	&dev_attr_page_struct_bytes.attr,
 	&dev_attr_degraded.attr,
 	&dev_attr_uuid.attr,
+	&dev_attr_scrub_state.attr,
+	&dev_attr_scrub_rate_bytes.attr,
+	&dev_attr_scrub_total_bytes.attr,
+	&dev_attr_scrub_bytes.attr,
+	&dev_attr_scrub_blocks.attr,
+	&dev_attr_scrub_read_errors.attr,
+	&dev_attr_scrub_checksum_errors.attr,
 	&dev_attr_policies.attr,
 	&dev_attr_policy.attr,
 	&dev_attr_watermark_low_percent.attr,
@@ -276,6 +313,8 @@ static ssize_t tier_##name##_show(struct kvt_tier *t, char *buf)	\
 static struct kvt_tier_attr tier_attr_##name =				\
 	__KVT_ATTR(name, 0444, tier_##name##_show)
 #define KVT_TIER_COUNT(name) KVT_TIER_ATTR(name, "%lld", atomic64_read(&t->count.name))
+#define KVT_TIER_FAULTS(name, cause) \
+	KVT_TIER_ATTR(name, "%lld", atomic64_read(&t->count.faults[cause]))
 
 KVT_TIER_ATTR(id, "%u", t->id);
 KVT_TIER_ATTR(type, "%s", t->ops->name);
@@ -299,7 +338,11 @@ KVT_TIER_COUNT(log_bytes);
 KVT_TIER_COUNT(dma_bytes);
 KVT_TIER_COUNT(io_errors);
 KVT_TIER_COUNT(quarantined_bytes);
-KVT_TIER_ATTR(retired_bytes, "%llu", READ_ONCE(t->mem.retired_pages) << KVT_PAGE_SHIFT);
+KVT_TIER_FAULTS(read_errors, KVT_CAUSE_READ);
+KVT_TIER_FAULTS(checksum_errors, KVT_CAUSE_SUM);
+KVT_TIER_FAULTS(write_errors, KVT_CAUSE_WRITE);
+KVT_TIER_FAULTS(memory_errors, KVT_CAUSE_MEMORY);
+KVT_TIER_ATTR(retired_bytes, "%llu", kvt_tier_retired_bytes(t));
 static struct kvt_tier_attr tier_attr_device = __KVT_ATTR(device, 0444, tier_device_show);
 
 static struct attribute *kvt_tier_attrs[] = {
@@ -312,7 +355,9 @@ static struct attribute *kvt_tier_attrs[] = {
 	&tier_attr_copy_bytes.attr,
 	&tier_attr_evictions.attr, &tier_attr_read_bytes.attr, &tier_attr_write_bytes.attr,
 	&tier_attr_log_bytes.attr, &tier_attr_dma_bytes.attr, &tier_attr_io_errors.attr,
-	&tier_attr_quarantined_bytes.attr, &tier_attr_retired_bytes.attr, NULL
+	&tier_attr_quarantined_bytes.attr, &tier_attr_retired_bytes.attr,
+	&tier_attr_read_errors.attr, &tier_attr_checksum_errors.attr,
+	&tier_attr_write_errors.attr, &tier_attr_memory_errors.attr, NULL
 };
 ATTRIBUTE_GROUPS(kvt_tier);
 

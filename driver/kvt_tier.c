@@ -71,6 +71,14 @@ u64 kvt_tier_used_bytes(struct kvt_tier *t)
 	return kvt_log_used(&t->log) * t->unit_bytes;
 }
 
+/* What is not used any more: poisoned memory, worn segments. Racy without the meta lock. */
+u64 kvt_tier_retired_bytes(struct kvt_tier *t)
+{
+	if (t->ops->is_mem)
+		return READ_ONCE(t->mem.retired_pages) << KVT_PAGE_SHIFT;
+	return (u64)READ_ONCE(t->log.nr_bad) * t->geo.seg_bytes;
+}
+
 /**
  * kvt_tier_check() - may there be such a tier
  * @p: pool, tier_lock held or private
@@ -238,7 +246,7 @@ static int kvt_tier_free_id(struct kvt_pool *p)
 /* Make the device a member of the pool, unless it is somebody's already. */
 static int kvt_tier_format(struct kvt_tier *t)
 {
-	int err = 0;
+	int err;
 
 	if (t->ops->is_mem)
 		return 0;
@@ -246,8 +254,10 @@ static int kvt_tier_format(struct kvt_tier *t)
 		err = kvt_mlog_check_free(t);
 		if (!err && t->ops->check_blank)
 			err = t->ops->check_blank(t);
+		if (err < 0)
+			return err;
 	}
-	return err ?: kvt_mlog_format(t) ?: kvt_mlog_start(t);
+	return kvt_mlog_format(t) ?: kvt_mlog_start(t);
 }
 
 static int kvt_tier_bring_up(struct kvt_pool *p, struct kvt_tier *t)

@@ -136,6 +136,53 @@ TRACE_EVENT(kvtier_evict,
 		  __entry->tier, __entry->why, __entry->idle_ms)
 );
 
+/*
+ * A block could not be read on @tier at @addr (unit or page), or did not verify; @cause
+ * is enum kvt_cause.
+ */
+TRACE_EVENT(kvtier_fault,
+	TP_PROTO(u32 pool, u64 ns, u32 group, const u8 *key, u32 tier, u32 cause, u32 addr),
+	TP_ARGS(pool, ns, group, key, tier, cause, addr),
+	TP_STRUCT__entry(
+		__field(u32, pool)
+		__field(u32, group)
+		__field(u64, ns)
+		__field(u64, key)
+		__field(u32, tier)
+		__field(u32, cause)
+		__field(u32, addr)
+	),
+	TP_fast_assign(
+		__entry->pool = pool;
+		__entry->group = group;
+		__entry->ns = ns;
+		__entry->key = get_unaligned_be64(key);
+		__entry->tier = tier;
+		__entry->cause = cause;
+		__entry->addr = addr;
+	),
+	TP_printk("pool=%u ns=%llu group=%u key=%016llx tier=%u cause=%u addr=%u",
+		  __entry->pool, __entry->ns, __entry->group, __entry->key,
+		  __entry->tier, __entry->cause, __entry->addr)
+);
+
+/* Segment @seg of @tier had too many faults: it is emptied, and not used any more. */
+TRACE_EVENT(kvtier_segment_worn,
+	TP_PROTO(u32 pool, u32 tier, u32 seg),
+	TP_ARGS(pool, tier, seg),
+	TP_STRUCT__entry(
+		__field(u32, pool)
+		__field(u32, tier)
+		__field(u32, seg)
+	),
+	TP_fast_assign(
+		__entry->pool = pool;
+		__entry->tier = tier;
+		__entry->seg = seg;
+	),
+	TP_printk("pool=%u tier=%u seg=%u", __entry->pool, __entry->tier, __entry->seg)
+);
+
 #endif /* KVT_TRACE_H */
 
 #undef TRACE_INCLUDE_PATH

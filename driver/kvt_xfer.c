@@ -88,7 +88,7 @@ static void kvt_xfer_failed(struct kvt_xfer *x, bool src, int err)
 	x->err = err;
 	/* An engine that does not finish says nothing about the bytes. */
 	x->src_bad = src && err != -ETIMEDOUT;
-	atomic64_inc(&(src ? x->src : x->dst)->count.io_errors);
+	kvt_tier_fault(src ? x->src : x->dst, err, !src);
 }
 
 static void kvt_xfer_count(struct kvt_xfer *x)

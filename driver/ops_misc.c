@@ -404,6 +404,11 @@ static void kvt_stat_tier(struct kvt_tier *t, void *out)
 	s->nr_blocks = READ_ONCE(t->nr_blocks);
 	s->used_bytes = kvt_tier_used_bytes(t);
 	s->capacity_bytes = t->capacity_bytes;
+	s->read_errors = atomic64_read(&t->count.faults[KVT_CAUSE_READ]);
+	s->checksum_errors = atomic64_read(&t->count.faults[KVT_CAUSE_SUM]);
+	s->write_errors = atomic64_read(&t->count.faults[KVT_CAUSE_WRITE]);
+	s->memory_errors = atomic64_read(&t->count.faults[KVT_CAUSE_MEMORY]);
+	s->retired_bytes = kvt_tier_retired_bytes(t);
 }
 
 /**

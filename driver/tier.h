@@ -97,11 +97,22 @@ struct kvt_bio_xfer {
 	void (*done)(struct kvt_bio_xfer *x, int err);
 };
 
+/* Why a transfer failed, as tracepoints number it. */
+enum kvt_cause {
+	KVT_CAUSE_OTHER = 0,	/* a DMA engine did not finish */
+	KVT_CAUSE_READ,		/* the device cannot read it */
+	KVT_CAUSE_SUM,		/* it was read, and does not verify */
+	KVT_CAUSE_WRITE,	/* the device cannot write or flush it */
+	KVT_CAUSE_MEMORY,	/* memory cannot keep it */
+	KVT_CAUSES,
+};
+
 /**
  * struct kvt_tier_count - counters of a tier, as struct kvtier_tier_stat
  * @clean_demotions: block: of @demotions_in, those for which nothing was written
  * @demoted_bytes: block: payload written for the others
  * @log_bytes: block: written beside payload: headers, footers, superblocks
+ * @io_errors: sum of @faults; see kvt_tier_fault()
  */
 struct kvt_tier_count {
 	atomic64_t hits;
@@ -117,6 +128,7 @@ struct kvt_tier_count {
 	atomic64_t log_bytes;
 	atomic64_t dma_bytes;
 	atomic64_t io_errors;
+	atomic64_t faults[KVT_CAUSES];
 	atomic64_t quarantined_bytes;
 };
 
@@ -291,6 +303,9 @@ struct kvt_xfer {
 	u64 start_ns;
 	u64 end_ns;
 };
+
+/* See kvt_faults.c. */
+void kvt_tier_fault(struct kvt_tier *t, int err, bool write);
 
 /*
  * kvt_xfer_run() - carry out @nr moves, all of them, and wait

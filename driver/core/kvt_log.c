@@ -420,6 +420,7 @@ void kvt_log_release(struct kvt_log *l, u32 seg, bool bad)
 	s->nr_ids = 0;
 	s->state = bad ? KVT_SEG_BAD : KVT_SEG_FREE;
 	l->nr_free += !bad;
+	l->nr_bad += bad;
 }
 
 /**
@@ -434,6 +435,7 @@ void kvt_log_restore(struct kvt_log *l, u32 seg, const struct kvt_seg *s)
 	l->segs[seg] = *s;
 	l->segs[seg].writes = 0;
 	l->nr_free--;
+	l->nr_bad += s->state == KVT_SEG_BAD;
 	l->live_units += s->live;
 	if (s->state == KVT_SEG_EMPTY)
 		l->nr_stale += !!s->ids;

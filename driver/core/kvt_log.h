@@ -84,6 +84,7 @@ struct kvt_seg {
  * @segs:       @nr_segs of them
  * @seg_units:  usable units in a segment
  * @nr_free:    FREE ones
+ * @nr_bad:     BAD ones
  * @live_units: sum over all
  * @copy_units: likewise, of copies
  * @open:       open segment of each head, KVT_NO_SEG: none
@@ -98,6 +99,7 @@ struct kvt_log {
 	u32 nr_segs;
 	u32 seg_units;
 	u32 nr_free;
+	u32 nr_bad;
 	u64 live_units;
 	u64 copy_units;
 	u32 open[KVT_HEADS];

@@ -52,6 +52,7 @@
 #define KVT_BATCH_BYTES		(8u << 20)
 #define KVT_WLOG_BATCHES	16u	/* open, or written and not durable */
 #define KVT_WLOG_OPENS		4u	/* segments open, or sealed and without footer */
+#define KVT_WLOG_FAULTS_MAX	3u	/* in one life of a segment, then it is worn */
 #define KVT_WLOG_SEGS_MIN	6u	/* two open, two kept, one cleaned, one ending */
 #define KVT_WLOG_LIFE_STEP	(1ULL << 32)
 #define KVT_WLOG_SEQ_STEP	(1ULL << 40)
@@ -120,6 +121,9 @@ enum kvt_wseg_phase {
  * @hopeless:   and it will not get one
  * @no_end:     it cannot be ended: what it holds for others cannot be read, or is too much
  * @bad:        not to be used again
+ * @worn:       the same, because of faults; until it is empty
+ * @faults:     times that something in this life could not be read back, up to
+ *              KVT_WLOG_FAULTS_MAX
  */
 struct kvt_wseg {
 	u64 life;
@@ -133,6 +137,8 @@ struct kvt_wseg {
 	bool hopeless;
 	bool no_end;
 	bool bad;
+	bool worn;
+	u8 faults;
 };
 
 /* What became of a record while its segment has no footer. */
@@ -266,6 +272,7 @@ struct kvt_wkill {
  * @super_flush: flush that makes it durable
  * @nr_doomed:  segments doomed and not ended
  * @dooms:      number of the last doom
+ * @nr_worn:    segments worn and not empty for good
  * @nr_lost:    batches that could not be made durable
  * @given_up:   see kvt_wlog_give_up()
  */
@@ -296,6 +303,7 @@ struct kvt_wlog {
 	bool super_dirty;
 	u32 nr_doomed;
 	u64 dooms;
+	u32 nr_worn;
 	u64 nr_lost;
 	bool given_up;
 };
@@ -427,6 +435,7 @@ void kvt_wlog_end_kill(struct kvt_wlog *w, const struct kvt_kill *k);
 bool kvt_wlog_ns_needed(const struct kvt_wlog *w, u32 seg, const struct kvt_nsdef *def);
 enum kvt_wlog_status kvt_wlog_end(struct kvt_wlog *w, u32 seg);
 void kvt_wlog_doom(struct kvt_wlog *w, u32 seg);
+bool kvt_wlog_fault(struct kvt_wlog *w, u32 seg);
 void kvt_wlog_restore(struct kvt_wlog *w, u32 seg, const struct kvt_seg_found *f, bool ended);
 void kvt_wlog_restored(struct kvt_wlog *w, const struct kvt_super *s, u64 max_seq);
 enum kvt_wlog_status kvt_wlog_refill(struct kvt_wlog *w, u32 seg, u32 *handle);
@@ -450,6 +459,7 @@ bool kvt_wbatch_add_kill(struct kvt_wlog *w, struct kvt_wbatch *b, const struct 
 			 u32 max_kills);
 bool kvt_wlog_kill_needed(const struct kvt_wlog *w, const struct kvt_kill *k);
 void kvt_wlog_ring_trim(struct kvt_wlog *w);
+void kvt_wopen_break(struct kvt_wlog *w, struct kvt_wopen *o, bool first);
 
 /**
  * kvt_wlog_durable_seq() - up to which ordinal all batches are durable

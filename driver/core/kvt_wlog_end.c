@@ -158,6 +158,9 @@ static void kvt_wbatch_ends(struct kvt_wlog *w, struct kvt_wbatch *b)
 		if (ws->doom)
 			w->nr_doomed--;
 		ws->doom = 0;
+		w->nr_worn -= ws->worn;
+		ws->bad |= ws->worn;
+		ws->worn = false;
 		kvt_log_release(w->cfg.log, i, ws->bad);
 	}
 	b->nr_ends = 0;
@@ -187,7 +190,7 @@ static bool kvt_wbatch_drain(struct kvt_wlog *w, struct kvt_wbatch *b)
 }
 
 /* No more goes into a segment after a batch that failed. */
-static void kvt_wopen_break(struct kvt_wlog *w, struct kvt_wopen *o, bool first)
+void kvt_wopen_break(struct kvt_wlog *w, struct kvt_wopen *o, bool first)
 {
 	o->broken = true;
 	if (first) {
@@ -434,6 +437,15 @@ static bool kvt_wlog_wants_flush(const struct kvt_wlog *w)
 	return w->super_state == 2 || w->found_flush > w->flush_done;
 }
 
+/* One that is worn is ended at once, others when there is a need. */
+static bool kvt_wlog_wants_end(const struct kvt_wlog *w)
+{
+	bool need = w->nr_doomed || w->cfg.log->nr_free < w->cfg.free_aim;
+	u32 seg = need || w->nr_worn ? kvt_wlog_next_end(w) : KVT_NO_SEG;
+
+	return seg != KVT_NO_SEG && (need || w->segs[seg].worn);
+}
+
 /**
  * kvt_wlog_work() - what there is to do in the background
  * @w: writer
@@ -450,8 +462,7 @@ u32 kvt_wlog_work(const struct kvt_wlog *w)
 		return 0;
 	if (kvt_wlog_footer_bytes(w))
 		work |= KVT_WORK_FOOTER;
-	if ((w->nr_doomed || w->cfg.log->nr_free < w->cfg.free_aim) &&
-	    kvt_wlog_next_end(w) != KVT_NO_SEG)
+	if (kvt_wlog_wants_end(w))
 		work |= KVT_WORK_END;
 	if (kvt_wlog_wants_flush(w))
 		work |= KVT_WORK_FLUSH;

@@ -6,9 +6,10 @@
 #include "kvt_wlog.h"
 
 /**
- * kvt_wlog_next_end() - the dead segment that is ended with the least effort
+ * kvt_wlog_next_end() - the dead segment that is to be ended next
  * @w: writer
  *
+ * One that is worn, else the one that takes the least effort.
  * The caller collects what the segment holds for others, with kvt_recover_segment()
  * and entries_only: all kills, and one definition of each namespace that exists or
  * for which kvt_wlog_ns_needed() holds. A namespace that exists is defined as it is
@@ -27,6 +28,8 @@ u32 kvt_wlog_next_end(const struct kvt_wlog *w)
 		if (w->cfg.log->segs[i].state != KVT_SEG_EMPTY ||
 		    w->segs[i].phase != KVT_WSEG_NONE || w->segs[i].no_end)
 			continue;
+		if (w->segs[i].worn)
+			return i;
 		if (best == KVT_NO_SEG || w->segs[i].nr_entries < w->segs[best].nr_entries)
 			best = i;
 	}
@@ -134,6 +137,30 @@ void kvt_wlog_doom(struct kvt_wlog *w, u32 seg)
 		return;
 	w->segs[seg].doom = ++w->dooms;
 	w->nr_doomed++;
+}
+
+/**
+ * kvt_wlog_fault() - something in a segment could not be read back
+ * @w:   writer
+ * @seg: where
+ *
+ * After KVT_WLOG_FAULTS_MAX of them in one life nothing more is put into it, and when
+ * it has been emptied and ended it is BAD. What is in it stays until then.
+ * Return: whether it is worn by this one.
+ */
+bool kvt_wlog_fault(struct kvt_wlog *w, u32 seg)
+{
+	struct kvt_wseg *ws = &w->segs[seg];
+	struct kvt_wopen *o = kvt_wopen_of(w, seg);
+
+	if (w->given_up || ws->faults == KVT_WLOG_FAULTS_MAX ||
+	    ++ws->faults < KVT_WLOG_FAULTS_MAX)
+		return false;
+	ws->worn = true;
+	w->nr_worn++;
+	if (o)
+		kvt_wopen_break(w, o, false);
+	return true;
 }
 
 /**

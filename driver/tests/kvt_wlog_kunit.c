@@ -575,6 +575,41 @@ static void wlog_doom(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kvt_wlog_fence_passed(&f->w, &fence));
 }
 
+/* Too many faults: nothing more goes there, and it is BAD as soon as it is empty. */
+static void wlog_worn(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	u32 a = put_durable(test, f, DEMOTE, 1), b = put_durable(test, f, DEMOTE, 2), c, i;
+	u32 seg = a / TM_SEG_UNITS, nr_free;
+
+	KUNIT_ASSERT_EQ(test, b / TM_SEG_UNITS, seg);
+	for (i = 1; i < KVT_WLOG_FAULTS_MAX; i++)
+		KUNIT_EXPECT_FALSE(test, kvt_wlog_fault(&f->w, seg));
+	KUNIT_EXPECT_EQ(test, f->log.open[DEMOTE], seg);
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_fault(&f->w, seg));
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_fault(&f->w, seg));
+	KUNIT_EXPECT_EQ(test, f->w.nr_worn, 1u);
+	KUNIT_EXPECT_EQ(test, (u32)f->segs[seg].state, (u32)KVT_SEG_SEALED);
+	c = put_durable(test, f, DEMOTE, 3);
+	KUNIT_EXPECT_NE(test, c / TM_SEG_UNITS, seg);
+	/* It has its footer all the same: what is in it is to be found. */
+	KUNIT_EXPECT_TRUE(test, write_footer(test, f));
+	flush(f);
+	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_free(&f->w, a, 1), (u32)KVT_W_OK);
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_work(&f->w) & KVT_WORK_END);
+	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_free(&f->w, b, 1), (u32)KVT_W_OK);
+	/* There are free ones enough. */
+	KUNIT_EXPECT_LE(test, f->w.cfg.free_aim, f->log.nr_free);
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_work(&f->w) & KVT_WORK_END);
+	KUNIT_EXPECT_EQ(test, end_one(test, f, NULL, 0), seg);
+	nr_free = f->log.nr_free;
+	flush(f);
+	KUNIT_EXPECT_EQ(test, (u32)f->segs[seg].state, (u32)KVT_SEG_BAD);
+	KUNIT_EXPECT_EQ(test, f->log.nr_free, nr_free);
+	KUNIT_EXPECT_EQ(test, f->log.nr_bad, 1u);
+	KUNIT_EXPECT_EQ(test, f->w.nr_worn, 0u);
+}
+
 /* A segment that a crash left unsealed gets its footer later, and only one. */
 static void wlog_refill(struct kunit *test)
 {
@@ -664,6 +699,7 @@ static struct kunit_case wlog_cases[] = {
 	KUNIT_CASE(wlog_limits),
 	KUNIT_CASE(wlog_keeps_segments),
 	KUNIT_CASE(wlog_doom),
+	KUNIT_CASE(wlog_worn),
 	KUNIT_CASE(wlog_give_up),
 	KUNIT_CASE(wlog_refill),
 	{ }

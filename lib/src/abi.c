@@ -198,7 +198,7 @@ AT(kvtier_iterate, __reserved, 12);
 AT(kvtier_iterate, cursor, 16);
 AT(kvtier_iterate, entries, 24);
 
-SIZE(kvtier_tier_stat, 120);
+SIZE(kvtier_tier_stat, 160);
 AT(kvtier_tier_stat, id, 0);
 AT(kvtier_tier_stat, rank, 4);
 AT(kvtier_tier_stat, hits, 8);
@@ -215,6 +215,11 @@ AT(kvtier_tier_stat, quarantined_bytes, 88);
 AT(kvtier_tier_stat, nr_blocks, 96);
 AT(kvtier_tier_stat, used_bytes, 104);
 AT(kvtier_tier_stat, capacity_bytes, 112);
+AT(kvtier_tier_stat, read_errors, 120);
+AT(kvtier_tier_stat, checksum_errors, 128);
+AT(kvtier_tier_stat, write_errors, 136);
+AT(kvtier_tier_stat, memory_errors, 144);
+AT(kvtier_tier_stat, retired_bytes, 152);
 
 SIZE(kvtier_stat, 184);
 AT(kvtier_stat, size, 0);
@@ -315,6 +320,13 @@ AT(kvtier_ns_claim, __reserved, 12);
 AT(kvtier_ns_claim, ns_id, 16);
 AT(kvtier_ns_claim, uid, 24);
 AT(kvtier_ns_claim, gid, 28);
+
+SIZE(kvtier_pool_scrub, 24);
+AT(kvtier_pool_scrub, size, 0);
+AT(kvtier_pool_scrub, flags, 4);
+AT(kvtier_pool_scrub, pool_id, 8);
+AT(kvtier_pool_scrub, __reserved, 12);
+AT(kvtier_pool_scrub, rate_bytes, 16);
 
 SIZE(kvtier_tier_attach, 336);
 AT(kvtier_tier_attach, size, 0);

@@ -141,6 +141,19 @@ KVTI_EXPORT int kvtier_ctl_ns_claim(struct kvtier_ctl *ctl, uint32_t pool_id,
 	return kvti_ioctl(ctl->fd, KVTIER_OP_NS_CLAIM, &cmd);
 }
 
+KVTI_EXPORT int kvtier_ctl_pool_scrub(struct kvtier_ctl *ctl, uint32_t pool_id,
+				      uint32_t flags, uint64_t rate_bytes)
+{
+	struct kvtier_pool_scrub cmd = {
+		.size = sizeof(cmd),
+		.flags = flags,
+		.pool_id = pool_id,
+		.rate_bytes = rate_bytes,
+	};
+
+	return kvti_ioctl(ctl->fd, KVTIER_OP_POOL_SCRUB, &cmd);
+}
+
 static int copy_string(char *dst, size_t room, const char *src)
 {
 	size_t bytes = src ? strlen(src) : 0;

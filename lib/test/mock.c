@@ -411,6 +411,25 @@ static int op_pool_assemble(struct mock_file *file, void *arg)
 	return ret;
 }
 
+/* One is running as soon as it was begun, until it is stopped. */
+static int op_pool_scrub(struct mock_file *file, void *arg)
+{
+	struct kvtier_pool_scrub *cmd = arg;
+	static bool running;
+
+	(void)file;
+	if (!pool_of(cmd->pool_id))
+		return -ENOENT;
+	if (cmd->flags & KVTIER_SCRUB_STOP) {
+		running = false;
+		return cmd->rate_bytes ? -EINVAL : 0;
+	}
+	if (running)
+		return -EBUSY;
+	running = true;
+	return 0;
+}
+
 static int op_ns_claim(struct mock_file *file, void *arg)
 {
 	struct kvtier_ns_claim *cmd = arg;
@@ -456,6 +475,8 @@ static const struct mock_op ops[] = {
 	  op_pool_destroy },
 	{ KVTIER_OP_POOL_ASSEMBLE, sizeof(struct kvtier_pool_assemble), 0,
 	  op_pool_assemble },
+	{ KVTIER_OP_POOL_SCRUB, sizeof(struct kvtier_pool_scrub), 0,
+	  op_pool_scrub },
 	{ KVTIER_OP_NS_CLAIM, sizeof(struct kvtier_ns_claim), 0, op_ns_claim },
 	{ KVTIER_OP_TIER_ATTACH, sizeof(struct kvtier_tier_attach), 0,
 	  op_tier_attach },

@@ -159,6 +159,23 @@ static bool test_assemble(void)
 	return true;
 }
 
+static bool test_scrub(void)
+{
+	uint32_t pool_id = KVTIER_POOL_ANY_ID;
+	struct kvtier_ctl *ctl = NULL;
+
+	CHECK(!kvtier_ctl_open(&ctl));
+	CHECK(!kvtier_ctl_pool_create(ctl, &pool_id));
+	CHECK(!kvtier_ctl_pool_scrub(ctl, pool_id, 0, 1 << 20));
+	CHECK(kvtier_ctl_pool_scrub(ctl, pool_id, 0, 0) == -EBUSY);
+	CHECK(kvtier_ctl_pool_scrub(ctl, pool_id, KVTIER_SCRUB_STOP, 1) == -EINVAL);
+	CHECK(!kvtier_ctl_pool_scrub(ctl, pool_id, KVTIER_SCRUB_STOP, 0));
+	CHECK(kvtier_ctl_pool_scrub(ctl, 200, 0, 0) == -ENOENT);
+	CHECK(!kvtier_ctl_pool_destroy(ctl, pool_id));
+	kvtier_ctl_unref(ctl);
+	return true;
+}
+
 static bool test_tiers(void)
 {
 	struct kvtier_tier_params p = KVTIER_TIER_PARAMS_INIT;
@@ -766,6 +783,7 @@ static const struct {
 	{ "copy-params", test_copy_params },
 	{ "ctl", test_ctl },
 	{ "assemble", test_assemble },
+	{ "scrub", test_scrub },
 	{ "tiers", test_tiers },
 	{ "open-errors", test_open_errors },
 	{ "read-only-node", test_read_only_node },

@@ -297,6 +297,18 @@ static int prep_ns_claim(struct abi *a, void *arg)
 	return 0;
 }
 
+static int prep_pool_scrub(struct abi *a, void *arg)
+{
+	struct kvtier_pool_scrub *s = arg;
+	struct kvtier_pool_scrub stop = {
+		.size = sizeof(stop), .flags = KVTIER_SCRUB_STOP, .pool_id = a->pool.id,
+	};
+
+	s->pool_id = a->pool.id;
+	/* The one of an earlier attempt may not be over yet. */
+	return kvt_ioctl(a->pool.ctl, KVTIER_OP_POOL_SCRUB, &stop);
+}
+
 static int prep_tier_attach(struct abi *a, void *arg)
 {
 	struct kvtier_tier_attach *t = arg;
@@ -404,6 +416,10 @@ const struct abi_row abi_rows[] = {
 	{ ROW(NS_CLAIM, kvtier_ns_claim, gid), .ctl = true,
 	  .reserved = OFF(kvtier_ns_claim, __reserved), .nr = NONE, .group = NONE, .in = NONE,
 	  .in2 = NONE, .out = NONE, .prep = prep_ns_claim },
+	{ ROW(POOL_SCRUB, kvtier_pool_scrub, rate_bytes), .ctl = true,
+	  .flags = KVTIER_SCRUB_FLAGS, .reserved = OFF(kvtier_pool_scrub, __reserved),
+	  .nr = NONE, .group = NONE, .in = NONE, .in2 = NONE, .out = NONE,
+	  .prep = prep_pool_scrub },
 	{ ROW(TIER_ATTACH, kvtier_tier_attach, tier_id), .ctl = true, .flags = KVTIER_ATTACH_FLAGS,
 	  .reserved = OFF(kvtier_tier_attach, __reserved), .nr = NONE, .group = NONE, .in = NONE,
 	  .in2 = NONE, .out = NONE, .prep = prep_tier_attach },

@@ -182,6 +182,32 @@ __u64 kvt_disk_sum(const struct kvt_disk *d);
 /* Change a superblock and make its checksum right again. */
 int kvt_disk_super(const struct kvt_disk *d, int slot, int at, const void *value, size_t len);
 
+/* --- kvt_dm.c: block devices that fail when told to ----------------------------- */
+
+enum kvt_dm_mode {
+	KVT_DM_GOOD,
+	KVT_DM_ERROR,		/* everything fails, flushes too */
+	KVT_DM_ERROR_READS,
+	KVT_DM_ERROR_WRITES,
+	KVT_DM_DROP_WRITES,	/* they end well, and are forgotten */
+};
+
+/**
+ * struct kvt_dm - a device-mapper device over a loop device
+ * @under: that; what is on it can be changed behind the other's back
+ * @disk:  its node and length, for functions that take a disk
+ */
+struct kvt_dm {
+	char name[64];
+	struct kvt_disk under;
+	struct kvt_disk disk;
+	bool made;
+};
+
+int kvt_dm_make(struct kvt_dm *d, const char *name, __u64 bytes);
+int kvt_dm_set(const struct kvt_dm *d, enum kvt_dm_mode mode);
+void kvt_dm_remove(struct kvt_dm *d);
+
 /* --- kvt_block.c: keys, contents, whole operations --------------------------- */
 
 /* Key @i of the set @set; never all zero. */

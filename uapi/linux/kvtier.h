@@ -127,6 +127,7 @@ enum {
 	KVTIER_OP_TIER_DETACH = 37,
 	KVTIER_OP_TIER_DRAIN = 38,
 	KVTIER_OP_NS_CLAIM = 39,
+	KVTIER_OP_POOL_SCRUB = 40,
 };
 
 #define KVTIER_IOC(op)		_IO(KVTIER_IOC_TYPE, (op))
@@ -667,8 +668,13 @@ struct kvtier_iterate {
  * @evictions:       blocks that left the pool from here, but by DROP
  * @read_bytes, @write_bytes: by moves, payload only
  * @dma_bytes:       of these, by a device or DMA engine
- * @io_errors:       failed or unverifiable transfers
+ * @io_errors:       transfers that failed or did not verify, whatever the cause
  * @quarantined_bytes: in regions that wait for foreign references to go
+ * @read_errors:     of @io_errors: the device could not read
+ * @checksum_errors: of these: what was read did not verify
+ * @write_errors:    of these: the device could not write or flush
+ * @memory_errors:   of these: poisoned memory
+ * @retired_bytes:   not used any more: poisoned memory, worn segments
  */
 struct kvtier_tier_stat {
 	__u32 id;
@@ -687,6 +693,11 @@ struct kvtier_tier_stat {
 	__aligned_u64 nr_blocks;
 	__aligned_u64 used_bytes;
 	__aligned_u64 capacity_bytes;
+	__aligned_u64 read_errors;
+	__aligned_u64 checksum_errors;
+	__aligned_u64 write_errors;
+	__aligned_u64 memory_errors;
+	__aligned_u64 retired_bytes;
 };
 
 #define KVTIER_STAT_POOL	(1U << 0)	/* the pool, not the namespace: works on

@@ -165,6 +165,28 @@ struct kvtier_ns_claim {
 	__u32 gid;
 };
 
+#define KVTIER_SCRUB_STOP	(1U << 0)	/* end the one that runs, and wait */
+#define KVTIER_SCRUB_FLAGS	(KVTIER_SCRUB_STOP)
+
+/**
+ * struct kvtier_pool_scrub - KVTIER_OP_POOL_SCRUB: verify what block tiers hold
+ * @flags:      0: begin to read it, in the background; EBUSY if that is done already.
+ *              KVTIER_SCRUB_STOP: return when it is not done any more; 0 also if it was
+ *              not
+ * @pool_id:    pool
+ * @rate_bytes: most bytes to read in a second; 0: no limit. EINVAL with STOP
+ *
+ * A block that cannot be read, or does not verify, is a miss from then on. sysfs tells
+ * how far it has got and what it has found: scrub_* of the pool.
+ */
+struct kvtier_pool_scrub {
+	__u32 size;
+	__u32 flags;
+	__u32 pool_id;
+	__u32 __reserved;
+	__aligned_u64 rate_bytes;
+};
+
 #define KVTIER_ATTACH_FORCE	(1U << 0)
 #define KVTIER_ATTACH_FLAGS	(KVTIER_ATTACH_FORCE)
 
@@ -172,7 +194,10 @@ struct kvtier_ns_claim {
  * struct kvtier_tier_attach - KVTIER_OP_TIER_ATTACH
  * @flags:      KVTIER_ATTACH_FORCE: BDEV, PMEM: also if the device is a member of some
  *              pool, which it is not any more then; PMEM: also if its first MiB is not
- *              all zero. Else that is EEXIST
+ *              all zero. Else that is EEXIST. A former member of this very pool, whose
+ *              tier failed or which was missing when the pool was assembled, needs no
+ *              force. It joins as a new member, empty: what is on it is lost with its
+ *              tier
  * @type:       enum kvtier_tier_type. DAX of a device of persistent memory means PMEM
  * @rank:       0..255, lower is faster; memory tiers must rank above (lower
  *              number than) block tiers (EINVAL); EEXIST if taken

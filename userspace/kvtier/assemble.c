@@ -544,7 +544,7 @@ int pool_assemble(int argc, char **argv)
 
 	status = parse(argc, argv, &o);
 	for (i = 0; !status && i < o.nr_specs; i++)
-		status = spec_check_device(&o.specs[i], false);
+		status = spec_check_device(&o.specs[i], false, NULL);
 	if (!status)
 		pmem_release_idle();
 	if (!status)

@@ -18,7 +18,7 @@ static int report_member(const char *path, const char *what)
 			"%s is %s", path, what);
 }
 
-static int check_bdev(const char *path, bool force)
+static int check_bdev(const char *path, bool force, const char *pool)
 {
 	struct stat st;
 	char what[SIGNATURE_MAX];
@@ -32,6 +32,8 @@ static int check_bdev(const char *path, bool force)
 	if (force)
 		return EXIT_OK;
 	ret = signature_find(path, what);
+	if (ret == SIGNATURE_MEMBER && pool && signature_of_pool(path, pool))
+		ret = signature_find_other(path, what);
 	if (ret < 0)
 		return cmd_fail(ret, NULL, "looking for signatures on %s", path);
 	if (ret == SIGNATURE_MEMBER)
@@ -42,7 +44,7 @@ static int check_bdev(const char *path, bool force)
 	return EXIT_OK;
 }
 
-static int check_pmem(const char *name, bool force)
+static int check_pmem(const char *name, bool force, const char *pool)
 {
 	char driver[SYSFS_NAME_MAX], what[SIGNATURE_MAX];
 	int ret;
@@ -55,6 +57,8 @@ static int check_pmem(const char *name, bool force)
 	    strcmp(driver, "device_dax"))
 		return EXIT_OK;
 	ret = signature_find(name, what);
+	if (ret == SIGNATURE_MEMBER && pool && signature_of_pool(name, pool))
+		ret = 0;
 	if (ret < 0)
 		return cmd_fail(ret, NULL, "looking at %s", name);
 	return ret ? report_member(name, what) : EXIT_OK;
@@ -84,20 +88,20 @@ static int check_dax(const char *name)
 	return EXIT_OK;
 }
 
-int spec_check_device(struct tier_spec *spec, bool force)
+int spec_check_device(struct tier_spec *spec, bool force, const char *pool)
 {
 	switch (spec->params.type) {
 	case KVTIER_TIER_BDEV:
 		/* Members of pools are known to the kernel. */
 		if (force)
 			spec->params.flags |= KVTIER_ATTACH_FORCE;
-		return check_bdev(spec->path, force);
+		return check_bdev(spec->path, force, pool);
 	case KVTIER_TIER_DAX:
 		return check_dax(spec->path);
 	case KVTIER_TIER_PMEM:
 		if (force)
 			spec->params.flags |= KVTIER_ATTACH_FORCE;
-		return check_pmem(spec->path, force);
+		return check_pmem(spec->path, force, pool);
 	}
 	return EXIT_OK;
 }

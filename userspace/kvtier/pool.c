@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kvtier pool create|list|show|set|destroy; the rest is in assemble.c
+ * kvtier pool create|list|show|set|destroy; the rest is in assemble.c and scrub.c
  */
 #include <errno.h>
 #include <getopt.h>
@@ -91,7 +91,7 @@ static int pool_create(int argc, char **argv)
 
 	status = parse_create(argc, argv, &c);
 	for (i = 0; !status && i < c.nr; i++)
-		status = spec_check_device(&c.specs[i], c.force);
+		status = spec_check_device(&c.specs[i], c.force, NULL);
 	if (!status)
 		status = cmd_open_ctl(&ctl);
 	if (status)
@@ -258,5 +258,7 @@ const struct cmd_verb pool_verbs[] = {
 	  "list pools that are on block devices, with their members", pool_members },
 	{ "assemble", "[DEVICE...] [--scan] [--uuid UUID] [--degraded] [--id N] [--tier SPEC]...",
 	  "bring pools up again from their block devices", pool_assemble },
+	{ "scrub", "[POOL] [--rate SIZE] [--wait] | --stop | --status",
+	  "have what block devices hold verified, in the background", pool_scrub },
 	{ NULL, NULL, NULL, NULL },
 };

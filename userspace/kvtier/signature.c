@@ -87,16 +87,29 @@ static int find_known(blkid_probe probe, char what[static SIGNATURE_MAX])
 	return 1;
 }
 
-int signature_find(const char *path, char what[static SIGNATURE_MAX])
+bool signature_of_pool(const char *path, const char *pool)
+{
+	char uuid[MEDIA_UUID_MAX];
+	struct media_supers s;
+	struct media_dev d;
+	int ret;
+
+	if (media_open(&d, path, false))
+		return false;
+	ret = media_read_supers(&d.media, &s);
+	media_close(&d);
+	return !ret && !s.pick.err && !strcmp(media_uuid(s.pick.super.pool, uuid), pool);
+}
+
+int signature_find_other(const char *path, char what[static SIGNATURE_MAX])
 {
 	char name[MEDIA_NAME_MAX];
 	blkid_probe probe;
 	int ret;
 
-	ret = find_member(path, what);
 	/* Of dax devices libblkid knows nothing; the driver takes blank ones only. */
-	if (ret || media_is_dax(path, name))
-		return ret;
+	if (media_is_dax(path, name))
+		return 0;
 	errno = 0;
 	probe = blkid_new_probe_from_filename(path);
 	if (!probe)
@@ -108,4 +121,11 @@ int signature_find(const char *path, char what[static SIGNATURE_MAX])
 	ret = find_known(probe, what);
 	blkid_free_probe(probe);
 	return ret;
+}
+
+int signature_find(const char *path, char what[static SIGNATURE_MAX])
+{
+	int ret = find_member(path, what);
+
+	return ret ? ret : signature_find_other(path, what);
 }

@@ -43,9 +43,10 @@ int spec_complete(struct tier_spec *specs, unsigned int nr,
 
 /* Looks at the devices: 0, or an exit status after a report. Block devices with a
  * signature are refused unless @force; members of pools are so by the kernel, unless the
- * spec says to force it, which it does then.
+ * spec says to force it, which it does then. A former member of the pool itself, @pool's
+ * uuid as text, is the kernel's to judge; NULL: of no pool.
  */
-int spec_check_device(struct tier_spec *spec, bool force);
+int spec_check_device(struct tier_spec *spec, bool force, const char *pool);
 
 /* Attaches it; 0 or an exit status after a report with advice. */
 int spec_attach(struct kvtier_ctl *ctl, uint32_t pool_id,
@@ -62,5 +63,9 @@ int spec_attach(struct kvtier_ctl *ctl, uint32_t pool_id,
  * nothing, or -errno.
  */
 int signature_find(const char *path, char what[static SIGNATURE_MAX]);
+/* The same, whatever kvtier has there. */
+int signature_find_other(const char *path, char what[static SIGNATURE_MAX]);
+/* Is it a member of the pool of this uuid. */
+bool signature_of_pool(const char *path, const char *pool);
 
 #endif /* KVTIER_SPEC_H */

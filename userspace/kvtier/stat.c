@@ -55,6 +55,11 @@ static const struct field tier_fields[] = {
 	FIELD(kvtier_tier_stat, dma_bytes),
 	FIELD(kvtier_tier_stat, io_errors),
 	FIELD(kvtier_tier_stat, quarantined_bytes),
+	FIELD(kvtier_tier_stat, read_errors),
+	FIELD(kvtier_tier_stat, checksum_errors),
+	FIELD(kvtier_tier_stat, write_errors),
+	FIELD(kvtier_tier_stat, memory_errors),
+	FIELD(kvtier_tier_stat, retired_bytes),
 };
 
 static const struct cmd_column pool_cols[] = {

@@ -8,6 +8,7 @@
 #include "cmd.h"
 #include "show.h"
 #include "spec.h"
+#include "sysfs.h"
 
 #define DRAIN_TIMEOUT_NS	60000000000ULL
 
@@ -34,6 +35,7 @@ static int tier_attach(int argc, char **argv)
 	struct kvtier_pool *pool;
 	struct spec_error error;
 	struct tier_spec spec;
+	char uuid[64];
 	bool force = false;
 	const char *text;
 	uint32_t pool_id;
@@ -59,7 +61,9 @@ static int tier_attach(int argc, char **argv)
 		return cmd_fail(nr, NULL, "querying pool %u", pool_id);
 	if (spec_complete(&spec, 1, taken, (unsigned int)nr, &error))
 		return cmd_usage("%s", error.text);
-	status = spec_check_device(&spec, force);
+	if (sysfs_read(uuid, sizeof(uuid), "class/kvtier/kvtier%u/uuid", pool_id))
+		uuid[0] = 0;
+	status = spec_check_device(&spec, force, uuid);
 	if (!status)
 		status = cmd_open_ctl(&ctl);
 	if (!status)

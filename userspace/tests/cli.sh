@@ -80,6 +80,9 @@ test_usage_errors()
 	pool assemble --tier bdev:path=/dev/x
 	pool assemble --nonsense
 	pool members --export
+	pool scrub --rate fast
+	pool scrub --stop --wait
+	pool scrub 0 1
 	ns claim 0 1
 	ns claim 0 x --uid 1
 	ns claim 0 1 --uid nobody

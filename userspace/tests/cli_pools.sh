@@ -175,6 +175,33 @@ test_assemble_undoes()
 	json 'j["error"]["name"] == "ESTALE" and "stale0" in j["error"]["message"]'
 }
 
+# The stand-in starts and stops it; what sysfs would say is said here.
+test_scrub()
+{
+	local dir=$KVTIER_SYSFS/class/kvtier/kvtier0
+	want 0 -j pool create --tier dram:size=64M
+	mkdir -p "$dir"
+	echo running >"$dir/scrub_state"
+	echo 4096 >"$dir/scrub_bytes"
+	echo 2 >"$dir/scrub_checksum_errors"
+	want 0 -j pool scrub --rate 100M
+	json 'j["scrub_state"] == "running" and j["scrub_bytes"] == 4096'
+	want 0 pool scrub --status
+	says 'Lost, did not verify'
+	echo 'done' >"$dir/scrub_state"
+	want 0 -j pool scrub --stop
+	json 'j["scrub_checksum_errors"] == 2'
+	want 0 -j pool scrub 0 --wait --rate 0
+	echo failed >"$dir/scrub_state"
+	want 1 -j pool scrub 0 --wait
+	json 'j["error"]["name"] == "EIO"'
+	want 1 -j pool scrub 7 --status
+	json 'j["error"]["name"] == "ENOENT"'
+	export KVTIER_MOCK_FAIL_OP=40 KVTIER_MOCK_FAIL_ERRNO=16
+	want 1 -j pool scrub
+	json 'j["error"]["name"] == "EBUSY" and "--stop" in j["error"]["hint"]'
+}
+
 test_many_pools()
 {
 	two_members
@@ -276,7 +303,7 @@ test_claim()
 	json 'j["error"]["name"] == "EALREADY" and "has an owner" in j["error"]["hint"]'
 }
 
-for name in members odd-devices old copy assemble assemble-undoes many-pools export claim \
+for name in members odd-devices old copy assemble assemble-undoes many-pools scrub export claim \
 	persistent persistent-region; do
 	run_test "$name"
 done

@@ -112,10 +112,16 @@ static void test_member(void)
 	put(0, block, sizeof(block));
 	CHECK(signature_find(path, what) == SIGNATURE_MEMBER);
 	CHECK(says("pool abcd0000-0000") && says("'fast?"));
+	/* As sysfs shows a pool's uuid. */
+	CHECK(signature_of_pool(path, "abcd0000-0000-0000-0000-000000000000"));
+	CHECK(!signature_of_pool(path, "abcd0000-0000-0000-0000-000000000001"));
+	CHECK(!signature_of_pool("/nonexistent", "abcd0000-0000-0000-0000-000000000000"));
+	CHECK(signature_find_other(path, what) == 0);
 	/* Too damaged to be used, but still nobody else's. */
 	put(100, "x", 1);
 	CHECK(signature_find(path, what) == SIGNATURE_MEMBER);
 	CHECK(says("both damaged"));
+	CHECK(!signature_of_pool(path, "abcd0000-0000-0000-0000-000000000000"));
 	s.incompat = 1;
 	kvt_super_encode(block, &s);
 	put(0, block, sizeof(block));

@@ -153,6 +153,18 @@ int kvtier_ctl_pool_assemble(struct kvtier_ctl *ctl,
 			     struct kvtier_pool_assemble *a);
 
 /**
+ * kvtier_ctl_pool_scrub - have what block tiers hold verified, in the background
+ * @flags:      0, or KVTIER_SCRUB_STOP: end it; returns when it has ended
+ * @rate_bytes: most bytes to read in a second, 0: no limit; with STOP 0
+ *
+ * How far it is, and what it has found, is in sysfs: scrub_* of the pool.
+ *
+ * Errors: EPERM, ENOENT, EBUSY (it is being scrubbed), EINVAL, EINTR.
+ */
+int kvtier_ctl_pool_scrub(struct kvtier_ctl *ctl, uint32_t pool_id,
+			  uint32_t flags, uint64_t rate_bytes);
+
+/**
  * kvtier_ctl_ns_claim - say whose an unclaimed namespace of an assembled pool is
  *
  * Errors: EPERM, ENOENT, EALREADY (it is not unclaimed), EEXIST (the user has a
