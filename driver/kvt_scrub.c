@@ -242,20 +242,25 @@ static int kvt_scrub_verify(struct kvt_scrub_run *r, const struct kvt_scrub_bloc
 	return kvt_payload_sum_end(&sum) == b->csum ? 0 : -EBADMSG;
 }
 
-/* It is a miss from now on; one that is in memory too is not. Meta lock held. */
+/* Is it for the scrub to act on, or does somebody else move it. Meta lock held. */
+static bool kvt_scrub_claim(struct kvt_hot *h)
+{
+	u32 ctl = kvt_ctl(h);
+
+	return ctl & KVT_CTL_MEM ? !(ctl & KVT_CTL_MOVING) : kvt_move_try(h);
+}
+
+/* What was claimed is a miss; one that is in memory, too, is not. Meta lock held. */
 static void kvt_scrub_drop(struct kvt_pool *p, u32 id)
 {
 	struct kvt_hot *h = kvt_hot(&p->table, id);
-	u32 ctl = kvt_ctl(h);
 
 	lockdep_assert_held(&p->meta_lock);
-	if (ctl & KVT_CTL_MEM) {
-		if (!(ctl & KVT_CTL_MOVING) && kvt_block_log_free(p, id))
+	if (kvt_ctl(h) & KVT_CTL_MEM) {
+		if (kvt_block_log_free(p, id))
 			kvt_ctl_update(h, 0, 0, KVT_CTL_LOG, 0);
 		return;
 	}
-	if (!kvt_move_try(h))
-		return;
 	kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
 	kvt_block_lose(p, id, KVT_WHY_IO);
 	kvt_block_wake(p, id);
@@ -269,7 +274,7 @@ static void kvt_scrub_judge(struct kvt_scrub_run *r, const struct kvt_scrub_bloc
 	struct kvt_scrub *s = r->s;
 
 	spin_lock(&r->p->meta_lock);
-	if (t && kvt_scrub_there(r, t, b)) {
+	if (t && kvt_scrub_there(r, t, b) && kvt_scrub_claim(kvt_hot(&r->p->table, b->id))) {
 		kvt_tier_fault(t, err, false);
 		kvt_block_fault(r->p, b->id, t, b->unit, err);
 		kvt_scrub_drop(r->p, b->id);
