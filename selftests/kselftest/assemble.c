@@ -206,13 +206,13 @@ TEST_F_TIMEOUT(assemble, again_and_again, 600)
 	int round;
 
 	for (round = 0; round < 4; round++) {
-		ASSERT_EQ(2 * CHAIN, put_chains(&self->c, round * 2, 2));
+		ASSERT_EQ(4 * CHAIN, put_chains(&self->c, round * 4, 4));
 		ASSERT_EQ(0, send_down(self));
 		ASSERT_EQ(0, end_pool(self));
 		ASSERT_EQ(0, assemble(self, 0, 1, 0)) TH_LOG("round %d", round);
-		EXPECT_EQ((round + 1) * 2 * CHAIN, self->a.nr_blocks);
+		EXPECT_EQ((round + 1) * 4 * CHAIN, self->a.nr_blocks);
 		ASSERT_EQ(0, open_again(self));
-		ASSERT_EQ((round + 1) * 2 * CHAIN, check_chains(&self->c, 0, round * 2 + 2));
+		ASSERT_EQ((round + 1) * 4 * CHAIN, check_chains(&self->c, 0, round * 4 + 4));
 	}
 }
 
