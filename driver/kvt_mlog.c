@@ -226,8 +226,7 @@ static void kvt_mlog_members(struct kvt_mlog *m)
 			continue;
 		memcpy(e->uuid, t->mlog->geo.member, KVT_UUID_BYTES);
 		/* The one that is being written may get lost. */
-		e->generation = t->mlog->w.generation -
-				!kvt_wlog_super_durable(&t->mlog->w);
+		e->generation = kvt_wlog_generation(&t->mlog->w);
 		s->nr_members++;
 	}
 }

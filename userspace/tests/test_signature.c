@@ -116,7 +116,7 @@ static void test_member(void)
 	put(100, "x", 1);
 	CHECK(signature_find(path, what) == SIGNATURE_MEMBER);
 	CHECK(says("both damaged"));
-	s.incompat = 1;
+	s.incompat = 1ull << 40;
 	kvt_super_encode(block, &s);
 	put(0, block, sizeof(block));
 	CHECK(signature_find(path, what) == SIGNATURE_MEMBER);
