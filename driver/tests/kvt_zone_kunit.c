@@ -173,30 +173,32 @@ static void zone_super_hostile(struct kunit *test)
 
 static void zone_geometry(struct kunit *test)
 {
+	struct kvt_super *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL), *good;
 	struct tz *z = tz_new(test);
-	struct kvt_super good, s;
+
+	KUNIT_ASSERT_NOT_NULL(test, s);
 
 	tz_append(test, z, 0);
 	KUNIT_ASSERT_EQ(test, tz_find(z), 0);
-	good = z->pick.super;
-	KUNIT_EXPECT_EQ(test, good.incompat, KVT_INCOMPAT_ZONED);
-	s = good;
-	KUNIT_EXPECT_EQ(test, kvt_super_check(&s, s.device_bytes, true), 0);
+	good = &z->pick.super;
+	KUNIT_EXPECT_EQ(test, good->incompat, KVT_INCOMPAT_ZONED);
+	*s = *good;
+	KUNIT_EXPECT_EQ(test, kvt_super_check(s, s->device_bytes, true), 0);
 #define EXPECT(change)									\
 do {											\
-	s = good;									\
+	*s = *good;									\
 	change;										\
-	KUNIT_EXPECT_EQ(test, kvt_super_check(&s, s.device_bytes, true), -ERANGE);	\
+	KUNIT_EXPECT_EQ(test, kvt_super_check(s, s->device_bytes, true), -ERANGE);	\
 } while (0)
-	EXPECT(s.geo.zone_bytes = 0);
-	EXPECT(s.geo.zone_bytes = 4096);
-	EXPECT(s.geo.zone_bytes += 512);
-	EXPECT(s.geo.zone_bytes = 3 * TZ_ZONE; s.geo.zone_stride = 4 * TZ_ZONE);
-	EXPECT(s.geo.zone_bytes = U64_MAX & ~4095ULL);
-	EXPECT(s.geo.zone_stride = TZ_ZONE - 4096);
-	EXPECT(s.geo.zone_stride = U64_MAX);
-	EXPECT(s.geo.first_byte += 4096);
-	EXPECT(s.geo.seg_bytes = 5 * TZ_ZONE / 2; s.geo.nr_segs = 2);
+	EXPECT(s->geo.zone_bytes = 0);
+	EXPECT(s->geo.zone_bytes = 4096);
+	EXPECT(s->geo.zone_bytes += 512);
+	EXPECT(s->geo.zone_bytes = 3 * TZ_ZONE; s->geo.zone_stride = 4 * TZ_ZONE);
+	EXPECT(s->geo.zone_bytes = U64_MAX & ~4095ULL);
+	EXPECT(s->geo.zone_stride = TZ_ZONE - 4096);
+	EXPECT(s->geo.zone_stride = U64_MAX);
+	EXPECT(s->geo.first_byte += 4096);
+	EXPECT(s->geo.seg_bytes = 5 * TZ_ZONE / 2; s->geo.nr_segs = 2);
 #undef EXPECT
 }
 
