@@ -12,6 +12,7 @@
 #   --cxl N               emulated CXL RAM devices (2), --cxl-size M MiB each (256)
 #   --nvme N              NVMe controllers (2), --nvme-size M MiB each (512)
 #   --nvme-bps B          throttle each namespace to B bytes/s
+#   --zns N               zoned namespaces on an NVMe controller more (0)
 #   --payload DIR         copied to /payload
 #   --bin PROGRAM         host program copied to /usr/bin (repeatable)
 #   --share DIR           host folder seen as /host, read-write
@@ -40,6 +41,7 @@ CXL_MIB=256
 NVME=2
 NVME_MIB=512
 NVME_BPS=
+ZNS=0
 SHARE=
 ICOUNT=no
 APPEND=
@@ -52,7 +54,7 @@ COMMAND=()
 
 usage()
 {
-	sed -n '4,29s/^# \{0,1\}//p' "$0"
+	sed -n '4,30s/^# \{0,1\}//p' "$0"
 	exit "${1:-2}"
 }
 
@@ -69,6 +71,7 @@ parse_args()
 		--nvme) NVME=$2; shift ;;
 		--nvme-size) NVME_MIB=$2; shift ;;
 		--nvme-bps) NVME_BPS=$2; shift ;;
+		--zns) ZNS=$2; shift ;;
 		--payload) INITRAMFS_ARGS+=(--payload "$2"); shift ;;
 		--bin) INITRAMFS_ARGS+=(--bin "$2"); shift ;;
 		--redis) INITRAMFS_ARGS+=(--redis) ;;
@@ -131,6 +134,21 @@ nvme_args()
 		QEMU+=(-drive "$opts"
 			-device "pcie-root-port,id=nvmerp$i,bus=pcie.0,chassis=$((i + 16)),slot=$((i + 16))"
 			-device "nvme,serial=kvtnvme$i,drive=nvmedrive$i,bus=nvmerp$i,id=nvme$i")
+	done
+}
+
+# 24 zones, of which a part cannot be written, and few of which may be in use at a time.
+zns_args()
+{
+	local i zones="zoned=true,zoned.zone_size=4M,zoned.zone_capacity=3M"
+	zones+=",zoned.max_open=10,zoned.max_active=10"
+	[ "$ZNS" -gt 0 ] || return 0
+	QEMU+=(-device "pcie-root-port,id=znsrp,bus=pcie.0,chassis=48,slot=48"
+		-device "nvme,serial=kvtzns,bus=znsrp,id=zns")
+	for ((i = 0; i < ZNS; i++)); do
+		truncate -s 96M "$TMP/zns$i.img"
+		QEMU+=(-drive "file=$TMP/zns$i.img,format=raw,if=none,id=znsdrive$i,cache=unsafe"
+			-device "nvme-ns,drive=znsdrive$i,bus=zns,nsid=$((i + 1)),$zones")
 	done
 }
 
@@ -275,6 +293,7 @@ main()
 	machine_args
 	cxl_args
 	nvme_args
+	zns_args
 	console_args
 	share_args
 	boot_args
