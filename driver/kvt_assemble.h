@@ -67,6 +67,7 @@ struct kvt_as_seg {
  * @dev:   the caller's struct, to be given back
  * @tier:  private until the pool is published
  * @super: newest superblock, if @dev.error is 0
+ * @slot:  where it was
  * @segs:  @super.geo.nr_segs of them
  * @dead:  a bit for each unit: a kill names it
  * @started: by kvt_mlog_start()
@@ -75,6 +76,7 @@ struct kvt_as_member {
 	struct kvtier_assemble_device dev;
 	struct kvt_tier *tier;
 	struct kvt_super super;
+	u32 slot;
 	struct kvt_as_seg *segs;
 	unsigned long *dead;
 	bool started;

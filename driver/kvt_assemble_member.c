@@ -47,26 +47,13 @@ static bool kvt_as_stale(const struct kvt_super *x, const struct kvt_super *y)
 	return e ? e->generation > x->generation : kvt_as_later(y, x);
 }
 
-static bool kvt_as_readable(struct kvt_as_member *m, u64 byte, void *block)
-{
-	return !kvt_mlog_rw(m->tier, byte, block, KVT_SUPER_BYTES, false, false);
-}
-
 static int kvt_as_pick(struct kvt_as_member *m, struct kvt_super_pick *pick, void *block)
 {
 	u32 i, nr_io = 0;
 
 	kvt_super_pick_start(pick);
-	for (i = 0; i < KVT_SUPER_SLOTS; i++) {
-		u64 byte = (u64)i * KVT_SUPER_TWIN_BYTE;
-
-		if (byte + KVT_SUPER_BYTES > m->tier->device_bytes)
-			continue;
-		if (kvt_as_readable(m, byte, block))
-			kvt_super_pick_add(pick, i, block);
-		else
-			nr_io++;
-	}
+	for (i = 0; i < KVT_SUPER_SLOTS; i++)
+		nr_io += !!kvt_mlog_look_super(m->tier, i, pick, block);
 	if (pick->nr_torn)
 		pr_warn("kvtier: %s: a superblock does not verify\n", m->dev.path);
 	/* One of the pair is enough, but is the other one the newer? It cannot be known. */
@@ -86,6 +73,14 @@ static bool kvt_as_plausible(const struct kvt_super *s)
 	       s->nr_members && kvt_as_lists(s, s->geo.member);
 }
 
+/* Is the device the one, or like the one, on which the member was made. */
+static bool kvt_as_same_zones(const struct kvt_as_member *m)
+{
+	const struct kvt_geometry *s = &m->super.geo, *d = &m->tier->geo;
+
+	return s->zone_bytes == d->zone_bytes && s->zone_stride == d->zone_stride;
+}
+
 static int kvt_as_read_super(struct kvt_as_member *m)
 {
 	struct kvt_super_pick *pick = kmalloc(sizeof(*pick), GFP_KERNEL);
@@ -98,8 +93,9 @@ static int kvt_as_read_super(struct kvt_as_member *m)
 	if (err)
 		goto out;
 	m->super = pick->super;
+	m->slot = pick->slot;
 	err = kvt_super_check(&m->super, m->tier->device_bytes, true);
-	if (!err && !kvt_as_plausible(&m->super))
+	if (!err && (!kvt_as_plausible(&m->super) || !kvt_as_same_zones(m)))
 		err = -ERANGE;
 out:
 	kfree(pick);
@@ -273,7 +269,10 @@ static int kvt_as_lay_out(struct kvt_assembly *as, struct kvt_as_member *m)
 	if (err)
 		return err == -EINVAL ? -ERANGE : err;
 	kvt_tier_set_geometry(t, &s->geo);
-	return kvt_tier_adopt(as->p, t);
+	err = kvt_tier_adopt(as->p, t);
+	if (!err)
+		kvt_mzone_found_super(t->mlog, m->slot);
+	return err;
 }
 
 /**

@@ -55,14 +55,18 @@ static const struct kvt_recover_sink kvt_refill_sink = {
 	.kill = kvt_refill_kill,
 };
 
-/* A writer always leaves room for the summary, but did a writer make this. */
-static bool kvt_refill_fits(const struct kvt_mlog *m, u32 handle, const struct kvt_seg_found *f)
+/*
+ * A writer always leaves room for the summary, but did a writer make this. On a zoned
+ * device a summary that is torn is in its own way: nothing before @first can be written.
+ */
+static bool kvt_refill_fits(const struct kvt_mlog *m, u32 handle, const struct kvt_seg_found *f,
+			    u32 first)
 {
 	const struct kvt_wopen *o = &m->w.opens[handle];
 	u64 bytes = kvt_entries_bytes(o->nr_ns, o->nr_blocks, o->nr_kills);
 
 	return f->fill <= m->tier->log.segs[o->seg].fill &&
-	       (u64)m->tier->log.segs[o->seg].fill + kvt_geo_units(&m->geo, bytes) + 1 <=
+	       (u64)max(m->tier->log.segs[o->seg].fill, first) + kvt_geo_units(&m->geo, bytes) + 1 <=
 		       m->geo.seg_units;
 }
 
@@ -79,12 +83,13 @@ static void kvt_refill_segment(struct kvt_refill *f, u32 seg, u8 *buf)
 		.buf_bytes = KVT_RECOVER_BUF_MIN,
 	};
 	struct kvt_seg_found found;
+	u32 first = kvt_mzone_first(m, seg);
 
 	f->ok = true;
 	kvt_recover_segment(&r, seg, &found);
 	spin_lock(&f->t->pool->meta_lock);
 	f->ok = f->ok && found.state == KVT_RC_UNSEALED && !found.nr_io &&
-		found.life == m->w.segs[seg].life && kvt_refill_fits(m, f->handle, &found);
+		found.life == m->w.segs[seg].life && kvt_refill_fits(m, f->handle, &found, first);
 	kvt_wlog_refilled(&m->w, f->handle, found.nr_batches, f->ok);
 	spin_unlock(&f->t->pool->meta_lock);
 }

@@ -73,7 +73,8 @@ static void kvt_write_judge(struct kvt_tier *t, int err)
 static bool kvt_mv_written(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_carry *c, int err)
 {
 	lockdep_assert_held(&p->meta_lock);
-	if (!mv->x.src_bad)
+	/* On zoned devices one failure is all of a batch's. */
+	if (!mv->x.src_bad && !mv->x.dst->zones)
 		kvt_write_judge(mv->x.dst, mv->x.err ?: err);
 	/* A record that could not be written says nothing about where the block is. */
 	if (err && !mv->x.err) {
@@ -97,13 +98,16 @@ static u32 kvt_mv_write_batch(struct kvt_pool *p, struct kvt_mlog_puts *puts, u3
 	u32 i, done = 0;
 	int err;
 
+	if (m->turn)
+		kvt_mzone_prepare(mv, nr, at);
 	spin_lock(&p->meta_lock);
 	for (i = 0; i < nr; i++) {
 		if (mv[i].placed && mv[i].put == at)
 			kvt_wlog_set_sum(&m->w, mv[i].x.dst_addr, mv[i].x.csum);
 	}
 	spin_unlock(&p->meta_lock);
-	err = kvt_mlog_write_header(m, &puts->b[at].io);
+	err = m->turn ? kvt_mzone_write(m, &puts->b[at].io, mv, nr, at) :
+			kvt_mlog_write_header(m, &puts->b[at].io);
 	spin_lock(&p->meta_lock);
 	for (i = 0; i < nr; i++) {
 		if (mv[i].placed && mv[i].put == at) {
@@ -111,6 +115,8 @@ static u32 kvt_mv_write_batch(struct kvt_pool *p, struct kvt_mlog_puts *puts, u3
 			mv[i].put = KVT_NO_PUT;
 		}
 	}
+	if (m->turn)
+		kvt_write_judge(m->tier, err);
 	kvt_wlog_written(&m->w, puts->b[at].io.batch, err);
 	spin_unlock(&p->meta_lock);
 	kvt_mlog_kick(m);

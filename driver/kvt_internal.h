@@ -633,6 +633,7 @@ void kvt_limbo_add(struct kvt_pool *p, struct kvt_tier *t, u32 page,
  * @carried: from block tier to block tier: see struct kvt_carry, as the next two
  * @waits:  written, and not known to be durable
  * @stray:  @x.dst_addr is to be given back, and nothing else
+ * @flying: to a zoned device: its bytes were submitted, and are not waited for yet
  */
 struct kvt_mv {
 	struct kvt_xfer x;
@@ -646,6 +647,7 @@ struct kvt_mv {
 	bool carried;
 	bool waits;
 	bool stray;
+	bool flying;
 	u8 put;
 };
 

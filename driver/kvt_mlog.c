@@ -70,7 +70,7 @@ static int kvt_mlog_alloc_buffers(struct kvt_mlog *m, const struct kvt_wlog_cfg 
 	m->ns = kvmalloc_array(cfg->max_ns, sizeof(*m->ns), GFP_KERNEL);
 	if (!m->wmem || !m->header || !m->buf || !m->kills || !m->ns)
 		return -ENOMEM;
-	return kvt_wlog_init(&m->w, cfg, m->wmem);
+	return kvt_mzone_alloc(m) ?: kvt_wlog_init(&m->w, cfg, m->wmem);
 }
 
 static void kvt_mlog_destroy(struct kvt_mlog *m)
@@ -80,6 +80,7 @@ static void kvt_mlog_destroy(struct kvt_mlog *m)
 	kvfree(m->buf);
 	kvfree(m->kills);
 	kvfree(m->ns);
+	kvt_mzone_free(m);
 	kfree(m);
 }
 
@@ -159,6 +160,29 @@ static bool kvt_mlog_was_ours(struct kvt_pool *p, const struct kvt_super_pick *p
 }
 
 /**
+ * kvt_mlog_look_super() - look at one of the places where a superblock may be
+ * @t:     block tier, attached by its backend; sleeps
+ * @slot:  which; of a zoned device: a zone of them
+ * @pick:  what is found is added
+ * @block: scratch, KVT_SUPER_BYTES
+ * Return: 0 or -EIO.
+ */
+int kvt_mlog_look_super(struct kvt_tier *t, u32 slot, struct kvt_super_pick *pick, void *block)
+{
+	u64 byte = (u64)slot * KVT_SUPER_TWIN_BYTE;
+	int err;
+
+	if (t->zones)
+		return kvt_mzone_look_super(t, slot, pick, block);
+	if (byte + KVT_SUPER_BYTES > t->device_bytes)
+		return 0;
+	err = kvt_mlog_rw(t, byte, block, KVT_SUPER_BYTES, false, false);
+	if (!err)
+		kvt_super_pick_add(pick, slot, block);
+	return err;
+}
+
+/**
  * kvt_mlog_check_free() - is the device nobody's
  * @t: tier, private to the caller; tier_lock held, sleeps
  * Return: 0: nobody's; 1: a former member of this pool; -EEXIST: it has a superblock,
@@ -173,12 +197,8 @@ int kvt_mlog_check_free(struct kvt_tier *t)
 
 	if (!err)
 		kvt_super_pick_start(pick);
-	for (i = 0; i < KVT_SUPER_SLOTS && !err; i++) {
-		err = kvt_mlog_rw(t, (u64)i * KVT_SUPER_TWIN_BYTE, block, KVT_SUPER_BYTES,
-				  false, false);
-		if (!err)
-			kvt_super_pick_add(pick, i, block);
-	}
+	for (i = 0; i < KVT_SUPER_SLOTS && !err; i++)
+		err = kvt_mlog_look_super(t, i, pick, block);
 	/* Damaged ones, and those of later versions, too. */
 	if (!err && pick->err != -EMEDIUMTYPE)
 		err = kvt_mlog_was_ours(t->pool, pick) ? 1 : -EEXIST;
@@ -187,11 +207,17 @@ int kvt_mlog_check_free(struct kvt_tier *t)
 	return err;
 }
 
-static int kvt_mlog_wipe(struct kvt_tier *t)
+/* @all: a zoned device is emptied besides. */
+static int kvt_mlog_wipe(struct kvt_tier *t, bool all)
 {
-	void *block = kzalloc(KVT_SUPER_BYTES, GFP_KERNEL);
-	int err = block ? 0 : -ENOMEM;
+	void *block;
+	int err;
 	u32 i;
+
+	if (t->zones)
+		return kvt_mzone_wipe(t->mlog, all) ?: kvt_mlog_flush_dev(t);
+	block = kzalloc(KVT_SUPER_BYTES, GFP_KERNEL);
+	err = block ? 0 : -ENOMEM;
 
 	/* Each that goes is one less to be found. */
 	for (i = 0; block && i < KVT_SUPER_SLOTS; i++) {
@@ -227,7 +253,7 @@ int kvt_mlog_format(struct kvt_tier *t)
 	s->tier_type = t->args.type;
 	s->rank = t->rank;
 	strscpy(s->name, t->args.name, sizeof(s->name));
-	return kvt_mlog_wipe(t);
+	return kvt_mlog_wipe(t, true);
 }
 
 /* The members as they are now; this one is the first. Meta lock held. */
@@ -250,8 +276,7 @@ static void kvt_mlog_members(struct kvt_mlog *m)
 			continue;
 		memcpy(e->uuid, t->mlog->geo.member, KVT_UUID_BYTES);
 		/* The one that is being written may get lost. */
-		e->generation = t->mlog->w.generation -
-				!kvt_wlog_super_durable(&t->mlog->w);
+		e->generation = kvt_wlog_generation(&t->mlog->w);
 		s->nr_members++;
 	}
 }
@@ -279,7 +304,8 @@ static int kvt_mlog_try_super(struct kvt_mlog *m, void *block, bool clean)
 		return -EBUSY;
 	m->super.updated_ns = ktime_get_real_ns();
 	kvt_super_encode(block, &m->super);
-	err = kvt_mlog_rw(m->tier, (u64)slot * KVT_SUPER_TWIN_BYTE, block, KVT_SUPER_BYTES,
+	err = m->turn ? kvt_mzone_write_super(m, block) :
+	      kvt_mlog_rw(m->tier, (u64)slot * KVT_SUPER_TWIN_BYTE, block, KVT_SUPER_BYTES,
 			  true, false);
 	spin_lock(&p->meta_lock);
 	kvt_wlog_super_written(&m->w, err);
@@ -342,6 +368,7 @@ int kvt_mlog_start(struct kvt_tier *t)
 
 	if (err)
 		return err == -EBUSY ? -EIO : err;
+	kvt_mzone_start(t->mlog);
 	spin_lock(&t->pool->meta_lock);
 	t->mlog->running = true;
 	spin_unlock(&t->pool->meta_lock);
@@ -432,7 +459,7 @@ void kvt_mlog_leave(struct kvt_tier *t)
 	if (!m->wiping)
 		return;
 	mutex_lock(&m->io_lock);
-	err = kvt_mlog_wipe(t);
+	err = kvt_mlog_wipe(t, false);
 	mutex_unlock(&m->io_lock);
 	if (err)
 		pr_warn("kvtier%u: tier %s: its superblocks cannot be wiped (%d)\n", p->id,

@@ -10,6 +10,7 @@
  *   kvt_mlog_put.c   places for blocks: records, namespaces, opening segments
  *   kvt_mlog_work.c  in the background: ends of segments, kills, what waits for room
  *   kvt_mlog_sync.c  waiting: fsync, DROP
+ *   kvt_mlog_zone.c  writing in order, on zoned devices
  *
  * Locks, outermost first: put_lock[DEMOTE], put_lock[CARRY], io_lock, meta lock. A
  * head has an open batch only while its put_lock is held, and who waits for anything
@@ -34,6 +35,7 @@
 #include <linux/workqueue.h>
 
 #include "core/kvt_wlog.h"
+#include "core/kvt_zone.h"
 
 #define KVT_MLOG_PUTS	6u	/* batches that one group of moves may be spread over */
 #define KVT_MLOG_NS_MAX	256u	/* definitions in a segment */
@@ -78,6 +80,10 @@ struct kvt_tier;
  * @retire_at: jiffies before which worn segments are left alone. Meta lock, as @retire_delay
  * @retire_delay: after the next attempt in vain, in jiffies; 0: none was
  * @gone:     ids of namespaces that ended; @nr_gone of them. Meta lock
+ * @turn:     NULL, or the device is zoned: for each segment the unit whose batch is to be
+ *            written next. Meta lock; see kvt_mlog_zone.c, as for the next two
+ * @zero:     zeroes
+ * @slog:     where superblocks go. io_lock
  */
 struct kvt_mlog {
 	struct kvt_tier *tier;
@@ -102,6 +108,9 @@ struct kvt_mlog {
 	u32 ns_idx[KVT_MLOG_NS_MAX];
 	u64 gone[KVT_MLOG_GONE];
 	u32 nr_gone;
+	u32 *turn;
+	void *zero;
+	struct kvt_super_log slog;
 	bool refill;
 	bool kept;
 	bool wiping;
@@ -142,6 +151,7 @@ void kvt_mlog_give_up(struct kvt_tier *t, const char *why);
 /* kvt_mlog.c */
 void kvt_tier_set_geometry(struct kvt_tier *t, const struct kvt_geometry *geo);
 int kvt_mlog_alloc(struct kvt_tier *t, const struct kvt_geometry *geo);
+int kvt_mlog_look_super(struct kvt_tier *t, u32 slot, struct kvt_super_pick *pick, void *block);
 int kvt_mlog_check_free(struct kvt_tier *t);
 int kvt_mlog_format(struct kvt_tier *t);
 int kvt_mlog_start(struct kvt_tier *t);
@@ -150,6 +160,22 @@ void kvt_mlog_stop(struct kvt_tier *t, bool keep);
 void kvt_mlog_free(struct kvt_tier *t);
 int kvt_mlog_write_super(struct kvt_mlog *m, bool clean);
 int kvt_mlog_update_supers(struct kvt_pool *p);
+
+/* kvt_mlog_zone.c */
+int kvt_mzone_alloc(struct kvt_mlog *m);
+void kvt_mzone_free(struct kvt_mlog *m);
+int kvt_mzone_fill(struct kvt_mlog *m, u32 seg, u32 from, u32 unit);
+u32 kvt_mzone_first(struct kvt_mlog *m, u32 seg);
+void kvt_mzone_finish(struct kvt_mlog *m, u32 seg);
+void kvt_mzone_start(struct kvt_mlog *m);
+void kvt_mzone_opened(struct kvt_mlog *m, u32 seg);
+void kvt_mzone_prepare(struct kvt_mv *mv, u32 nr, u32 put);
+int kvt_mzone_write(struct kvt_mlog *m, const struct kvt_wlog_io *io, struct kvt_mv *mv, u32 nr,
+		    u32 put);
+int kvt_mzone_look_super(struct kvt_tier *t, u32 zone, struct kvt_super_pick *pick, void *block);
+void kvt_mzone_found_super(struct kvt_mlog *m, u32 zone);
+int kvt_mzone_write_super(struct kvt_mlog *m, void *block);
+int kvt_mzone_wipe(struct kvt_mlog *m, bool all);
 
 /* kvt_assemble_refill.c */
 bool kvt_mlog_refill(struct kvt_mlog *m);

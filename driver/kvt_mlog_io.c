@@ -166,7 +166,7 @@ int kvt_mlog_write_header(struct kvt_mlog *m, const struct kvt_wlog_io *io)
  */
 void kvt_mlog_write_empty(struct kvt_mlog *m, const struct kvt_wlog_io *io)
 {
-	int err = kvt_mlog_write_header(m, io);
+	int err = m->turn ? kvt_mzone_write(m, io, NULL, 0, 0) : kvt_mlog_write_header(m, io);
 
 	spin_lock(&m->tier->pool->meta_lock);
 	kvt_wlog_written(&m->w, io->batch, err);
@@ -296,8 +296,12 @@ static bool kvt_mlog_footer(struct kvt_mlog *m)
 	spin_unlock(&p->meta_lock);
 	if (!st) {
 		bytes = (m->geo.seg_units - f.unit) * m->geo.unit_bytes;
-		err = kvt_mlog_rw(m->tier, kvt_geo_byte(&m->geo, f.seg, f.unit), buf, bytes,
-				  true, false);
+		err = m->turn ? kvt_mzone_fill(m, f.seg, 0, f.unit) : 0;
+		if (!err)
+			err = kvt_mlog_rw(m->tier, kvt_geo_byte(&m->geo, f.seg, f.unit), buf,
+					  bytes, true, false);
+		if (err && m->turn)
+			kvt_mzone_finish(m, f.seg);
 		spin_lock(&p->meta_lock);
 		kvt_wlog_footer_written(&m->w, f.handle, err);
 		spin_unlock(&p->meta_lock);

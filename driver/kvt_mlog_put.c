@@ -105,6 +105,8 @@ bool kvt_mlog_open(struct kvt_mlog *m, enum kvt_log_head head, u32 units, bool u
 		return false;
 	spin_lock(&p->meta_lock);
 	*st = kvt_wlog_open(&m->w, head, ids, max, urgent);
+	if (!*st)
+		kvt_mzone_opened(m, m->tier->log.open[head]);
 	spin_unlock(&p->meta_lock);
 	if (!*st)
 		return true;

@@ -106,6 +106,12 @@ static void kvt_mv_wipe_failed(struct kvt_mv *mv, u32 nr)
 	}
 }
 
+/* Is it to be carried out now; what goes to a zoned device is when it is its turn. */
+static bool kvt_mv_runs(const struct kvt_mv *mv)
+{
+	return mv->placed && !mv->x.dst->zones;
+}
+
 static void kvt_mv_transfer(struct kvt_mv *mv, u32 nr)
 {
 	struct kvt_xfer *x;
@@ -115,18 +121,18 @@ static void kvt_mv_transfer(struct kvt_mv *mv, u32 nr)
 	x = kvmalloc_array(nr, sizeof(*x), GFP_KERNEL);
 	if (!x) {
 		for (i = 0; i < nr; i++) {
-			if (mv[i].placed)
+			if (kvt_mv_runs(&mv[i]))
 				kvt_xfer_run(&mv[i].x, 1);
 		}
 		return;
 	}
 	for (i = 0; i < nr; i++) {
-		if (mv[i].placed)
+		if (kvt_mv_runs(&mv[i]))
 			x[n++] = mv[i].x;
 	}
 	kvt_xfer_run(x, n);
 	for (i = 0, n = 0; i < nr; i++) {
-		if (mv[i].placed)
+		if (kvt_mv_runs(&mv[i]))
 			mv[i].x = x[n++];
 	}
 	kvfree(x);

@@ -130,7 +130,7 @@ static void kvt_xfer_wait_io(struct kvt_xfer *x)
  * Start a transfer between a block tier and memory. Memory known to be poisoned is
  * not offered to a device; what is found only now takes the machine check's course.
  */
-static void kvt_xfer_start(struct kvt_xfer *x)
+static bool kvt_xfer_prepare(struct kvt_xfer *x)
 {
 	bool write = x->src->ops->is_mem;
 	struct kvt_tier *mem = write ? x->src : x->dst;
@@ -138,10 +138,19 @@ static void kvt_xfer_start(struct kvt_xfer *x)
 
 	if (kvt_pages_poisoned(mem, page, kvt_xfer_pages(x))) {
 		kvt_xfer_failed(x, write, -EHWPOISON);
-		return;
+		return false;
 	}
 	if (write)
 		x->csum = kvt_pages_sum(mem, page, kvt_xfer_pages(x));
+	return true;
+}
+
+static void kvt_xfer_start(struct kvt_xfer *x)
+{
+	bool write = x->src->ops->is_mem;
+	struct kvt_tier *mem = write ? x->src : x->dst;
+	u32 page = write ? x->src_addr : x->dst_addr;
+
 	x->dma = true;
 	x->bio = (struct kvt_bio_xfer) {
 		.mem = mem,
@@ -350,7 +359,7 @@ void kvt_xfer_run(struct kvt_xfer *x, u32 nr)
 		x[i].err = 0;
 		x[i].src_bad = false;
 		x[i].dma = false;
-		if (kvt_xfer_mixed(&x[i]))
+		if (kvt_xfer_mixed(&x[i]) && kvt_xfer_prepare(&x[i]))
 			kvt_xfer_start(&x[i]);
 	}
 	blk_finish_plug(&plug);
@@ -370,6 +379,31 @@ void kvt_xfer_run(struct kvt_xfer *x, u32 nr)
 		kvt_xfer_count(&x[i]);
 	}
 	kvt_span_end(&span);
+}
+
+/* See tier.h, as the next two. */
+void kvt_xfer_write_prepare(struct kvt_xfer *x)
+{
+	x->err = 0;
+	x->src_bad = false;
+	x->dma = false;
+	kvt_xfer_prepare(x);
+}
+
+void kvt_xfer_write_start(struct kvt_xfer *x)
+{
+	if (!x->err)
+		kvt_xfer_start(x);
+}
+
+void kvt_xfer_write_end(struct kvt_xfer *x)
+{
+	struct kvt_read_span span = {};
+
+	if (!x->dma)
+		return;
+	kvt_xfer_finish(x, &span);
+	kvt_xfer_count(x);
 }
 
 bool kvt_xfer_has_dmaengine(void)

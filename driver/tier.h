@@ -34,6 +34,27 @@ struct kvt_tier;
 struct kvt_bio_xfer;
 
 /**
+ * struct kvt_zone_ops - of a block tier whose device is zoned; all sleep
+ * @reset:  the zones in @len bytes at @byte are empty. 0 or -EIO
+ * @finish: nothing more is written to them, so that they do not count as active; what
+ *          is in them stays. 0 or -EIO
+ * @wp:     write pointer of the zone that begins at @byte, in bytes from there; its
+ *          capacity if it cannot be written. Not less than what has been written, if
+ *          nothing is being written to it. 0 or -EIO
+ */
+struct kvt_zone_ops {
+	int (*reset)(struct kvt_tier *t, u64 byte, u64 len);
+	int (*finish)(struct kvt_tier *t, u64 byte, u64 len);
+	int (*wp)(struct kvt_tier *t, u64 byte, u64 *wp);
+};
+
+/*
+ * Zones that may be partly written: open segments, as many that a crash has left, and
+ * two with superblocks.
+ */
+#define KVT_ZONES_ACTIVE_MIN	10u
+
+/**
  * struct kvt_tier_ops - a kind of tier
  * @name:    as in sysfs: "dram", "node", "dax", "bdev", "pmem"
  * @is_mem:  memory tier
@@ -59,6 +80,10 @@ struct kvt_bio_xfer;
  * @rw:      block: @len bytes at byte @byte of the device, between it and kernel
  *           memory of any kind; all three aligned to 4096. Sleeps until it is over
  * @flush:   block: all writes that have ended are on the media. Sleeps
+ *
+ * Of a zoned device all addresses are as if zones followed each other without gaps, see
+ * core/kvt_zone.h. Writes to it come at the write pointer of their zone, and what was
+ * submitted first is written first.
  */
 struct kvt_tier_ops {
 	const char *name;
@@ -151,7 +176,9 @@ struct kvt_tier_count {
  * @poisoned: memory: some page is bad, so look before a slot is handed out; never
  *            unset. attach() sets it if it knows of any
  * @geo:      block: layout of the device; its member is 0 before there is one
- * @device_bytes: block: length of the device
+ * @device_bytes: block: length of the device; what can be written to it if it is zoned
+ * @zones:    block: NULL, or it is zoned. attach() sets this, and the next one
+ * @max_active_zones: 0: any number
  * @unit_bytes: block: as in @geo: power of two, at least 4096
  * @nr_segs:  block: as in @geo: segments
  * @seg_units: block: as in @geo: units in each
@@ -188,6 +215,8 @@ struct kvt_tier {
 
 	struct kvt_geometry geo;
 	u64 device_bytes;
+	const struct kvt_zone_ops *zones;
+	u32 max_active_zones;
 	u32 unit_bytes;
 	u32 nr_segs;
 	u32 seg_units;
@@ -213,7 +242,8 @@ extern const struct kvt_tier_ops kvt_tier_dax_ops;
 extern const struct kvt_tier_ops kvt_tier_bdev_ops;
 extern const struct kvt_tier_ops kvt_tier_pmem_ops;
 
-int kvt_bdev_geometry(struct kvt_tier *t, u64 bytes);
+struct kvt_zones;
+int kvt_bdev_geometry(struct kvt_tier *t, u64 bytes, const struct kvt_zones *z);
 
 /* The dax-bus driver; module init and exit. See tier_dax.c for zombies. */
 int kvt_tier_dax_init(void);
@@ -318,6 +348,15 @@ void kvt_tier_fault(struct kvt_tier *t, int err, bool write);
  * counters of both tiers are updated here.
  */
 void kvt_xfer_run(struct kvt_xfer *x, u32 nr);
+
+/*
+ * A move from memory to a block tier step by step, for who has to write in a certain
+ * order: prepare() computes the checksum, and tells whether there is anything to write;
+ * start() submits, unless x->err is set; end() waits for that, if it was done.
+ */
+void kvt_xfer_write_prepare(struct kvt_xfer *x);
+void kvt_xfer_write_start(struct kvt_xfer *x);
+void kvt_xfer_write_end(struct kvt_xfer *x);
 int kvt_xfer_init(void);
 void kvt_xfer_exit(void);
 bool kvt_xfer_has_dmaengine(void);

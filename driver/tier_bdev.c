@@ -11,6 +11,10 @@
  * A transfer is a chain of bios on the pages themselves: no bounce, one completion.
  * Transfers in flight are limited per tier; whoever submits one more waits.
  *
+ * A zoned device is cut up the same way, with whole zones for segments: byte addresses
+ * are of its written space (core/kvt_zone.h), and no bio crosses the end of a zone's
+ * capacity.
+ *
  * When the device is reported dead a work tells the pool. Transfers fail on their
  * own then. After detach has closed the device there are no more such reports.
  */
@@ -21,8 +25,10 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
+#include "core/kvt_zone.h"
 #include "kvt_mlog.h"
 #include "tier.h"
+#include "tier_zoned.h"
 
 #define KVT_BDEV_BYTES_MIN		(16ULL << 20)
 #define KVT_BDEV_SEG_ALIGN		(2ULL << 20)
@@ -42,6 +48,7 @@
  *              of the transfers in flight may hold one while one more is taken
  * @slots:      transfers that may still be started
  * @dead:       tells the pool
+ * @zones:      if it is zoned
  */
 struct kvt_bdev {
 	struct kvt_tier *tier;
@@ -50,6 +57,7 @@ struct kvt_bdev {
 	struct bio_set bios;
 	struct semaphore slots;
 	struct work_struct dead;
+	struct kvt_zones zones;
 };
 
 struct kvt_bdev_io {
@@ -82,10 +90,14 @@ static int kvt_bdev_check(struct block_device *bdev)
 		return -EROFS;
 	if (bdev_logical_block_size(bdev) > KVTIER_SLOT_ALIGN)
 		return -EINVAL;
-	/* Transfers within a segment may overtake each other. */
-	if (bdev_is_zoned(bdev))
-		return -EOPNOTSUPP;
 	return 0;
+}
+
+struct block_device *kvt_bdev_of(const struct kvt_tier *t)
+{
+	const struct kvt_bdev *b = t->priv;
+
+	return b->bdev;
 }
 
 /*
@@ -100,26 +112,45 @@ static u64 kvt_bdev_choose_seg(u64 bytes)
 	return max(round_down(seg, KVT_BDEV_SEG_ALIGN), KVT_BDEV_SEG_MIN);
 }
 
+/* Whole zones, of a zoned device. */
+static u64 kvt_bdev_round(const struct kvt_zones *z, u64 bytes)
+{
+	return z->zone_bytes ? DIV64_U64_ROUND_UP(bytes, z->zone_bytes) * z->zone_bytes : bytes;
+}
+
+static u64 kvt_bdev_head(const struct kvt_zones *z)
+{
+	return kvt_bdev_round(z, max(KVT_SUPER_ZONES * z->zone_bytes, KVT_HEAD_BYTES_MIN));
+}
+
 /**
  * kvt_bdev_geometry() - lay out a tier that is a member of the log
  * @t:     tier, being attached; its args ask for a capacity and a segment size, or not
  * @bytes: length of the device
+ * @z:     its zones
  * Return: 0 or -EINVAL.
  */
-int kvt_bdev_geometry(struct kvt_tier *t, u64 bytes)
+int kvt_bdev_geometry(struct kvt_tier *t, u64 bytes, const struct kvt_zones *z)
 {
-	struct kvt_geometry g = { .first_byte = KVT_HEAD_BYTES_MIN };
+	struct kvt_geometry g = {
+		.first_byte = kvt_bdev_head(z),
+		.zone_bytes = z->zone_bytes,
+		.zone_stride = z->zone_stride,
+	};
 	u64 seg = t->args.segment_bytes, segs;
 
+	if (z->zone_bytes)
+		bytes = z->nr * z->zone_bytes;
 	t->device_bytes = bytes;
 	if (t->args.capacity_bytes)
 		bytes = min(bytes, t->args.capacity_bytes);
-	if (bytes < KVT_BDEV_BYTES_MIN)
+	if (bytes < KVT_BDEV_BYTES_MIN || bytes < g.first_byte)
 		return -EINVAL;
 	bytes -= g.first_byte;
 	if (!seg)
-		seg = kvt_bdev_choose_seg(bytes);
-	if (seg < KVT_BDEV_SEG_MIN || seg > KVT_BDEV_SEG_MAX || seg % KVT_BDEV_SEG_ALIGN)
+		seg = kvt_bdev_round(z, kvt_bdev_choose_seg(bytes));
+	if (seg < KVT_BDEV_SEG_MIN || seg > KVT_BDEV_SEG_MAX || seg != kvt_bdev_round(z, seg) ||
+	    (!z->zone_bytes && seg % KVT_BDEV_SEG_ALIGN))
 		return -EINVAL;
 	segs = div64_u64(bytes, seg);
 	if (segs < KVT_WLOG_SEGS_MIN || segs > U32_MAX)
@@ -127,7 +158,7 @@ int kvt_bdev_geometry(struct kvt_tier *t, u64 bytes)
 	g.unit_bytes = KVTIER_SLOT_ALIGN;
 	while (bytes >> ilog2(g.unit_bytes) > KVT_BDEV_UNITS_MAX)
 		g.unit_bytes *= 2;
-	if (g.unit_bytes > KVT_UNIT_BYTES_MAX)
+	if (g.unit_bytes > KVT_UNIT_BYTES_MAX || z->zone_bytes & (g.unit_bytes - 1))
 		return -EINVAL;
 	g.seg_bytes = seg;
 	g.seg_units = seg >> ilog2(g.unit_bytes);
@@ -147,7 +178,9 @@ static int kvt_bdev_open(struct kvt_bdev *b)
 	b->bdev = file_bdev(b->file);
 	err = kvt_bdev_check(b->bdev);
 	if (!err)
-		err = kvt_bdev_geometry(b->tier, bdev_nr_bytes(b->bdev));
+		err = kvt_zones_probe(b->bdev, &b->zones);
+	if (!err)
+		err = kvt_bdev_geometry(b->tier, bdev_nr_bytes(b->bdev), &b->zones);
 	if (!err)
 		err = bioset_init(&b->bios, KVT_BDEV_INFLIGHT + 1,
 				  offsetof(struct kvt_bdev_io, bio), BIOSET_NEED_BVECS);
@@ -175,6 +208,9 @@ static int kvt_bdev_attach(struct kvt_tier *t)
 		return err;
 	}
 	t->priv = b;
+	if (b->zones.zone_bytes)
+		t->zones = &kvt_zoned_ops;
+	t->max_active_zones = b->zones.max_active;
 	return 0;
 }
 
@@ -205,9 +241,11 @@ static void kvt_bdev_end_io(struct bio *bio)
 	up(&b->slots);
 }
 
-static sector_t kvt_bdev_sector(const struct kvt_tier *t, u32 unit)
+/* Where that is on the device, and how many bytes follow it there. */
+static sector_t kvt_bdev_sector(const struct kvt_bdev *b, u64 byte, u64 *left)
 {
-	return kvt_geo_byte(&t->geo, 0, unit) >> SECTOR_SHIFT;
+	return kvt_zone_phys(byte, b->zones.zone_bytes, b->zones.zone_stride, left) >>
+	       SECTOR_SHIFT;
 }
 
 /* Most pieces of memory the pages from @at on come in. */
@@ -220,16 +258,16 @@ static u32 kvt_bdev_vecs(const struct kvt_bio_xfer *x, u32 at)
 	return bio_max_segs(left);
 }
 
-/* Add pages from @at on as long as there is room. Returns where it stopped. */
-static u32 kvt_bdev_fill(struct bio *bio, const struct kvt_bio_xfer *x, u32 at)
+/* Add pages from @at to @end as long as there is room. Returns where it stopped. */
+static u32 kvt_bdev_fill(struct bio *bio, const struct kvt_bio_xfer *x, u32 at, u32 end)
 {
-	while (at < x->nr_pages) {
+	while (at < end) {
 		struct page *page;
 		u32 run = 1;
 
 		if (x->mem) {
 			page = x->mem->ops->page(x->mem, x->page + at);
-			run = kvt_page_run(x->page + at, x->nr_pages - at);
+			run = kvt_page_run(x->page + at, end - at);
 		} else {
 			page = x->pages[at];
 		}
@@ -243,7 +281,7 @@ static u32 kvt_bdev_fill(struct bio *bio, const struct kvt_bio_xfer *x, u32 at)
 static void kvt_bdev_submit(struct kvt_tier *t, struct kvt_bio_xfer *x)
 {
 	blk_opf_t op = x->write ? REQ_OP_WRITE : REQ_OP_READ;
-	sector_t sector = kvt_bdev_sector(t, x->unit);
+	u64 byte = kvt_geo_byte(&t->geo, 0, x->unit), left;
 	struct bio *bio = NULL, *next;
 	struct kvt_bdev *b = t->priv;
 	struct kvt_bdev_io *io;
@@ -253,13 +291,15 @@ static void kvt_bdev_submit(struct kvt_tier *t, struct kvt_bio_xfer *x)
 	while (at < x->nr_pages) {
 		next = bio_alloc_bioset(b->bdev, kvt_bdev_vecs(x, at), op, GFP_NOIO,
 					&b->bios);
-		next->bi_iter.bi_sector = sector + ((sector_t)at << (PAGE_SHIFT - SECTOR_SHIFT));
+		next->bi_iter.bi_sector = kvt_bdev_sector(b, byte + ((u64)at << PAGE_SHIFT),
+							  &left);
 		if (bio) {
 			bio_chain(bio, next);
 			submit_bio(bio);
 		}
 		bio = next;
-		at = kvt_bdev_fill(bio, x, at);
+		at = kvt_bdev_fill(bio, x, at, at + min_t(u64, x->nr_pages - at,
+							  left >> PAGE_SHIFT));
 	}
 	/* The last of the chain ends when all have. */
 	io = container_of(bio, struct kvt_bdev_io, bio);
@@ -291,13 +331,14 @@ static int kvt_bdev_rw(struct kvt_tier *t, u64 byte, void *buf, u32 len, bool wr
 	struct kvt_bdev *b = t->priv;
 	u32 at = 0;
 	int err = 0;
+	u64 left;
 
 	while (at < len && !err) {
 		struct bio *bio = bio_alloc(b->bdev, bio_max_segs(DIV_ROUND_UP(len - at, PAGE_SIZE)),
 					    op, GFP_NOIO);
 
-		bio->bi_iter.bi_sector = (byte + at) >> SECTOR_SHIFT;
-		at = kvt_bdev_fill_kernel(bio, buf, at, len);
+		bio->bi_iter.bi_sector = kvt_bdev_sector(b, byte + at, &left);
+		at = kvt_bdev_fill_kernel(bio, buf, at, at + min_t(u64, len - at, left));
 		err = submit_bio_wait(bio);
 		bio_put(bio);
 	}

@@ -49,6 +49,7 @@
 #include "kvt_mlog.h"
 #include "tier.h"
 #include "tier_pmem.h"
+#include "tier_zoned.h"
 
 #define KVT_PMEM_CHUNK		(64u << 10)	/* between chances to reschedule */
 #define KVT_PMEM_FAILURE_GRACE	HZ
@@ -425,13 +426,14 @@ bool kvt_pmem_remove(struct dev_dax *dax)
 
 static int kvt_pmem_attach(struct kvt_tier *t)
 {
+	const struct kvt_zones none = { .nr = 0 };
 	struct kvt_pmem *d;
 	int err = -ENODEV;
 
 	mutex_lock(&kvt_pmem_lock);
 	d = kvt_pmem_find(t->args.path);
 	if (d)
-		err = d->tier ? -EBUSY : kvt_bdev_geometry(t, d->bytes);
+		err = d->tier ? -EBUSY : kvt_bdev_geometry(t, d->bytes, &none);
 	if (!err) {
 		d->tier = t;
 		t->priv = d;

@@ -78,7 +78,7 @@ check_user()
 		while read -r inc; do
 			name=${inc:1:-1}
 			case $inc in
-			'"kvt_recover.h"')
+			'"kvt_recover.h"' | '"kvt_zone.h"')
 				[ "$file" = userspace/kvtier/media.h ] ||
 					offence "$file" "$inc" "media.h is the way to the core's decoder"
 				;;

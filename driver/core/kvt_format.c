@@ -7,9 +7,9 @@
  */
 #include "kvt_format.h"
 
-/* Features that this version understands: none beyond the base yet. */
+/* Features that this version understands. */
 #define KVT_FEATURES_RO_COMPAT	0ULL
-#define KVT_FEATURES_INCOMPAT	0ULL
+#define KVT_FEATURES_INCOMPAT	KVT_INCOMPAT_ZONED
 
 /**
  * kvt_crc() - CRC-32C with the usual initial value and final inversion
@@ -436,7 +436,9 @@ void kvt_super_encode(void *block, const struct kvt_super *s)
 	m->generation = cpu_to_le64(s->generation);
 	m->compat = cpu_to_le64(s->compat);
 	m->ro_compat = cpu_to_le64(s->ro_compat);
-	m->incompat = cpu_to_le64(s->incompat);
+	m->incompat = cpu_to_le64(s->incompat | (s->geo.zone_bytes ? KVT_INCOMPAT_ZONED : 0));
+	m->zone_bytes = cpu_to_le64(s->geo.zone_bytes);
+	m->zone_stride = cpu_to_le64(s->geo.zone_bytes ? s->geo.zone_stride : 0);
 	m->device_bytes = cpu_to_le64(s->device_bytes);
 	m->first_byte = cpu_to_le64(s->geo.first_byte);
 	m->seg_bytes = cpu_to_le64(s->geo.seg_bytes);
@@ -475,6 +477,10 @@ static void kvt_super_unpack(struct kvt_super *s, const struct kvt_m_super *m)
 	s->geo.seg_bytes = le64_to_cpu(m->seg_bytes);
 	s->geo.unit_bytes = le32_to_cpu(m->unit_bytes);
 	s->geo.nr_segs = le32_to_cpu(m->nr_segs);
+	if (s->incompat & KVT_INCOMPAT_ZONED) {
+		s->geo.zone_bytes = le64_to_cpu(m->zone_bytes);
+		s->geo.zone_stride = le64_to_cpu(m->zone_stride);
+	}
 	s->life_limit = le64_to_cpu(m->life_limit);
 	s->seq_limit = le64_to_cpu(m->seq_limit);
 	s->ns_limit = le64_to_cpu(m->ns_limit);
@@ -490,6 +496,18 @@ static void kvt_super_unpack(struct kvt_super *s, const struct kvt_m_super *m)
 		memcpy(s->members[i].uuid, m->members[i].uuid, sizeof(s->members[i].uuid));
 		s->members[i].generation = le64_to_cpu(m->members[i].generation);
 	}
+}
+
+/**
+ * kvt_super_verifies() - is this a superblock, of whatever version
+ * @block: KVT_SUPER_BYTES
+ */
+bool kvt_super_verifies(const void *block)
+{
+	const struct kvt_m_super *m = block;
+
+	return le64_to_cpu(m->magic) == KVT_MAGIC_SUPER &&
+	       le32_to_cpu(m->crc) == kvt_crc_hole(m, sizeof(*m), offsetof(struct kvt_m_super, crc));
 }
 
 /**
@@ -519,7 +537,7 @@ void kvt_super_pick_add(struct kvt_super_pick *p, u32 slot, const void *block)
 
 	if (le64_to_cpu(m->magic) != KVT_MAGIC_SUPER)
 		return;
-	if (le32_to_cpu(m->crc) != kvt_crc_hole(m, sizeof(*m), offsetof(struct kvt_m_super, crc))) {
+	if (!kvt_super_verifies(block)) {
 		p->nr_torn++;
 		if (p->err == -EMEDIUMTYPE)
 			p->err = -EUCLEAN;
@@ -534,6 +552,25 @@ void kvt_super_pick_add(struct kvt_super_pick *p, u32 slot, const void *block)
 	if (le16_to_cpu(m->version) != KVT_MEDIA_VERSION ||
 	    (p->super.incompat & ~KVT_FEATURES_INCOMPAT))
 		p->err = -EPROTONOSUPPORT;
+}
+
+/* Whole zones make up segments, and the two or more in front of them. */
+static bool kvt_super_zones_fit(const struct kvt_super *s)
+{
+	const struct kvt_geometry *g = &s->geo;
+	u64 rest;
+
+	if (!(s->incompat & KVT_INCOMPAT_ZONED))
+		return true;
+	if (g->zone_bytes < KVT_ZONE_BYTES_MIN || g->zone_bytes > KVT_ZONE_BYTES_MAX ||
+	    g->zone_bytes & (g->unit_bytes - 1) || g->zone_stride < g->zone_bytes ||
+	    g->zone_stride > KVT_ZONE_BYTES_MAX || g->first_byte < 2 * g->zone_bytes)
+		return false;
+	div64_u64_rem(g->seg_bytes, g->zone_bytes, &rest);
+	if (rest)
+		return false;
+	div64_u64_rem(g->first_byte, g->zone_bytes, &rest);
+	return !rest;
 }
 
 /* Every size is bounded first, so that no product below overflows. */
@@ -566,7 +603,7 @@ static bool kvt_super_fits(const struct kvt_geometry *g, u64 device_bytes)
  */
 int kvt_super_check(struct kvt_super *s, u64 device_bytes, bool write)
 {
-	if (!kvt_super_fits(&s->geo, device_bytes))
+	if (!kvt_super_fits(&s->geo, device_bytes) || !kvt_super_zones_fit(s))
 		return -ERANGE;
 	if (s->life_limit >= KVT_LIFE_MAX || s->seq_limit >= KVT_LIFE_MAX ||
 	    (s->state != KVT_STATE_CLEAN && s->state != KVT_STATE_DIRTY))

@@ -28,6 +28,9 @@
  * @unit_bytes: power of two
  * @seg_units:  all units of a segment, summary and footer included
  * @nr_segs:    segments
+ * @zone_bytes: what can be written to a zone of the device; 0: it is not zoned. All
+ *              addresses are as if zones followed each other without gaps
+ * @zone_stride: from one zone to the next on the device itself: kvt_zone_phys()
  */
 struct kvt_geometry {
 	u8 member[KVT_UUID_BYTES];
@@ -36,6 +39,8 @@ struct kvt_geometry {
 	u32 unit_bytes;
 	u32 seg_units;
 	u32 nr_segs;
+	u64 zone_bytes;
+	u64 zone_stride;
 };
 
 static inline u64 kvt_geo_byte(const struct kvt_geometry *g, u32 seg, u32 unit)
@@ -172,7 +177,7 @@ struct kvt_member {
  * @generation: the higher one is the newer
  * @compat:     features that old readers may ignore
  * @ro_compat:  ... with which they must not write
- * @incompat:   ... with which they must not read
+ * @incompat:   ... with which they must not read; the one of zones follows from @geo
  * @geo:        layout; @geo.member is the member's uuid
  * @device_bytes: length of the device when it was made
  * @life_limit: no segment was ever opened with this life or a higher one
@@ -254,6 +259,7 @@ bool kvt_footer_decode(const struct kvt_geometry *g, u32 seg, const struct kvt_m
 		       struct kvt_footer_info *f);
 
 void kvt_super_encode(void *block, const struct kvt_super *s);
+bool kvt_super_verifies(const void *block);
 void kvt_super_pick_start(struct kvt_super_pick *p);
 void kvt_super_pick_add(struct kvt_super_pick *p, u32 slot, const void *block);
 int kvt_super_check(struct kvt_super *s, u64 device_bytes, bool write);

@@ -3,7 +3,8 @@
  * What is written to a member device, version 1: structures as they lie on the
  * media, and nothing else. Documentation/design/format.rst explains them.
  *
- *   byte 0          superblock, and its twin at 512 KiB
+ *   byte 0          superblock, and its twin at 512 KiB. On a zoned device: a log of
+ *                   superblocks, in the first two zones
  *   first_byte      segment 0, segment 1, ...      each seg_units units long
  *
  *   segment         batch, batch, ... | padding | summary | footer (last unit)
@@ -38,6 +39,8 @@
 #define KVT_SUPER_TWIN_BYTE	(512u << 10)
 #define KVT_SUPER_SLOTS		2u
 #define KVT_HEAD_BYTES_MIN	(1u << 20)	/* reserved in front of segment 0 */
+#define KVT_ZONE_BYTES_MIN	(64u << 10)
+#define KVT_ZONE_BYTES_MAX	(1ULL << 40)
 #define KVT_UNIT_BYTES_MIN	4096u
 #define KVT_UNIT_BYTES_MAX	(128u << 10)
 #define KVT_HEADER_BYTES_MAX	(256u << 10)	/* of a batch */
@@ -46,6 +49,9 @@
 #define KVT_MEMBERS_MAX		16u
 #define KVT_UUID_BYTES		16u
 #define KVT_KILL_ALL		U32_MAX		/* as a unit: the whole segment */
+
+/* Bits of kvt_m_super.incompat */
+#define KVT_INCOMPAT_ZONED	0x1ULL	/* all is written at the write pointers of zones */
 
 /* Values of kvt_m_super.state */
 #define KVT_STATE_CLEAN		1u
@@ -89,7 +95,9 @@ struct kvt_m_super {
 	__le32 nr_members;
 	u8 reserved1[24];
 	u8 name[32];
-	u8 reserved2[32];
+	__le64 zone_bytes;	/* with KVT_INCOMPAT_ZONED, as the next one */
+	__le64 zone_stride;
+	u8 reserved2[16];
 	struct kvt_m_member members[16];
 	u8 reserved3[3328];
 };
@@ -211,6 +219,8 @@ KVT_MEDIA_AT(kvt_m_super, tier_type, 156);
 KVT_MEDIA_AT(kvt_m_super, rank, 160);
 KVT_MEDIA_AT(kvt_m_super, nr_members, 164);
 KVT_MEDIA_AT(kvt_m_super, name, 192);
+KVT_MEDIA_AT(kvt_m_super, zone_bytes, 224);
+KVT_MEDIA_AT(kvt_m_super, zone_stride, 232);
 KVT_MEDIA_AT(kvt_m_super, members, 256);
 
 KVT_MEDIA_SIZE(kvt_m_batch, 128);

@@ -269,6 +269,8 @@ struct kvt_wkill {
  * @write_flush: flush that covers the last write that ended
  * @found_flush: flush that covers what recovery has read
  * @generation: of the newest superblock written
+ * @super_before: of the one before it, which is durable
+ * @super_burnt: generations used since, in writes that failed
  * @super_flush: flush that makes it durable
  * @nr_doomed:  segments doomed and not ended
  * @dooms:      number of the last doom
@@ -296,6 +298,8 @@ struct kvt_wlog {
 	u64 write_flush;
 	u64 found_flush;
 	u64 generation;
+	u64 super_before;
+	u64 super_burnt;
 	u64 super_flush;
 	u64 super_life;
 	u64 super_seq;
@@ -448,6 +452,7 @@ enum kvt_wlog_status kvt_wlog_super(struct kvt_wlog *w, struct kvt_super *s, boo
 void kvt_wlog_super_written(struct kvt_wlog *w, int err);
 bool kvt_wlog_quiet(const struct kvt_wlog *w);
 bool kvt_wlog_super_durable(const struct kvt_wlog *w);
+u64 kvt_wlog_generation(const struct kvt_wlog *w);
 
 /* Between these files */
 struct kvt_wopen *kvt_wopen_of(struct kvt_wlog *w, u32 seg);

@@ -338,7 +338,7 @@ bool kvt_wlog_quiet(const struct kvt_wlog *w)
  * @w:     writer
  * @s:     as it was read or made; generation, state and limits are set here
  * @clean: say that everything is sealed: the next thing written must be a superblock
- * @slot:  out: which of the pair to write
+ * @slot:  out: which of the pair to write; on zoned devices struct kvt_super_log tells
  * Return: KVT_W_OK: encode and write it; _FLUSH: R4; _BUSY: one is being written, or
  * not everything is sealed.
  */
@@ -349,7 +349,9 @@ enum kvt_wlog_status kvt_wlog_super(struct kvt_wlog *w, struct kvt_super *s, boo
 		return KVT_W_BUSY;
 	if (w->flush_done < w->write_flush && !kvt_env_broken(SUPER_FLUSH))
 		return KVT_W_FLUSH;
-	s->generation = ++w->generation;
+	w->super_before = w->generation;
+	w->generation += 1 + w->super_burnt;
+	s->generation = w->generation;
 	s->state = clean ? KVT_STATE_CLEAN : KVT_STATE_DIRTY;
 	s->life_limit = w->next_life;
 	s->seq_limit = *w->cfg.seq + 1;
@@ -379,9 +381,16 @@ void kvt_wlog_super_written(struct kvt_wlog *w, int err)
 	w->super_flush = w->flush_started + 1;
 	w->write_flush = w->super_flush;
 	w->super_state = err ? 0 : 2;
-	/* The other one of the pair is the good one: not there. */
-	if (err)
-		w->generation--;
+	w->super_burnt = 0;
+	if (!err)
+		return;
+	/*
+	 * The other one of the pair is the good one: not there. What has failed in a log
+	 * stays where it is, and may be found: nothing else is to have that generation.
+	 */
+	if (w->cfg.geo->zone_bytes)
+		w->super_burnt = w->generation - w->super_before;
+	w->generation = w->super_before;
 }
 
 /**
@@ -391,4 +400,13 @@ void kvt_wlog_super_written(struct kvt_wlog *w, int err)
 bool kvt_wlog_super_durable(const struct kvt_wlog *w)
 {
 	return !w->super_state;
+}
+
+/**
+ * kvt_wlog_generation() - of the newest superblock that is certain to be durable
+ * @w: writer
+ */
+u64 kvt_wlog_generation(const struct kvt_wlog *w)
+{
+	return w->super_state ? w->super_before : w->generation;
 }

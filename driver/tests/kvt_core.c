@@ -20,6 +20,7 @@
 #include "../core/kvt_wlog.c"
 #include "../core/kvt_wlog_end.c"
 #include "../core/kvt_wlog_seg.c"
+#include "../core/kvt_zone.c"
 
 MODULE_DESCRIPTION("Tests of kvtier's core");
 MODULE_LICENSE("GPL");

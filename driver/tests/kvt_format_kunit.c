@@ -408,7 +408,7 @@ static void format_super_features(struct kunit *test)
 	kvt_super_encode(block, s);
 	kvt_super_pick_add(p, 0, block);
 	s->generation = 11;
-	s->incompat = 1;
+	s->incompat = 1ULL << 40;
 	kvt_super_encode(block, s);
 	kvt_super_pick_add(p, 1, block);
 	KUNIT_EXPECT_EQ(test, p->err, -EPROTONOSUPPORT);

@@ -483,6 +483,28 @@ static void wlog_super(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (u32)open_seg(f, DEMOTE, false), (u32)KVT_W_SUPER);
 }
 
+/* In a log what failed stays, and may be found: its generation is used up. */
+static void wlog_super_zoned(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	u64 generation = f->super.generation;
+	u32 slot, i;
+
+	f->m->geo.zone_bytes = TM_SEG_BYTES;
+	for (i = 1; i <= 3; i++) {
+		KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_super(&f->w, &f->super, false, &slot), 0u);
+		KUNIT_EXPECT_EQ(test, f->super.generation, generation + i);
+		KUNIT_EXPECT_EQ(test, kvt_wlog_generation(&f->w), generation);
+		kvt_wlog_super_written(&f->w, i < 3 ? -EIO : 0);
+		KUNIT_EXPECT_EQ(test, kvt_wlog_generation(&f->w), generation);
+		flush(f);
+	}
+	KUNIT_EXPECT_EQ(test, kvt_wlog_generation(&f->w), generation + 3);
+	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_super(&f->w, &f->super, false, &slot), 0u);
+	KUNIT_EXPECT_EQ(test, f->super.generation, generation + 4);
+	KUNIT_EXPECT_EQ(test, kvt_wlog_generation(&f->w), generation + 3);
+}
+
 /* Whatever is put, there is room for the summary; units are given once. */
 static void wlog_room_for_summary(struct kunit *test)
 {
@@ -695,6 +717,7 @@ static struct kunit_case wlog_cases[] = {
 	KUNIT_CASE(wlog_kills_and_fences),
 	KUNIT_CASE(wlog_unput),
 	KUNIT_CASE(wlog_super),
+	KUNIT_CASE(wlog_super_zoned),
 	KUNIT_CASE(wlog_room_for_summary),
 	KUNIT_CASE(wlog_limits),
 	KUNIT_CASE(wlog_keeps_segments),

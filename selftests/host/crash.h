@@ -3,6 +3,7 @@
  * Crash test of the log: a small store on a simulated device, and an oracle.
  *
  *   crash_dev.c     the device: a cache that a crash tears, drops and reorders
+ *   crash_zone.c    a zoned device, which keeps the order of what is in one zone
  *   crash_io.c      drives the writer: batches, flushes, footers, ends, cleaning
  *   crash_store.c   operations on the store, and what they promise
  *   crash_mount.c   recovery into an empty store, compared with the oracle
@@ -23,6 +24,7 @@
 
 #include "kvt_env.h"
 #include "kvt_wlog.h"
+#include "kvt_zone.h"
 #include <setjmp.h>
 
 #define CR_SEGS_MAX	14u
@@ -40,6 +42,8 @@
 #define CR_BATCH_BLOCKS	8u
 #define CR_RING		64u
 #define CR_GROUPS_IO	64u
+#define CR_ZONES_MAX	64u
+#define CR_NO_HOLE	(~0u)
 
 struct cr_rng {
 	u64 state;
@@ -47,13 +51,14 @@ struct cr_rng {
 
 u32 cr_random(struct cr_rng *r, u32 n);
 
-/* A write that no flush has covered. */
+/* A write that no flush has covered, or the reset of a zone. */
 struct cr_held {
 	struct cr_held *next;
 	u64 byte;
 	u32 len;
 	u32 group;
 	bool complete;
+	bool reset;
 	u64 flush;		/* flush under way that covers it, 0: none */
 	u8 data[];
 };
@@ -63,6 +68,10 @@ struct cr_held {
  * @seen:   what is read
  * @safe:   what is left after a crash, before the held writes have had their chance
  * @left:   events to the next crash, 0: none will come
+ * @zone:   capacity of a zone, 0: it is not zoned
+ * @wp:     write pointers, from the starts of their zones
+ * @safe_wp: likewise, after a crash
+ * @hurt:   a write to the zone has failed since its last reset
  */
 struct cr_dev {
 	u8 *seen;
@@ -75,12 +84,16 @@ struct cr_dev {
 	u32 left;
 	jmp_buf *crash;
 	struct cr_rng *rng;
+	u64 zone;
+	u64 wp[CR_ZONES_MAX];
+	u64 safe_wp[CR_ZONES_MAX];
+	bool hurt[CR_ZONES_MAX];
 };
 
 void cr_dev_init(struct cr_dev *d, u64 bytes, struct cr_rng *rng);
 void cr_dev_fini(struct cr_dev *d);
 u32 cr_dev_group(struct cr_dev *d);
-void cr_dev_write(struct cr_dev *d, u32 group, u64 byte, const void *data, u32 len, bool fail);
+int cr_dev_write(struct cr_dev *d, u32 group, u64 byte, const void *data, u32 len, bool fail);
 void cr_dev_discard(struct cr_dev *d, u64 byte, u32 len);
 void cr_dev_complete(struct cr_dev *d, u32 group);
 u64 cr_dev_flush_start(struct cr_dev *d);
@@ -88,6 +101,14 @@ void cr_dev_flush_end(struct cr_dev *d, u64 flush);
 bool cr_dev_crash(struct cr_dev *d);
 void cr_dev_event(struct cr_dev *d);
 int cr_dev_read(struct cr_dev *d, u64 byte, void *buf, u32 len);
+struct cr_held *cr_dev_hold(struct cr_dev *d, u32 group, u64 byte, const void *data,
+			    u32 len);
+void cr_dev_apply(struct cr_dev *d, const struct cr_held *h, u32 len);
+
+/* crash_zone.c */
+int cr_zone_write(struct cr_dev *d, u32 group, u64 byte, const void *data, u32 len, bool fail);
+void cr_zone_reset(struct cr_dev *d, u64 byte, u64 len);
+void cr_zone_crash(struct cr_dev *d, u32 mood);
 
 /**
  * struct cr_ref - what the oracle knows of a name
@@ -159,6 +180,8 @@ struct cr_io {
 	u32 handle;
 	int err;
 	u32 nr;
+	u32 hole;		/* of a zoned device: this one's bytes could not be had */
+	u64 byte;		/* superblock */
 	u32 ids[CR_BATCH_BLOCKS];
 };
 
@@ -186,6 +209,7 @@ struct cr_store {
 	struct cr_rng *rng;
 	struct kvt_geometry geo;
 	struct kvt_super super;
+	struct kvt_super_log slog;
 	struct kvt_log log;
 	struct kvt_seg segs[CR_SEGS_MAX];
 	struct kvt_wlog w;
@@ -231,6 +255,11 @@ enum cr_count {
 	CR_N_SHED,
 	CR_N_REUSED,
 	CR_N_MUST,
+	CR_N_RESETS,
+	CR_N_TURNS,
+	CR_N_FILLED,
+	CR_N_HOLES,
+	CR_N_HOPELESS,
 	CR_NR_COUNTS,
 };
 
@@ -271,9 +300,11 @@ void cr_strays(struct cr_store *s);
 void cr_close(struct cr_store *s, enum kvt_log_head head);
 bool cr_open(struct cr_store *s, enum kvt_log_head head, bool urgent);
 bool cr_end_one(struct cr_store *s);
+bool cr_seg_room(const struct cr_store *s, u32 seg, u32 unit);
 
 /* crash_mount.c */
 void cr_format(struct cr_store *s, u32 nr_segs, u32 seg_units);
+u64 cr_first_byte(u64 zone);
 void cr_mount(struct cr_store *s);
 void cr_refill(struct cr_store *s);
 

@@ -64,7 +64,8 @@ u32 cr_dev_group(struct cr_dev *d)
 	return ++d->next_group;
 }
 
-static void hold(struct cr_dev *d, u32 group, u64 byte, const void *data, u32 len)
+struct cr_held *cr_dev_hold(struct cr_dev *d, u32 group, u64 byte, const void *data,
+			    u32 len)
 {
 	struct cr_held *h = malloc(sizeof(*h) + len);
 
@@ -76,6 +77,7 @@ static void hold(struct cr_dev *d, u32 group, u64 byte, const void *data, u32 le
 	h->len = len;
 	h->group = group;
 	h->complete = false;
+	h->reset = false;
 	h->flush = 0;
 	if (data)
 		memcpy(h->data, data, len);
@@ -84,22 +86,29 @@ static void hold(struct cr_dev *d, u32 group, u64 byte, const void *data, u32 le
 	memcpy(d->seen + byte, h->data, len);
 	*d->tail = h;
 	d->tail = &h->next;
+	return h;
 }
 
-/* @fail: some of it arrives, and the caller will be told that it did not. */
-void cr_dev_write(struct cr_dev *d, u32 group, u64 byte, const void *data, u32 len, bool fail)
+/*
+ * @fail: some of it arrives, and the caller will be told that it did not. A zoned device
+ * has errors of its own.
+ */
+int cr_dev_write(struct cr_dev *d, u32 group, u64 byte, const void *data, u32 len, bool fail)
 {
 	u32 at;
 
 	cr_dev_event(d);
+	if (d->zone)
+		return cr_zone_write(d, group, byte, data, len, fail);
 	if (!fail) {
-		hold(d, group, byte, data, len);
-		return;
+		cr_dev_hold(d, group, byte, data, len);
+		return 0;
 	}
 	for (at = 0; at < len; at += SECTOR) {
 		if (cr_random(d->rng, 2))
-			hold(d, group, byte + at, (const u8 *)data + at, SECTOR);
+			cr_dev_hold(d, group, byte + at, (const u8 *)data + at, SECTOR);
 	}
+	return -EIO;
 }
 
 void cr_dev_discard(struct cr_dev *d, u64 byte, u32 len)
@@ -108,9 +117,23 @@ void cr_dev_discard(struct cr_dev *d, u64 byte, u32 len)
 
 	cr_dev_event(d);
 	if (cr_random(d->rng, 2)) {
-		hold(d, group, byte, NULL, len);
+		cr_dev_hold(d, group, byte, NULL, len);
 		cr_dev_complete(d, group);
 	}
+}
+
+static u64 zone_of(const struct cr_dev *d, const struct cr_held *h)
+{
+	return h->byte / d->zone;
+}
+
+/* A zone has no write before those that came before it. */
+static void complete_before(struct cr_dev *d, const struct cr_held *last)
+{
+	struct cr_held *h;
+
+	for (h = d->held; d->zone && h != last; h = h->next)
+		h->complete |= zone_of(d, h) == zone_of(d, last);
 }
 
 void cr_dev_complete(struct cr_dev *d, u32 group)
@@ -118,10 +141,20 @@ void cr_dev_complete(struct cr_dev *d, u32 group)
 	struct cr_held *h;
 
 	for (h = d->held; h; h = h->next) {
-		if (h->group == group)
-			h->complete = true;
+		if (h->group != group)
+			continue;
+		h->complete = true;
+		complete_before(d, h);
 	}
 	cr_dev_event(d);
+}
+
+/* The first @len bytes of a held write are safe now; a reset is so as a whole. */
+void cr_dev_apply(struct cr_dev *d, const struct cr_held *h, u32 len)
+{
+	memcpy(d->safe + h->byte, h->data, len);
+	if (d->zone)
+		d->safe_wp[zone_of(d, h)] = h->reset ? 0 : h->byte % d->zone + len;
 }
 
 u64 cr_dev_flush_start(struct cr_dev *d)
@@ -147,7 +180,7 @@ void cr_dev_flush_end(struct cr_dev *d, u64 flush)
 			at = &h->next;
 			continue;
 		}
-		memcpy(d->safe + h->byte, h->data, h->len);
+		cr_dev_apply(d, h, h->len);
 		*at = h->next;
 		free(h);
 	}
@@ -180,12 +213,15 @@ bool cr_dev_crash(struct cr_dev *d)
 	struct cr_held *h;
 
 	d->left = 0;
+	memset(d->hurt, 0, sizeof(d->hurt));
 	if (cr_random(d->rng, 6) == 0) {
 		for (h = d->held; h; h = h->next)
 			h->complete = true;
 		return false;
 	}
-	for (h = d->held; h; h = h->next) {
+	if (d->zone)
+		cr_zone_crash(d, mood);
+	for (h = d->held; h && !d->zone; h = h->next) {
 		/* Mostly mixed, but also nearly nothing or nearly everything lost. */
 		what = cr_random(d->rng, mood == 0 ? 20 : 3);
 		if (mood == 1 ? what != 0 : what == 1)
@@ -195,6 +231,7 @@ bool cr_dev_crash(struct cr_dev *d)
 	}
 	for (h = d->held; h; h = h->next)
 		memcpy(d->seen + h->byte, d->safe + h->byte, h->len);
+	memcpy(d->wp, d->safe_wp, sizeof(d->wp));
 	drop_held(d);
 	return true;
 }

@@ -34,7 +34,7 @@ bool cr_open(struct cr_store *s, enum kvt_log_head head, bool urgent)
 		return false;
 	s->ids_used[(u32)(ids - s->ids[0]) / CR_IDS] = true;
 	seg = s->log.open[head];
-	if (cr_random(s->rng, 2))
+	if (cr_random(s->rng, 2) && !s->geo.zone_bytes)
 		cr_dev_discard(s->dev, kvt_geo_byte(&s->geo, seg, 0), (u32)s->geo.seg_bytes);
 	return true;
 }
@@ -47,8 +47,12 @@ static struct cr_io *io_new(struct cr_store *s)
 		if (s->io[i].kind == CR_IO_NONE) {
 			memset(&s->io[i], 0, sizeof(s->io[i]));
 			s->io[i].group = cr_dev_group(s->dev);
-			/* With no segment left to go on in, an error ends the member. */
-			if (s->write_errors && s->log.nr_free > 1 &&
+			s->io[i].hole = CR_NO_HOLE;
+			/*
+			 * With no segment left to go on in, an error ends the member. Of a
+			 * zoned one it takes the rest of a segment, and all that is on its way.
+			 */
+			if (s->write_errors && s->log.nr_free > (s->geo.zone_bytes ? 3 : 1) &&
 			    cr_random(s->rng, s->write_errors) == 0) {
 				s->io[i].err = -EIO;
 				s->count[CR_N_ERRORS]++;
@@ -59,10 +63,52 @@ static struct cr_io *io_new(struct cr_store *s)
 	cr_fail("too many writes under way");
 }
 
-static void io_write(struct cr_store *s, const struct cr_io *io, u64 byte, const void *data,
-		     u32 len)
+static void io_write(struct cr_store *s, struct cr_io *io, u64 byte, const void *data, u32 len)
 {
-	cr_dev_write(s->dev, io->group, byte, data, len, io->err);
+	const u8 *from = data;
+	u64 zone = s->geo.zone_bytes;
+	u32 n;
+
+	for (; len; len -= n, byte += n, from += n) {
+		n = zone ? (u32)min((u64)len, zone - byte % zone) : len;
+		if (cr_dev_write(s->dev, io->group, byte, from, n, io->err))
+			io->err = -EIO;
+	}
+}
+
+/* Where the write pointer has to be in the zone at @byte if all before @end is written. */
+static u64 zone_aim(const struct cr_store *s, u64 byte, u64 end)
+{
+	return end > byte ? min(end - byte, s->geo.zone_bytes) : 0;
+}
+
+/* Can something still be written at @unit of a segment of a zoned device. */
+bool cr_seg_room(const struct cr_store *s, u32 seg, u32 unit)
+{
+	u64 zone = s->geo.zone_bytes, byte = kvt_geo_byte(&s->geo, seg, 0);
+	u64 last = byte + s->geo.seg_bytes, end = kvt_geo_byte(&s->geo, seg, unit);
+
+	for (; zone && byte < last; byte += zone) {
+		if (s->dev->wp[byte / zone] > zone_aim(s, byte, end))
+			return false;
+	}
+	return true;
+}
+
+/* Zeroes up to @unit of a segment of a zoned device, from wherever it stands. */
+static void fill_zones(struct cr_store *s, struct cr_io *io, u32 seg, u32 unit)
+{
+	static const u8 zero[CR_SEG_UNITS_MAX * CR_UNIT];
+	u64 zone = s->geo.zone_bytes, byte = kvt_geo_byte(&s->geo, seg, 0), wp;
+	u64 last = byte + s->geo.seg_bytes, end = kvt_geo_byte(&s->geo, seg, unit);
+
+	for (; zone && byte < last; byte += zone) {
+		wp = s->dev->wp[byte / zone];
+		if (wp >= zone_aim(s, byte, end))
+			continue;
+		io_write(s, io, byte + wp, zero, (u32)(zone_aim(s, byte, end) - wp));
+		s->count[CR_N_FILLED]++;
+	}
 }
 
 /* The bytes of a block, from memory or from where it is carried from. */
@@ -76,14 +122,63 @@ static void block_bytes(struct cr_store *s, const struct cr_block *b, u8 *buf)
 	}
 }
 
+static void write_block(struct cr_store *s, struct cr_io *io, u32 n)
+{
+	const struct cr_block *b = &s->block[io->ids[n]];
+	u8 buf[CR_STORED_MAX];
+
+	block_bytes(s, b, buf);
+	io_write(s, io, kvt_geo_byte(&s->geo, 0, b->new_unit), buf, b->stored);
+}
+
 /* Header and payloads in any order. */
+static void write_batch(struct cr_store *s, struct cr_io *io, const struct kvt_wlog_io *w,
+			const void *header)
+{
+	u32 nr = io->nr + 1, at = cr_random(s->rng, nr), i;
+
+	for (i = 0; i < nr; i++) {
+		if ((at + i) % nr == io->nr)
+			io_write(s, io, kvt_geo_byte(&s->geo, w->seg, w->unit), header,
+				 w->header_units * CR_UNIT);
+		else
+			write_block(s, io, (at + i) % nr);
+	}
+}
+
+/*
+ * Header and payloads in their order, in zones that are reset before the first batch.
+ * What comes from elsewhere on the log may turn out to be unreadable.
+ */
+static void write_batch_zoned(struct cr_store *s, struct cr_io *io, const struct kvt_wlog_io *w,
+			      const void *header)
+{
+	u32 i, unit;
+
+	if (!w->unit) {
+		cr_zone_reset(s->dev, kvt_geo_byte(&s->geo, w->seg, 0), s->geo.seg_bytes);
+		s->count[CR_N_RESETS]++;
+	}
+	if (s->write_errors && io->nr && cr_random(s->rng, 8) == 0) {
+		io->hole = cr_random(s->rng, io->nr);
+		s->count[CR_N_HOLES]++;
+	}
+	io_write(s, io, kvt_geo_byte(&s->geo, w->seg, w->unit), header, w->header_units * CR_UNIT);
+	for (i = 0; i < io->nr; i++) {
+		if (i != io->hole) {
+			write_block(s, io, i);
+			continue;
+		}
+		unit = s->block[io->ids[i]].new_unit % s->geo.seg_units;
+		fill_zones(s, io, w->seg, unit + s->block[io->ids[i]].stored / CR_UNIT);
+	}
+}
+
 void cr_close(struct cr_store *s, enum kvt_log_head head)
 {
 	static u64 header[KVT_HEADER_BYTES_MAX / 8];
-	u8 buf[CR_STORED_MAX];
 	struct kvt_wlog_io w;
 	struct cr_io *io;
-	u32 i, nr, at, n;
 
 	if (kvt_wlog_close(&s->w, head, &w))
 		return;
@@ -94,19 +189,10 @@ void cr_close(struct cr_store *s, enum kvt_log_head head)
 	memcpy(io->ids, s->collect[head].ids, sizeof(io->ids));
 	s->collect[head].nr = 0;
 	kvt_wlog_build(&s->w, w.batch, header);
-	nr = io->nr + 1;
-	at = cr_random(s->rng, nr);
-	for (i = 0; i < nr; i++) {
-		n = (at + i) % nr;
-		if (n == io->nr) {
-			io_write(s, io, kvt_geo_byte(&s->geo, w.seg, w.unit), header,
-				 w.header_units * CR_UNIT);
-			continue;
-		}
-		block_bytes(s, &s->block[io->ids[n]], buf);
-		io_write(s, io, kvt_geo_byte(&s->geo, 0, s->block[io->ids[n]].new_unit), buf,
-			 s->block[io->ids[n]].stored);
-	}
+	if (s->geo.zone_bytes)
+		write_batch_zoned(s, io, &w, header);
+	else
+		write_batch(s, io, &w, header);
 }
 
 static bool define_ns(struct cr_store *s, enum kvt_log_head head, u32 slot, u32 stored,
@@ -200,10 +286,10 @@ static void finish_moves(struct cr_store *s, const struct cr_io *io)
 
 	for (i = 0; i < io->nr; i++) {
 		b = &s->block[io->ids[i]];
-		if (!io->err && b->carried)
+		if (!io->err && b->carried && i != io->hole)
 			continue;
 		b->moving = false;
-		if (io->err || b->state != CR_READY) {
+		if (io->err || i == io->hole || b->state != CR_READY) {
 			kvt_wlog_unput(&s->w, b->new_unit, b->stored / CR_UNIT);
 			cr_reap(s, io->ids[i]);
 			continue;
@@ -231,6 +317,8 @@ static void io_done(struct cr_store *s, struct cr_io *io)
 		break;
 	default:
 		kvt_wlog_super_written(&s->w, io->err);
+		if (s->geo.zone_bytes)
+			kvt_super_log_written(&s->slog, io->byte, io->err);
 		break;
 	}
 	io->kind = CR_IO_NONE;
@@ -360,6 +448,21 @@ bool cr_flush(struct cr_store *s)
 	return true;
 }
 
+static u64 super_byte(struct cr_store *s, u32 slot)
+{
+	bool reset;
+	u64 byte;
+
+	if (!s->geo.zone_bytes)
+		return (u64)slot * KVT_SUPER_TWIN_BYTE;
+	byte = kvt_super_log_next(&s->slog, &reset);
+	if (reset) {
+		cr_zone_reset(s->dev, byte, s->geo.zone_bytes);
+		s->count[CR_N_TURNS]++;
+	}
+	return byte;
+}
+
 /* False: not possible now. With @clean it is durable in the end. */
 bool cr_write_super(struct cr_store *s, bool clean)
 {
@@ -385,7 +488,8 @@ bool cr_write_super(struct cr_store *s, bool clean)
 			s->dev->left = min(s->dev->left, 1 + cr_random(s->rng, 3));
 		io = io_new(s);
 		io->kind = CR_IO_SUPER;
-		io_write(s, io, (u64)slot * KVT_SUPER_TWIN_BYTE, block, sizeof(block));
+		io->byte = super_byte(s, slot);
+		io_write(s, io, io->byte, block, sizeof(block));
 		if (!clean && cr_random(s->rng, 2))
 			return true;
 		if (io->err) {
@@ -413,6 +517,7 @@ static bool write_footer(struct cr_store *s)
 	io->kind = CR_IO_FOOTER;
 	io->handle = f.handle;
 	len = (s->geo.seg_units - f.unit) * CR_UNIT;
+	fill_zones(s, io, f.seg, f.unit);
 	io_write(s, io, kvt_geo_byte(&s->geo, f.seg, f.unit), buf, len);
 	s->count[CR_N_FOOTERS]++;
 	return true;

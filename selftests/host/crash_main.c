@@ -33,6 +33,11 @@ static const char *const count_names[CR_NR_COUNTS] = {
 	[CR_N_COPIES] = "copies kept",
 	[CR_N_SHED] = "copies given up",
 	[CR_N_REUSED] = "demotions to a copy",
+	[CR_N_RESETS] = "segments' zones reset",
+	[CR_N_TURNS] = "superblocks' zones reset",
+	[CR_N_FILLED] = "zones filled up with zeroes",
+	[CR_N_HOLES] = "holes filled with zeroes",
+	[CR_N_HOPELESS] = "footers that had no room left",
 };
 
 static const char *const break_names[KVT_BREAK_NR] = {
@@ -43,6 +48,7 @@ static const char *const break_names[KVT_BREAK_NR] = {
 	[KVT_BREAK_CARRY_KILLS] = "kills_are_carried",
 	[KVT_BREAK_SUPER_FLUSH] = "flush_before_superblock",
 	[KVT_BREAK_PREFIX] = "durable_in_order",
+	[KVT_BREAK_SUPER_ZONE] = "superblock_zones_in_turn",
 };
 
 static u64 counts[CR_NR_COUNTS];
@@ -106,6 +112,18 @@ static void live(struct cr_store *s, u32 ops)
 		cr_shutdown(s);
 }
 
+/* Every third device is zoned: segments of one or two zones. */
+static u64 choose_zone(u64 seed, u32 *units, struct cr_rng *rng)
+{
+	u32 zones;
+
+	if (seed % 3)
+		return 0;
+	zones = 1 + cr_random(rng, 2);
+	*units = max(*units, 32u) & ~1u;
+	return (u64)*units * CR_UNIT / zones;
+}
+
 /* One device's life. Its seed decides on everything. */
 static u32 chain(u64 seed, u32 points)
 {
@@ -114,13 +132,16 @@ static u32 chain(u64 seed, u32 points)
 	static struct cr_oracle ora;
 	static struct cr_rng rng;
 	u32 segs, units;
+	u64 zone;
 
 	seed_now = seed;
 	rng.state = seed;
 	memset(&ora, 0, sizeof(ora));
 	segs = 8 + cr_random(&rng, CR_SEGS_MAX - 7);
 	units = 24 + cr_random(&rng, CR_SEG_UNITS_MAX - 23);
-	cr_dev_init(&dev, KVT_HEAD_BYTES_MIN + (u64)segs * units * CR_UNIT, &rng);
+	zone = choose_zone(seed, &units, &rng);
+	cr_dev_init(&dev, cr_first_byte(zone) + (u64)segs * units * CR_UNIT, &rng);
+	dev.zone = zone;
 	dev.crash = &crash;
 	remember(&s, &dev, &ora, &rng);
 	cr_format(&s, segs, units);

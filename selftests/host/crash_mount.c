@@ -86,23 +86,42 @@ static const struct kvt_recover_sink mount_sink = {
 	.bad = on_bad,
 };
 
+static int super_read(void *ctx, u64 byte, void *buf, u32 len)
+{
+	return cr_dev_read(((struct cr_store *)ctx)->dev, byte, buf, len);
+}
+
+static void look_for_super(struct cr_store *s, u32 slot, struct kvt_super_pick *p)
+{
+	u8 block[KVT_SUPER_BYTES];
+	u64 zone = s->dev->zone;
+
+	if (zone) {
+		CR_ASSERT(!kvt_super_log_look(zone, slot, s->dev->wp[slot], super_read, s, block,
+					      p));
+		return;
+	}
+	cr_dev_read(s->dev, (u64)slot * KVT_SUPER_TWIN_BYTE, block, sizeof(block));
+	kvt_super_pick_add(p, slot, block);
+}
+
 static void read_super(struct cr_store *s)
 {
 	struct kvt_super_pick p;
-	u8 block[KVT_SUPER_BYTES];
 	u32 i;
 
 	kvt_super_pick_start(&p);
-	for (i = 0; i < KVT_SUPER_SLOTS; i++) {
-		cr_dev_read(s->dev, (u64)i * KVT_SUPER_TWIN_BYTE, block, sizeof(block));
-		kvt_super_pick_add(&p, i, block);
-	}
+	for (i = 0; i < KVT_SUPER_SLOTS; i++)
+		look_for_super(s, i, &p);
 	if (p.err)
 		cr_fail("no superblock: %d, %u torn", p.err, p.nr_torn);
-	CR_ASSERT(p.slot == p.super.generation % KVT_SUPER_SLOTS);
+	CR_ASSERT(s->dev->zone || p.slot == p.super.generation % KVT_SUPER_SLOTS);
 	CR_ASSERT(!kvt_super_check(&p.super, s->dev->bytes, true));
+	CR_ASSERT(p.super.geo.zone_bytes == s->dev->zone);
 	s->super = p.super;
 	s->geo = p.super.geo;
+	if (s->dev->zone)
+		kvt_super_log_found(&s->slog, s->dev->zone, p.slot, s->dev->wp[p.slot]);
 }
 
 static void init_writer(struct cr_store *s)
@@ -387,6 +406,15 @@ static const struct kvt_recover_sink refill_sink = {
 	.kill = refill_kill,
 };
 
+/* A torn summary is never written over on a zoned device. */
+static bool refill_room(const struct cr_store *s, u32 handle, u32 seg)
+{
+	const struct kvt_wopen *o = &s->w.opens[handle];
+	u64 bytes = kvt_entries_bytes(o->nr_ns, o->nr_blocks, o->nr_kills);
+
+	return cr_seg_room(s, seg, s->geo.seg_units - 1 - kvt_geo_units(&s->geo, bytes));
+}
+
 /* Give the segments that a crash has left unsealed their footers. */
 void cr_refill(struct cr_store *s)
 {
@@ -409,9 +437,19 @@ void cr_refill(struct cr_store *s)
 			continue;
 		f.ok = true;
 		kvt_recover_segment(&r, seg, &found);
-		kvt_wlog_refilled(&s->w, f.handle, found.nr_batches, f.ok);
 		CR_ASSERT(f.ok);
+		f.ok = refill_room(s, f.handle, seg);
+		s->count[CR_N_HOPELESS] += !f.ok;
+		kvt_wlog_refilled(&s->w, f.handle, found.nr_batches, f.ok);
 	}
+}
+
+/* Where segments begin. */
+u64 cr_first_byte(u64 zone)
+{
+	u64 bytes = max(2 * zone, (u64)KVT_HEAD_BYTES_MIN);
+
+	return zone ? (bytes + zone - 1) / zone * zone : KVT_HEAD_BYTES_MIN;
 }
 
 /* A new member, as the tool makes it. */
@@ -419,10 +457,12 @@ void cr_format(struct cr_store *s, u32 nr_segs, u32 seg_units)
 {
 	u8 block[KVT_SUPER_BYTES];
 	struct kvt_super super = {
-		.geo.first_byte = KVT_HEAD_BYTES_MIN,
+		.geo.first_byte = cr_first_byte(s->dev->zone),
 		.geo.unit_bytes = CR_UNIT,
 		.geo.seg_bytes = (u64)seg_units * CR_UNIT,
 		.geo.nr_segs = nr_segs,
+		.geo.zone_bytes = s->dev->zone,
+		.geo.zone_stride = s->dev->zone,
 		.device_bytes = s->dev->bytes,
 		.state = KVT_STATE_CLEAN,
 		.life_limit = 1,
@@ -431,6 +471,7 @@ void cr_format(struct cr_store *s, u32 nr_segs, u32 seg_units)
 		.nr_members = 1,
 	};
 	u32 i, group = cr_dev_group(s->dev);
+	u64 step = s->dev->zone ? KVT_SUPER_BYTES : KVT_SUPER_TWIN_BYTE;
 
 	for (i = 0; i < KVT_UUID_BYTES; i++)
 		super.geo.member[i] = (u8)cr_random(s->rng, 256);
@@ -438,8 +479,7 @@ void cr_format(struct cr_store *s, u32 nr_segs, u32 seg_units)
 	memset(super.pool, 'p', sizeof(super.pool));
 	for (super.generation = 0; super.generation < KVT_SUPER_SLOTS; super.generation++) {
 		kvt_super_encode(block, &super);
-		cr_dev_write(s->dev, group, super.generation * KVT_SUPER_TWIN_BYTE, block,
-			     sizeof(block), false);
+		cr_dev_write(s->dev, group, super.generation * step, block, sizeof(block), false);
 	}
 	cr_dev_complete(s->dev, group);
 	cr_dev_flush_end(s->dev, cr_dev_flush_start(s->dev));

@@ -53,6 +53,12 @@ static inline u64 div64_u64(u64 n, u64 d)
 	return n / d;
 }
 
+static inline u64 div64_u64_rem(u64 n, u64 d, u64 *rem)
+{
+	*rem = n % d;
+	return n / d;
+}
+
 static inline int fls(unsigned int x)
 {
 	return x ? 32 - __builtin_clz(x) : 0;
@@ -221,6 +227,7 @@ enum kvt_env_break {
 	KVT_BREAK_CARRY_KILLS,	/* kills go with the segment that holds them */
 	KVT_BREAK_SUPER_FLUSH,	/* a superblock is written with no flush before it */
 	KVT_BREAK_PREFIX,	/* durable although an earlier batch is not */
+	KVT_BREAK_SUPER_ZONE,	/* a full zone of superblocks is reset to go on in it */
 	KVT_BREAK_NR,
 };
 

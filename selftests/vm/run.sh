@@ -16,6 +16,7 @@
 #   --nvme-bps B          throttle each namespace to B bytes/s
 #   --nvme-image FILE     disk that outlives the machine (repeatable): the first
 #                         controllers have these, in this order
+#   --zns N               zoned namespaces on an NVMe controller more (0)
 #   --payload DIR         copied to /payload
 #   --bin PROGRAM         host program copied to /usr/bin (repeatable)
 #   --share DIR           host folder seen as /host, read-write
@@ -49,6 +50,7 @@ NVME_MIB=512
 NVME_BPS=
 NVME_IMAGES=()
 PIDFILE=
+ZNS=0
 SHARE=
 ICOUNT=no
 APPEND=
@@ -61,7 +63,7 @@ COMMAND=()
 
 usage()
 {
-	sed -n '4,35s/^# \{0,1\}//p' "$0"
+	sed -n '4,36s/^# \{0,1\}//p' "$0"
 	exit "${1:-2}"
 }
 
@@ -81,6 +83,7 @@ parse_args()
 		--nvme-bps) NVME_BPS=$2; shift ;;
 		--nvme-image) NVME_IMAGES+=("$2"); shift ;;
 		--pidfile) PIDFILE=$2; shift ;;
+		--zns) ZNS=$2; shift ;;
 		--payload) INITRAMFS_ARGS+=(--payload "$2"); shift ;;
 		--bin) INITRAMFS_ARGS+=(--bin "$2"); shift ;;
 		--redis) INITRAMFS_ARGS+=(--redis) ;;
@@ -162,6 +165,21 @@ nvme_args()
 		QEMU+=(-drive "$opts"
 			-device "pcie-root-port,id=nvmerp$i,bus=pcie.0,chassis=$((i + 16)),slot=$((i + 16))"
 			-device "nvme,serial=kvtnvme$i,drive=nvmedrive$i,bus=nvmerp$i,id=nvme$i")
+	done
+}
+
+# 24 zones, of which a part cannot be written, and few of which may be in use at a time.
+zns_args()
+{
+	local i zones="zoned=true,zoned.zone_size=4M,zoned.zone_capacity=3M"
+	zones+=",zoned.max_open=10,zoned.max_active=10"
+	[ "$ZNS" -gt 0 ] || return 0
+	QEMU+=(-device "pcie-root-port,id=znsrp,bus=pcie.0,chassis=48,slot=48"
+		-device "nvme,serial=kvtzns,bus=znsrp,id=zns")
+	for ((i = 0; i < ZNS; i++)); do
+		truncate -s 96M "$TMP/zns$i.img"
+		QEMU+=(-drive "file=$TMP/zns$i.img,format=raw,if=none,id=znsdrive$i,cache=unsafe"
+			-device "nvme-ns,drive=znsdrive$i,bus=zns,nsid=$((i + 1)),$zones")
 	done
 }
 
@@ -327,6 +345,7 @@ main()
 	machine_args
 	cxl_args
 	nvme_args
+	zns_args
 	console_args
 	share_args
 	boot_args

@@ -139,6 +139,10 @@ static void add_super(struct json_object *obj, const struct kvt_super *s)
 	cmd_add_u64(obj, "segment_bytes", g->seg_bytes);
 	cmd_add_u64(obj, "unit_bytes", g->unit_bytes);
 	cmd_add_u64(obj, "nr_segments", g->nr_segs);
+	if (g->zone_bytes) {
+		cmd_add_u64(obj, "zone_bytes", g->zone_bytes);
+		cmd_add_u64(obj, "zone_stride", g->zone_stride);
+	}
 	cmd_add_u64(obj, "life_limit", s->life_limit);
 	cmd_add_u64(obj, "seq_limit", s->seq_limit);
 	cmd_add_u64(obj, "namespace_limit", s->ns_limit);

@@ -188,6 +188,8 @@ static int operation_failed(struct json_object *obj, int ret, const char *path)
 			 path);
 	else if (ret == -EMEDIUMTYPE || ret == -EPROTONOSUPPORT)
 		snprintf(text, sizeof(text), "%s %s", path, media_error_text(ret));
+	else if (ret == -EOPNOTSUPP)
+		snprintf(text, sizeof(text), "%s is zoned, and cannot be repaired in place", path);
 	else if (ret == -EINVAL)
 		snprintf(text, sizeof(text), "%s is neither a block device nor a file", path);
 	else

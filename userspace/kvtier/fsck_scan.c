@@ -366,7 +366,11 @@ static void check_twins(struct fsck *f)
 	bool placed = good->generation % KVT_SUPER_SLOTS == slot;
 	enum fsck_fix fix = placed ? FSCK_FIX_TWIN : FSCK_FIX_NONE;
 
-	if (!placed)
+	/* Of two zones the other one may be empty, or what a crash has left is in it. */
+	if (f->media->zone_bytes && (s->state[twin] == MEDIA_SUPER_NONE ||
+				     s->state[twin] == MEDIA_SUPER_TORN))
+		return;
+	if (!placed && !f->media->zone_bytes)
 		fsck_report(f, FSCK_SUPER_MISPLACED, FSCK_FIX_NONE, slot, FSCK_NOWHERE,
 			    good->generation);
 	if (s->state[twin] == MEDIA_SUPER_GOOD) {

@@ -7,19 +7,31 @@
 #include <string.h>
 #include "media.h"
 
+/* At one of two places, or the last of those in a zone. */
+static int look_at(const struct media *m, u32 slot, struct kvt_super_pick *pick, void *block)
+{
+	u64 byte = (u64)slot * KVT_SUPER_TWIN_BYTE;
+	int err;
+
+	if (m->zone_bytes)
+		return kvt_super_log_look(m->zone_bytes, slot, m->wp[slot], m->read, m->ctx,
+					  block, pick);
+	if (m->bytes < byte + KVT_SUPER_BYTES)
+		return 0;
+	err = m->read(m->ctx, byte, block, KVT_SUPER_BYTES);
+	if (!err)
+		kvt_super_pick_add(pick, slot, block);
+	return err;
+}
+
 static enum media_super_state look(const struct media *m, u32 slot, struct media_supers *s,
 				   void *block)
 {
-	u64 byte = (u64)slot * KVT_SUPER_TWIN_BYTE;
 	struct kvt_super_pick one;
 
-	if (m->bytes < byte + KVT_SUPER_BYTES)
-		return MEDIA_SUPER_NONE;
-	if (m->read(m->ctx, byte, block, KVT_SUPER_BYTES))
-		return MEDIA_SUPER_IO;
 	kvt_super_pick_start(&one);
-	kvt_super_pick_add(&one, slot, block);
-	kvt_super_pick_add(&s->pick, slot, block);
+	if (look_at(m, slot, &one, block) || look_at(m, slot, &s->pick, block))
+		return MEDIA_SUPER_IO;
 	s->super[slot] = one.super;
 	switch (one.err) {
 	case 0:
@@ -31,6 +43,16 @@ static enum media_super_state look(const struct media *m, u32 slot, struct media
 	default:
 		return MEDIA_SUPER_NONE;
 	}
+}
+
+/* Also: are the device's zones those of the member. */
+static int check(const struct media *m, struct kvt_super *s)
+{
+	int err = kvt_super_check(s, m->bytes, false);
+
+	if (!err && (s->geo.zone_bytes != m->zone_bytes || s->geo.zone_stride != m->zone_stride))
+		err = -ERANGE;
+	return err;
 }
 
 int media_read_supers(const struct media *m, struct media_supers *s)
@@ -47,7 +69,7 @@ int media_read_supers(const struct media *m, struct media_supers *s)
 	}
 	s->err = s->pick.err;
 	if (!s->err)
-		s->err = kvt_super_check(&s->pick.super, m->bytes, false);
+		s->err = check(m, &s->pick.super);
 	else if (io)
 		s->err = -EIO;
 	return s->err;

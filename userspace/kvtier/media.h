@@ -6,6 +6,9 @@
  * This is the only header of the tool that sees driver/core. What is on a device is
  * hostile; whatever the decoder has accepted is within bounds.
  *
+ * Addresses on a zoned device are as if its zones had no gaps between them, as everywhere
+ * in the format; there can be no writer of one.
+ *
  * media.c, fsck_scan.c, fsck_check.c and fsck_repair.c use nothing but this and the
  * C library, so that the fuzzer can run them on memory.
  */
@@ -14,6 +17,7 @@
 
 #include "media_env.h"
 #include "kvt_recover.h"
+#include "kvt_zone.h"
 
 /**
  * struct media - where a member is read from and written to
@@ -22,6 +26,9 @@
  * @flush: all that was written is durable afterwards; 0 or -errno
  * @ctx:   theirs
  * @bytes: length
+ * @zone_bytes: capacity of a zone; 0: the device is not zoned
+ * @zone_stride: from one zone to the next
+ * @wp:    write pointers of the zones with superblocks, from their starts
  */
 struct media {
 	int (*read)(void *ctx, u64 byte, void *buf, u32 len);
@@ -29,9 +36,12 @@ struct media {
 	int (*flush)(void *ctx);
 	void *ctx;
 	u64 bytes;
+	u64 zone_bytes;
+	u64 zone_stride;
+	u64 wp[KVT_SUPER_ZONES];
 };
 
-/* What is at one of the two places of a superblock. */
+/* What is at one of the two places of a superblock; the newest of a zone's. */
 enum media_super_state {
 	MEDIA_SUPER_GOOD = 0,
 	MEDIA_SUPER_NONE,	/* nothing of kvtier's */
@@ -90,7 +100,8 @@ struct media_dev {
  * @write: to repair it; nobody else may have it then
  *
  * @path may be a dax device's name alone. 0 or -errno: EBUSY: in use, for dax devices
- * also if another driver than device_dax has it; EINVAL: neither of these.
+ * also if another driver than device_dax has it; EINVAL: neither of these; EOPNOTSUPP:
+ * a zoned device that is to be written, or whose zones are not alike.
  */
 int media_open(struct media_dev *d, const char *path, bool write);
 void media_close(struct media_dev *d);
@@ -102,5 +113,8 @@ bool media_dax_is_persistent(const char *name);
 
 /* Where devices are; tests move it. */
 const char *media_dev_root(void);
+
+/* media_zoned.c: what zones an open block device has. 0 or -errno. */
+int media_find_zones(struct media_dev *d);
 
 #endif /* KVTIER_MEDIA_H */

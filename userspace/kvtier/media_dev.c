@@ -25,11 +25,13 @@
 static int dev_read(void *ctx, u64 byte, void *buf, u32 len)
 {
 	struct media_dev *d = ctx;
+	u64 from, left;
 	char *at = buf;
 	ssize_t n;
 
 	for (; len; len -= (u32)n, at += n, byte += (u64)n) {
-		n = pread(d->fd, at, len, (off_t)byte);
+		from = kvt_zone_phys(byte, d->media.zone_bytes, d->media.zone_stride, &left);
+		n = pread(d->fd, at, min_t(u64, len, left), (off_t)from);
 		if (n < 0 && errno == EINTR) {
 			n = 0;
 			continue;
@@ -94,7 +96,7 @@ static int find_bytes(struct media_dev *d, const struct stat *st)
 	if (ioctl(d->fd, BLKGETSIZE64, &bytes))
 		return -errno;
 	d->media.bytes = bytes;
-	return 0;
+	return media_find_zones(d);
 }
 
 /* Block devices say so when they are asked for exclusively. */
@@ -153,6 +155,8 @@ int media_open(struct media_dev *d, const char *path, bool write)
 		ret = find_user(d, path, write);
 	if (!ret && write && d->in_use)
 		ret = -EBUSY;
+	if (!ret && write && d->media.zone_bytes)
+		ret = -EOPNOTSUPP;
 	if (ret)
 		media_close(d);
 	return ret;

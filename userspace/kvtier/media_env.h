@@ -60,6 +60,12 @@ static inline int ilog2(unsigned long n)
 	return (int)(8 * sizeof(n)) - 1 - __builtin_clzl(n);
 }
 
+static inline u64 div64_u64_rem(u64 n, u64 d, u64 *rem)
+{
+	*rem = n % d;
+	return n / d;
+}
+
 /* As in the kernel, both sides must be of one signedness. */
 #define kvt_env_signed(x)	((__typeof__(x))-1 < (__typeof__(x))1)
 #define kvt_env_cmp(x, y, op)						\

@@ -122,7 +122,7 @@ static void test_member(void)
 	CHECK(signature_find(path, what) == SIGNATURE_MEMBER);
 	CHECK(says("both damaged"));
 	CHECK(!signature_of_pool(path, "abcd0000-0000-0000-0000-000000000000"));
-	s.incompat = 1;
+	s.incompat = 1ull << 40;
 	kvt_super_encode(block, &s);
 	put(0, block, sizeof(block));
 	CHECK(signature_find(path, what) == SIGNATURE_MEMBER);

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tiers on zoned NVMe namespaces: written at the write pointer only, reclaimed by resets
+ * of zones, and found again. Most writes that are out of order fail on the device, and a
+ * tier all of whose writes succeed has made none.
+ */
+#include <linux/blkzoned.h>
+
+#include "kvt_test.h"
+
+#define BLOCK_BYTES	(64 * KVT_KIB)
+#define CHAIN		8
+#define CHAINS		24	/* fit into the tier */
+#define SET		61
+#define DRAM_BYTES	(8 * KVT_MIB)
+#define ZONES_MAX	64
+
+FIXTURE(zoned)
+{
+	struct kvt_pool pool;
+	struct kvt_client c;
+	struct kvt_disk disk[2];
+	struct kvtier_assemble_device dev;
+	struct kvtier_pool_assemble a;
+	int dram;
+	int tier;
+};
+
+static int zones(const struct kvt_disk *d, struct blk_zone *z)
+{
+	struct blk_zone_report *r = calloc(1, sizeof(*r) + ZONES_MAX * sizeof(*z));
+	int fd = open(d->dev, O_RDONLY | O_CLOEXEC), nr;
+
+	r->nr_zones = ZONES_MAX;
+	nr = fd < 0 || ioctl(fd, BLKREPORTZONE, r) ? -errno : (int)r->nr_zones;
+	if (nr > 0)
+		memcpy(z, r->zones, nr * sizeof(*z));
+	if (fd >= 0)
+		close(fd);
+	free(r);
+	return nr;
+}
+
+static int reset_zones(const struct kvt_disk *d, const struct blk_zone *z, int nr)
+{
+	struct blk_zone_range range = { .nr_sectors = nr * z->len };
+	int fd = open(d->dev, O_RDWR | O_CLOEXEC), err;
+
+	err = fd < 0 || ioctl(fd, BLKRESETZONE, &range) ? -errno : 0;
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+/* Zones that are neither empty nor full. */
+static int active_zones(const struct kvt_disk *d)
+{
+	struct blk_zone z[ZONES_MAX];
+	int nr = zones(d, z), i, active = 0;
+
+	for (i = 0; i < nr; i++)
+		active += z[i].cond != BLK_ZONE_COND_EMPTY && z[i].cond != BLK_ZONE_COND_FULL;
+	return nr < 0 ? nr : active;
+}
+
+static int copy_zone(const struct kvt_disk *to, const struct kvt_disk *from,
+		     const struct blk_zone *z, char *buf)
+{
+	__u64 at = z->start << 9, end = z->wp << 9;
+	size_t len;
+	int err = 0;
+
+	if (z->cond == BLK_ZONE_COND_FULL)
+		end = (z->start + z->capacity) << 9;
+	for (; at < end && !err; at += len) {
+		len = end - at < KVT_MIB ? end - at : KVT_MIB;
+		err = kvt_disk_io(from, at, buf, len, false);
+		if (!err)
+			err = kvt_disk_io(to, at, buf, len, true);
+	}
+	return err;
+}
+
+/* What a crash would leave: each zone up to its write pointer. */
+static int copy_zones(const struct kvt_disk *to, const struct kvt_disk *from)
+{
+	char *buf = aligned_alloc(4096, KVT_MIB);
+	struct blk_zone z[ZONES_MAX];
+	int nr = zones(from, z), i, err;
+
+	err = nr < 0 ? nr : reset_zones(to, z, nr);
+	for (i = 0; i < nr && !err; i++)
+		err = copy_zone(to, from, &z[i], buf);
+	free(buf);
+	return err;
+}
+
+static int open_client(FIXTURE_DATA(zoned) *self)
+{
+	return kvt_client_open(&self->pool, &self->c, "zoned", BLOCK_BYTES);
+}
+
+static int attach(FIXTURE_DATA(zoned) *self, __u32 rank, const struct kvt_disk *d,
+		  __u64 segment_bytes, __u32 flags)
+{
+	struct kvtier_tier_attach a;
+	int err;
+
+	kvt_tier_args(&self->pool, &a, KVTIER_TIER_BDEV, rank);
+	snprintf(a.path, sizeof(a.path), "%s", d->dev);
+	a.segment_bytes = segment_bytes;
+	a.flags = flags;
+	err = kvt_ioctl(self->pool.ctl, KVTIER_OP_TIER_ATTACH, &a);
+	return err ? err : (int)a.tier_id;
+}
+
+FIXTURE_SETUP(zoned)
+{
+	int i;
+
+	self->c.fd = -1;
+	if (!getenv("KVT_ZONED") || !getenv("KVT_ZONED_COPY"))
+		SKIP(return, "no zoned block devices to use (KVT_ZONED, KVT_ZONED_COPY)");
+	for (i = 0; i < 2; i++)
+		snprintf(self->disk[i].dev, sizeof(self->disk[i].dev), "%s",
+			 getenv(i ? "KVT_ZONED_COPY" : "KVT_ZONED"));
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	self->dram = kvt_tier_dram(&self->pool, 0, DRAM_BYTES);
+	ASSERT_LE(0, self->dram);
+	self->tier = attach(self, 30, &self->disk[0], 0, KVTIER_ATTACH_FORCE);
+	ASSERT_LE(0, self->tier);
+	ASSERT_EQ(0, open_client(self));
+}
+
+FIXTURE_TEARDOWN(zoned)
+{
+	if (!self->disk[0].dev[0])
+		return;
+	kvt_client_close(&self->c);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+}
+
+static int put_chains(const struct kvt_client *c, int first, int nr)
+{
+	struct kvt_key keys[CHAIN];
+	int i, ret, sum = 0;
+
+	for (i = first; i < first + nr; i++) {
+		kvt_keys(keys, SET, i * CHAIN, CHAIN);
+		ret = kvt_put(c, KVTIER_RESERVE_WAIT, 0, keys, NULL, CHAIN);
+		if (ret < 0)
+			return ret;
+		sum += ret;
+	}
+	return sum;
+}
+
+/* Blocks of these chains that are there; every one must be right. */
+static int check_chains(const struct kvt_client *c, int first, int nr)
+{
+	struct kvt_key keys[CHAIN];
+	int i, k, ret, sum = 0;
+
+	for (i = first; i < first + nr; i++) {
+		kvt_keys(keys, SET, i * CHAIN, CHAIN);
+		for (k = 0; k < CHAIN; k++) {
+			ret = kvt_check(c, 0, &keys[k], 1, 10 * KVT_SEC);
+			if (ret < 0)
+				return ret;
+			sum += ret;
+		}
+	}
+	return sum;
+}
+
+static int send_down(FIXTURE_DATA(zoned) *self)
+{
+	int err = kvt_tier_detach(&self->pool, self->dram, 0, 60 * KVT_SEC);
+
+	self->dram = err ? self->dram : -1;
+	return err ? err : fsync(self->c.fd) ? -errno : 0;
+}
+
+static int end_pool(FIXTURE_DATA(zoned) *self)
+{
+	kvt_client_close(&self->c);
+	return kvt_pool_destroy(self->pool.ctl, self->pool.id);
+}
+
+static int assemble(FIXTURE_DATA(zoned) *self, int disk)
+{
+	memset(&self->dev, 0, sizeof(self->dev));
+	memcpy(self->dev.path, self->disk[disk].dev, sizeof(self->disk[disk].dev));
+	self->a = (struct kvtier_pool_assemble) {
+		.size = sizeof(self->a),
+		.pool_id = KVTIER_POOL_ANY_ID,
+		.nr_devices = 1,
+		.devices = KVT_U64(&self->dev),
+	};
+	return kvt_pool_assemble(&self->pool, &self->a);
+}
+
+static int open_again(FIXTURE_DATA(zoned) *self)
+{
+	self->dram = kvt_tier_dram(&self->pool, 0, DRAM_BYTES);
+	return self->dram < 0 ? self->dram : open_client(self);
+}
+
+static int tier_stat(FIXTURE_DATA(zoned) *self, struct kvtier_tier_stat *out)
+{
+	struct kvtier_tier_stat tiers[KVTIER_TIERS_MAX];
+	struct kvtier_stat st;
+	int nr = kvt_tier_stats(self->c.fd, &st, tiers), i;
+
+	for (i = 0; i < nr; i++) {
+		if ((int)tiers[i].id != self->tier)
+			continue;
+		*out = tiers[i];
+		return 0;
+	}
+	return nr < 0 ? nr : -ENOENT;
+}
+
+static __u64 capacity(FIXTURE_DATA(zoned) *self)
+{
+	struct kvtier_tier_info tiers[KVTIER_TIERS_MAX];
+	struct kvtier_query q;
+	int i, nr = kvt_query(self->c.fd, &q, tiers);
+
+	for (i = 0; i < nr; i++) {
+		if ((int)tiers[i].id == self->tier)
+			return tiers[i].capacity_bytes;
+	}
+	return 0;
+}
+
+/* Blocks of these chains that are there, without having them read. */
+static int count_chains(const struct kvt_client *c, int nr)
+{
+	struct kvtier_lookup_result res;
+	struct kvt_key key;
+	int i, sum = 0;
+
+	for (i = 0; i < nr * CHAIN; i++) {
+		key = kvt_key(SET, i);
+		sum += kvt_lookup(c->fd, 0, &key, 1, &res) == 1;
+	}
+	return sum;
+}
+
+/* Zones are used again and again, and what is there in the end is there after a restart. */
+TEST_F_TIMEOUT(zoned, many_times, 900)
+{
+	struct kvtier_tier_stat st;
+	int chains, there;
+
+	chains = (int)(capacity(self) * 2 / (CHAIN * BLOCK_BYTES));
+	ASSERT_LT(CHAINS, chains);
+	ASSERT_EQ(chains * CHAIN, put_chains(&self->c, 0, chains));
+	ASSERT_EQ(0, send_down(self));
+	there = count_chains(&self->c, chains);
+	ASSERT_LT(CHAINS * CHAIN, there);
+	ASSERT_GT(chains * CHAIN, there);
+	ASSERT_EQ(0, tier_stat(self, &st));
+	EXPECT_EQ(0, st.io_errors);
+	/* More than fits: some zones were reset and written once more. */
+	EXPECT_LT(capacity(self), st.write_bytes);
+	EXPECT_GE(10, active_zones(&self->disk[0]));
+	ASSERT_EQ(0, end_pool(self));
+	EXPECT_GE(2, active_zones(&self->disk[0]));
+	ASSERT_EQ(0, assemble(self, 0));
+	EXPECT_EQ(KVTIER_MEMBER_CLEAN, self->dev.state);
+	EXPECT_EQ(0, self->a.nr_unsealed);
+	EXPECT_EQ(0, self->a.nr_bad_bytes + self->a.nr_bad_records + self->a.nr_bad_reads);
+	EXPECT_EQ(there, (int)self->a.nr_blocks);
+	ASSERT_EQ(0, open_again(self));
+	EXPECT_EQ(there, check_chains(&self->c, 0, chains));
+}
+
+/* A copy is what a crash leaves, with segments that have no footer yet. */
+TEST_F_TIMEOUT(zoned, after_a_crash, 600)
+{
+	struct kvt_key keys[CHAIN];
+	int i;
+
+	ASSERT_EQ(CHAINS * CHAIN, put_chains(&self->c, 0, CHAINS));
+	ASSERT_EQ(0, send_down(self));
+	for (i = 0; i < CHAINS; i += 3) {
+		kvt_keys(keys, SET, i * CHAIN, CHAIN);
+		ASSERT_EQ(CHAIN, kvt_drop(self->c.fd, 0, keys, CHAIN, NULL));
+	}
+	ASSERT_EQ(0, copy_zones(&self->disk[1], &self->disk[0]));
+	ASSERT_EQ(0, end_pool(self));
+	ASSERT_EQ(0, assemble(self, 1));
+	EXPECT_EQ(KVTIER_MEMBER_DIRTY, self->dev.state);
+	EXPECT_LT(0, self->a.nr_unsealed);
+	EXPECT_EQ(CHAINS * CHAIN * 2 / 3, self->a.nr_blocks);
+	ASSERT_EQ(0, open_again(self));
+	for (i = 0; i < CHAINS; i++)
+		ASSERT_EQ(i % 3 ? CHAIN : 0, check_chains(&self->c, i, 1)) TH_LOG("chain %d", i);
+	/* It takes more, and ends in order: what had no footer has got one. */
+	ASSERT_EQ(CHAIN, put_chains(&self->c, CHAINS, 1));
+	ASSERT_EQ(0, send_down(self));
+	ASSERT_EQ(0, end_pool(self));
+	ASSERT_EQ(0, assemble(self, 1));
+	EXPECT_EQ(KVTIER_MEMBER_CLEAN, self->dev.state);
+	EXPECT_EQ(0, self->a.nr_unsealed);
+	EXPECT_EQ(CHAINS * CHAIN * 2 / 3 + CHAIN, self->a.nr_blocks);
+	ASSERT_EQ(0, open_again(self));
+	ASSERT_EQ(CHAINS * CHAIN * 2 / 3 + CHAIN, check_chains(&self->c, 0, CHAINS + 1));
+}
+
+/* Segments are whole zones, and members are not overwritten. */
+TEST_F_TIMEOUT(zoned, refusals, 60)
+{
+	struct blk_zone z[ZONES_MAX];
+
+	ASSERT_LT(2, zones(&self->disk[0], z));
+	ASSERT_EQ(0, reset_zones(&self->disk[1], z, zones(&self->disk[1], z)));
+	EXPECT_EQ(-EINVAL, attach(self, 31, &self->disk[1], z[0].len << 9, 0));
+	ASSERT_EQ(0, copy_zones(&self->disk[1], &self->disk[0]));
+	EXPECT_EQ(-EEXIST, attach(self, 31, &self->disk[1], 0, 0));
+	EXPECT_EQ(-EBUSY, attach(self, 31, &self->disk[0], 0, KVTIER_ATTACH_FORCE));
+}
+
+TEST_HARNESS_MAIN
