@@ -19,8 +19,8 @@ set -euo pipefail
 # Suites that run one after the other; A+B: a machine keeps one processor busy, so B
 # runs beside it.
 QUICK=(kselftest:stock+host)
-FULL=(static newest rig dkms kunit kselftest:stock+host kselftest:debug demo)
-LONG=(static newest host rig dkms kunit kselftest:stock kselftest:debug demo)
+FULL=(static newest rig dkms kunit kselftest:stock+host kselftest:debug crash demo)
+LONG=(static newest host rig dkms kunit kselftest:stock kselftest:debug crash demo)
 
 PASSED=0
 FAILED=0
