@@ -245,8 +245,9 @@ static void look(struct worker *w, struct space *s, bool *there, bool *durable, 
 			if (!read_key(e[i].key, &ns, &index) || ns != s->ns)
 				die("a block of a namespace with a foreign key");
 			there[index] = true;
-			durable[index] = e[i].flags & KVTIER_ENTRY_DURABLE;
+			/* The copy of a block in memory is given up at any time. */
 			low[index] = w->on_bdev >> e[i].tier & 1;
+			durable[index] = low[index] && e[i].flags & KVTIER_ENTRY_DURABLE;
 		}
 	} while (cursor);
 }
