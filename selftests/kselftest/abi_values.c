@@ -238,7 +238,7 @@ static int try_attach(const struct kvt_pool *p, struct kvtier_tier_attach *a)
 
 TEST_F(values, attach_ranges)
 {
-	static const __u32 types[] = { 0, 5, ~0u };
+	static const __u32 types[] = { 0, KVTIER_TIER_PMEM + 1, ~0u };
 	static const __u32 ranks[] = { 256, 1u << 16, ~0u };
 	struct kvtier_tier_attach a;
 	size_t i;
