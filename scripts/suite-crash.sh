@@ -24,8 +24,8 @@ RECORD_MIB=96
 # Of each worker, in the first of its namespaces: as much as may be pinned in one.
 BLOCKS=184
 KILLS=5
-STATES=200
-POINTS=8
+STATES=100
+POINTS=5
 OPS=600
 if [ "${KVT_LENGTH:-full}" = long ]; then
 	KILLS=50
