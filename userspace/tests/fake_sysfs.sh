@@ -15,7 +15,7 @@ fake_sysfs()
 		"$root/class/kvtier" "$window"
 	touch "$root/bus/cxl/drivers/cxl_region/bind" \
 		"$root"/bus/dax/drivers/kvtier/{bind,new_id,remove_id,unbind} \
-		"$root/bus/dax/drivers/device_dax/{bind,unbind}" "$window/delete_region"
+		"$root"/bus/dax/drivers/device_dax/{bind,unbind} "$window/delete_region"
 	echo 1 >"$root/bus/dax/drivers_autoprobe"
 	echo region0 >"$window/create_ram_region"
 	echo 1 >"$window/cap_ram"
