@@ -323,12 +323,12 @@ static u32 kvt_demote_place_log(struct kvt_pool *p, struct kvt_tier *t, struct k
  * Who has a place on a zoned member waits for nobody before it is written: others wait for
  * their turn behind it. Those without a place come again.
  */
-static bool kvt_demote_stop(const struct kvt_mlog_puts *puts, const struct kvt_tier *t,
+static bool kvt_demote_stop(const struct kvt_mlog_puts *puts, bool next_zoned,
 			    struct kvt_mv *mv, u32 nr)
 {
 	u32 i;
 
-	if (!puts->nr || (!t->zones && !puts->b[0].m->turn))
+	if (!puts->nr || (!next_zoned && !puts->b[0].m->turn))
 		return false;
 	for (i = 0; i < nr; i++)
 		mv[i].retry |= !mv[i].placed && !mv[i].clean;
@@ -345,13 +345,15 @@ static void kvt_demote_place(struct kvt_pool *p, struct kvt_mv *mv, u32 nr, bool
 	for (i = 0; i < nr_tiers && left; i++) {
 		if (t[i]->rank <= src->rank || t[i]->state != KVTIER_TIER_ONLINE)
 			continue;
-		if (kvt_demote_stop(puts, t[i], mv, nr))
+		if (kvt_demote_stop(puts, t[i]->zones, mv, nr))
 			return;
 		if (!t[i]->ops->is_mem)
 			left -= kvt_demote_place_log(p, t[i], mv, nr, left, puts);
 		else if (kvt_demote_place_mem(p, t[i], mv, nr, false))
 			left = 0;
 	}
+	if (kvt_demote_stop(puts, false, mv, nr))
+		return;
 	for (i = 0; any_tier && i < nr_tiers && left; i++) {
 		if (t[i]->rank < src->rank && t[i]->ops->is_mem &&
 		    kvt_demote_place_mem(p, t[i], mv, nr, true))

@@ -139,7 +139,8 @@ void kvt_mlog_free(struct kvt_tier *t)
 /*
  * Was it a member of this very pool, which is one no more: it was lost, or the pool was
  * assembled without it. What is on it can never be served again. A copy of one that is
- * a member is not. tier_lock held.
+ * a member is not, nor one whose tier still serves, and wipes it when it leaves.
+ * tier_lock held.
  */
 static bool kvt_mlog_was_ours(struct kvt_pool *p, const struct kvt_super_pick *pick)
 {
@@ -151,7 +152,8 @@ static bool kvt_mlog_was_ours(struct kvt_pool *p, const struct kvt_super_pick *p
 	for (i = 0; i < KVT_TIERS; i++) {
 		const struct kvt_tier *t = p->tiers[i];
 
-		if (t && t->mlog && !READ_ONCE(t->mlog->lost) &&
+		if (t && t->mlog &&
+		    (!READ_ONCE(t->mlog->lost) || t->state != KVTIER_TIER_FAILED) &&
 		    !memcmp(t->mlog->geo.member, pick->super.geo.member, KVT_UUID_BYTES))
 			return false;
 	}

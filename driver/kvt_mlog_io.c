@@ -191,13 +191,15 @@ static void kvt_mlog_settle(struct kvt_mlog *m, const struct kvt_wlog_done *d)
 		if (!(kvt_ctl(h) & KVT_CTL_LOG) || h->log_tier != t->id ||
 		    h->log_unit - d->unit >= d->units)
 			continue;
-		/* It was not carried: it is here, and nowhere durable; or in memory. */
-		if (d->err && (kvt_ctl(h) & KVT_CTL_MEM))
-			kvt_copy_lost(p, s->ids[d->first_id + i]);
-		else if (d->err)
-			lost |= kvt_ctl_state(kvt_ctl(h)) == KVT_READY;
-		else
+		if (!d->err) {
 			WRITE_ONCE(h->flags, h->flags | KVT_HOT_DURABLE);
+		} else if (kvt_ctl(h) & KVT_CTL_MEM) {
+			kvt_copy_lost(p, s->ids[d->first_id + i]);
+		} else {
+			/* It was not carried: it is here, and nowhere durable. */
+			lost |= kvt_ctl_state(kvt_ctl(h)) == KVT_READY;
+			WRITE_ONCE(h->flags, h->flags | KVT_HOT_STALE);
+		}
 	}
 	p->log_lost += lost;
 }

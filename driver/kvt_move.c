@@ -250,9 +250,7 @@ static void kvt_mv_failed(struct kvt_pool *p, struct kvt_mv *mv)
 /* The record at the source has to be killed, and the ring has no room. Racy. */
 static bool kvt_mv_kill_waits(const struct kvt_mv *mv)
 {
-	const struct kvt_wlog *w = &mv->x.src->mlog->w;
-
-	return !READ_ONCE(w->given_up) && !kvt_wlog_kill_room(w);
+	return !kvt_wlog_may_free(&mv->x.src->mlog->w, mv->x.src_addr);
 }
 
 /**
@@ -301,7 +299,7 @@ static bool kvt_mv_leave(struct kvt_pool *p, struct kvt_mv *mv)
 	if (kvt_copy_keep(p, mv->id))
 		return kvt_ctl_state(kvt_ctl(h)) == KVT_READY;
 	/* Its record has to be killed; until there is room for that it stays. */
-	if (!kvt_wlog_kill_room(&mv->x.src->mlog->w) && !mv->x.src->mlog->w.given_up) {
+	if (kvt_mv_kill_waits(mv)) {
 		mv->x.err = -ENOSPC;
 		kvt_mlog_kick(mv->x.src->mlog);
 		return false;

@@ -247,7 +247,8 @@ static bool kvt_scrub_claim(struct kvt_hot *h)
 {
 	u32 ctl = kvt_ctl(h);
 
-	return ctl & KVT_CTL_MEM ? !(ctl & KVT_CTL_MOVING) : kvt_move_try(h);
+	/* A copy may be given up whoever moves the block: nobody reads it for that. */
+	return ctl & KVT_CTL_MEM || kvt_move_try(h);
 }
 
 /* What was claimed is a miss; one that is in memory, too, is not. Meta lock held. */
@@ -257,8 +258,7 @@ static void kvt_scrub_drop(struct kvt_pool *p, u32 id)
 
 	lockdep_assert_held(&p->meta_lock);
 	if (kvt_ctl(h) & KVT_CTL_MEM) {
-		if (kvt_block_log_free(p, id))
-			kvt_ctl_update(h, 0, 0, KVT_CTL_LOG, 0);
+		kvt_copy_lost(p, id);
 		return;
 	}
 	kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
@@ -397,7 +397,8 @@ static u64 kvt_scrub_total(struct kvt_pool *p)
 	u64 sum = 0;
 
 	while (nr--)
-		sum += t[nr]->ops->is_mem ? 0 : kvt_tier_used_bytes(t[nr]);
+		sum += t[nr]->ops->is_mem ? 0 :
+		       (u64)READ_ONCE(t[nr]->log.live_units) * t[nr]->geo.unit_bytes;
 	srcu_read_unlock(&p->srcu, idx);
 	return sum;
 }

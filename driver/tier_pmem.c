@@ -311,7 +311,7 @@ static void kvt_pmem_unmap(struct kvt_pmem *d)
 	d->base = NULL;
 	up_write(&d->io);
 	/* memory_failure() looks at the page again after it has let the page map go. */
-	while (mapped && !xa_empty(&d->bad) &&
+	while (mapped && READ_ONCE(d->failed_at) &&
 	       time_before(jiffies, READ_ONCE(d->failed_at) + KVT_PMEM_FAILURE_GRACE))
 		msleep(20);
 	if (mapped)

@@ -293,7 +293,8 @@ static u32 kvt_log_least(const struct kvt_log *l)
  */
 bool kvt_log_dense(const struct kvt_log *l)
 {
-	u64 all = (u64)(l->nr_segs - min(l->nr_segs / 2, 4u)) * l->seg_units;
+	u32 segs = l->nr_segs - l->nr_bad;
+	u64 all = (u64)(segs - min(segs / 2, 4u)) * l->seg_units;
 	u32 least = kvt_log_least(l);
 
 	return least != ~0u && least > l->seg_units / KVT_SEG_CHEAP &&

@@ -159,7 +159,8 @@ static void kvt_wbatch_ends(struct kvt_wlog *w, struct kvt_wbatch *b)
 			w->nr_doomed--;
 		ws->doom = 0;
 		w->nr_worn -= ws->worn;
-		ws->bad |= ws->worn;
+		/* The last ones stay in use: ends live on each giving one back. */
+		ws->bad |= ws->worn && w->cfg.log->nr_free > w->cfg.log->keep[KVT_HEAD_DEMOTE];
 		ws->worn = false;
 		kvt_log_release(w->cfg.log, i, ws->bad);
 	}
