@@ -16,8 +16,8 @@
  * Invariants: struct kvt_log knows of exactly those blocks with MEM and LOG as copies,
  * dead ones included until their places are given back. A copy is not used, nor kept,
  * when its tier does not take blocks, when its segment is worn or being emptied (a
- * doomed one takes along what is in it and not in memory), or when its record does not say what is true, or
- * was lost (KVT_HOT_STALE).
+ * doomed one takes along what is in it and not in memory), or when its record does not
+ * say what is true, or was lost (KVT_HOT_STALE).
  */
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
@@ -40,7 +40,8 @@ static bool kvt_copy_good(const struct kvt_tier *t, const struct kvt_hot *h)
 	u32 seg = kvt_log_seg_of(&t->log, h->log_unit);
 
 	return t->state == KVTIER_TIER_ONLINE && !t->mlog->w.given_up &&
-	       t->log.segs[seg].state != KVT_SEG_CLEANING && !t->mlog->w.segs[seg].worn && !(h->flags & KVT_HOT_STALE);
+	       t->log.segs[seg].state != KVT_SEG_CLEANING &&
+	       !t->mlog->w.segs[seg].worn && !(h->flags & KVT_HOT_STALE);
 }
 
 /**

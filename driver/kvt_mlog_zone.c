@@ -13,8 +13,9 @@
  * member and writing it: see kvt_demote_place().
  *
  * What cannot be had from where it is, and gaps, become zeroes. A write that fails ends
- * the batch, and with that the segment: what is behind it is not at the write pointer
- * and fails, too. The footer is at the end of the segment all the same, after zeroes from
+ * the batch, and with that the segment: what is behind it in that zone is not at the
+ * write pointer and fails, too; what begins in the segment's next zone may be written, and
+ * is not found after a crash, for recovery stops at what is not whole. The footer is at the end of the segment all the same, after zeroes from
  * wherever the zones stand.
  *
  * A segment's zones are reset before its first batch, which is after its end was durable.
@@ -127,7 +128,7 @@ static bool kvt_mzone_active(struct kvt_mlog *m, u32 seg)
 
 /**
  * kvt_mzone_finish() - nothing more can be written to a segment
- * @m:   member on a zoned device; nothing is being written to the segment; sleeps
+ * @m:   member on a zoned device; sleeps. What is just being written to the segment fails
  * @seg: segment
  *
  * So that its zones do not count as active. What is in them stays.
