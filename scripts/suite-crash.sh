@@ -61,7 +61,7 @@ vm()
 	done
 	shift
 	rm -f "$DIR/pid"
-	exec "$KVT_ROOT/selftests/vm/run.sh" --cxl 0 --timeout 500 "${images[@]}" --share "$SHARE" \
+	exec "$KVT_ROOT/selftests/vm/run.sh" --cxl 0 --timeout 1200 "${images[@]}" --share "$SHARE" \
 		--bin "$DIR/kvt-crash" --payload "$HERE/guest" --log "$DIR/kernel.$boot" \
 		--pidfile "$DIR/pid" -- /payload/crash.sh "$@" >"$DIR/boot.$boot" 2>&1
 }
@@ -83,7 +83,7 @@ kill_machine()
 {
 	local waited=0 before after
 	until grep -q '^# load runs' "$DIR/boot.$1" 2>/dev/null && under_way; do
-		if [ $((waited++)) -gt 4000 ] || ! kill -0 "$VM_PID" 2>/dev/null; then
+		if [ $((waited++)) -gt 10000 ] || ! kill -0 "$VM_PID" 2>/dev/null; then
 			echo "# the load does not come, or does not go on"
 			return 1
 		fi

@@ -7,4 +7,4 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 "$KVT_ROOT/scripts/build-modules.sh" debug >&2
-exec "$KVT_ROOT/selftests/vm/run.sh" --kernel debug --timeout 400 -- bash /kvt/guest/kunit.sh
+exec "$KVT_ROOT/selftests/vm/run.sh" --kernel debug --timeout 1200 -- bash /kvt/guest/kunit.sh

@@ -9,8 +9,8 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 kernel=${1:-stock}
-timeout=150
-[ "$kernel" = stock ] || timeout=400
+timeout=500
+[ "$kernel" = stock ] || timeout=1500
 {
 	"$KVT_ROOT/scripts/build-modules.sh" "$kernel"
 	make -s --no-print-directory -C "$KVT_ROOT" tools kselftest

@@ -33,12 +33,22 @@ vm_test()
 # shellcheck disable=SC2016 # for the guest's shell
 guest_devices='
 . /kvt/guest/cxl.sh
+until_true()
+{
+	local i
+	for ((i = 0; i < 600; i++)); do
+		! "$@" 2>/dev/null || return 0
+		sleep 0.1
+	done
+	"$@"
+}
 set -e
 cxl_wait_endpoints 2
 for i in 0 1; do
-	grep -qw kvtnvme$i /sys/class/nvme/nvme*/serial
+	until_true grep -qw kvtnvme$i /sys/class/nvme/nvme*/serial
 done
-test -b /dev/nvme0n1 && test -b /dev/nvme1n1
+until_true test -b /dev/nvme0n1
+until_true test -b /dev/nvme1n1
 modprobe device_dax
 cxl_create_region 2 $((256 << 20)) noautoprobe
 test -e /sys/bus/dax/devices/dax0.0
@@ -63,15 +73,15 @@ BUG kvtier_entry (Tainted: G           O      ): Poison overwritten
 sysfs: cannot create duplicate filename "/class/kvtier"
 END
 echo all noticed'
-vm_test devices 0 '^region0$' --timeout 120 -- "$guest_devices"
-vm_test exit-status 37 '^hello$' --timeout 120 --cxl 0 --nvme 0 -- 'echo hello; exit 37'
-vm_test kernel-warning 1 'kernel complained' --timeout 120 --cxl 0 --nvme 0 -- \
+vm_test devices 0 '^region0$' --timeout 600 -- "$guest_devices"
+vm_test exit-status 37 '^hello$' --timeout 600 --cxl 0 --nvme 0 -- 'echo hello; exit 37'
+vm_test kernel-warning 1 'kernel complained' --timeout 600 --cxl 0 --nvme 0 -- \
 	'echo "<4>WARNING: made up by the rig test" >/dev/kmsg'
-vm_test kernel-complaints 1 '^all noticed$' --timeout 120 --cxl 0 --nvme 0 -- "$guest_complaints"
-vm_test lockdep-off 1 'lockdep is off: .*debug_locks: +0$' --timeout 120 --cxl 0 --nvme 0 \
+vm_test kernel-complaints 1 '^all noticed$' --timeout 600 --cxl 0 --nvme 0 -- "$guest_complaints"
+vm_test lockdep-off 1 'lockdep is off: .*debug_locks: +0$' --timeout 600 --cxl 0 --nvme 0 \
 	--env KVT_LOCKDEP_STATS=/run/lockdep_stats -- \
 	'echo " debug_locks:                             0" >/run/lockdep_stats'
-vm_test timeout 124 'timeout: killed' --timeout 25 --cxl 0 --nvme 0 -- 'sleep 1000'
+vm_test timeout 124 'timeout: killed' --timeout 15 --cxl 0 --nvme 0 -- 'sleep 1000'
 
 # An emulator that fails as QEMU does now and then, as often as the file says.
 mkdir "$TMP/bin"
@@ -85,9 +95,9 @@ exit 134
 END
 chmod +x "$TMP/bin/qemu-system-x86_64"
 echo 1 >"$TMP/failures"
-PATH=$TMP/bin:$PATH vm_test emulator-fails-once 0 'the emulator failed' --timeout 120 --cxl 0 --nvme 0 -- true
+PATH=$TMP/bin:$PATH vm_test emulator-fails-once 0 'the emulator failed' --timeout 600 --cxl 0 --nvme 0 -- true
 echo 9 >"$TMP/failures"
-PATH=$TMP/bin:$PATH vm_test emulator-fails 125 'the machine died' --timeout 120 --cxl 0 --nvme 0 -- true
-vm_test panic 125 'sysrq triggered crash' --timeout 120 --cxl 0 --nvme 0 -- \
+PATH=$TMP/bin:$PATH vm_test emulator-fails 125 'the machine died' --timeout 600 --cxl 0 --nvme 0 -- true
+vm_test panic 125 'sysrq triggered crash' --timeout 600 --cxl 0 --nvme 0 -- \
 	'echo c >/proc/sysrq-trigger; sleep 1000'
 exit $STATUS

@@ -493,7 +493,7 @@ void abi_end(struct abi *a, const struct abi_row *row)
 	nr = kvt_query(a->main.fd, &q, tiers);
 	for (i = 0; i < nr; i++)
 		if (tiers[i].rank)
-			kvt_tier_detach(&a->pool, tiers[i].id, 0, KVT_SEC);
+			kvt_tier_detach(&a->pool, tiers[i].id, 0, 10 * KVT_SEC);
 }
 
 /* What a refused command must leave as it was. */

@@ -76,7 +76,7 @@ static int polled(int fd, int timeout_ms)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
 
-	return poll(&pfd, 1, timeout_ms) == 1 && (pfd.revents & POLLIN);
+	return poll(&pfd, 1, KVT_PATIENCE_MS(timeout_ms)) == 1 && (pfd.revents & POLLIN);
 }
 
 TEST_F(async, get_completes)

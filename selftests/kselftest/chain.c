@@ -308,6 +308,15 @@ static __u64 meta_bytes(const struct kvt_pool *p)
 	return st.meta_bytes;
 }
 
+/* A root, of whatever there is in memory: what is in it does not matter. */
+static int put_as_it_is(const struct kvt_client *c, const struct kvt_key *key)
+{
+	struct kvtier_block_result res, done;
+	int ret = kvt_reserve(c->fd, 0, 0, key, NULL, 1, &res, 0);
+
+	return ret == 1 ? kvt_commit(c->fd, 0, &res.handle, 1, &done) : ret;
+}
+
 /*
  * As many roots as a new tier holds. Neither it nor they are there afterwards.
  * How many, or -errno; @meta: what there was while they were.
@@ -318,15 +327,18 @@ static int fill_tier(const struct kvt_pool *p, __u64 tier_bytes, __u64 block_byt
 	int tier = kvt_tier_dram(p, 0, tier_bytes), n = 0, ret;
 	struct kvt_client c;
 	struct kvt_key key;
+	char name[32];
 
 	if (tier < 0)
 		return tier;
-	ret = kvt_client_open(p, &c, "budget", block_bytes);
+	/* The one of other blocks goes in its own time. */
+	snprintf(name, sizeof(name), "budget of %llu", (unsigned long long)block_bytes);
+	ret = kvt_client_open(p, &c, name, block_bytes);
 	if (ret)
 		return ret;
 	do {
 		key = kvt_key(SET, 200000 + n);
-		ret = kvt_put(&c, 0, 0, &key, NULL, 1);
+		ret = put_as_it_is(&c, &key);
 		n += ret == 1;
 	} while (ret == 1 && n < max);
 	*meta = meta_bytes(p);

@@ -110,7 +110,7 @@ static int copies_settled(const FIXTURE_DATA(copies) *self)
 		after = on_disk(self, "copy_bytes");
 		if (before == after && after == nr * (long long)BLOCK_BYTES)
 			return nr;
-		usleep(50000);
+		kvt_sleep_ms(50);
 	}
 	fprintf(stderr, "# %lld bytes of copies, then %lld, %d blocks have one\n", before, after,
 		nr);
@@ -159,9 +159,13 @@ FIXTURE_TEARDOWN(copies)
 
 TEST_F_TIMEOUT(copies, nothing_is_written, 300)
 {
-	long long payload = on_disk(self, "write_bytes"), beside = on_disk(self, "log_bytes");
+	long long payload, beside;
+	struct kvtier_stat st;
 	int round;
 
+	ASSERT_EQ(2, kvt_settled(&self->pool, &st, NULL));
+	payload = on_disk(self, "write_bytes");
+	beside = on_disk(self, "log_bytes");
 	for (round = 1; round <= 2; round++) {
 		ASSERT_EQ(0, send_down(self));
 		EXPECT_EQ(payload, on_disk(self, "write_bytes"));

@@ -159,10 +159,10 @@ static int waiter_child(struct kvt_child *me, void *arg)
 	return 0;
 }
 
-/* Started, and not answered for a while: it waits. */
+/* Started, and in a call that does not answer. */
 static bool is_waiting(struct kvt_child *c)
 {
-	return kvt_hear(c, 20000) == 0 && kvt_hear(c, 300) == -ETIMEDOUT;
+	return kvt_hear(c, 20000) == 0 && kvt_in_ioctl(c->pid) && kvt_hear(c, 0) == -ETIMEDOUT;
 }
 
 static int status_of(struct kvt_child *c)
@@ -222,12 +222,10 @@ TEST_F(dedup, waiting_ends_in_time)
 				 300 * KVT_MSEC));
 	EXPECT_EQ(KVTIER_ST_FILLING, other.status);
 	EXPECT_LE(200 * KVT_MSEC, kvt_now_ns() - start);
-	EXPECT_GT(5 * KVT_SEC, kvt_now_ns() - start);
 	start = kvt_now_ns();
 	EXPECT_EQ(0, kvt_get(c.fd, KVTIER_GET_WAIT, 0, &self->key, 1, &other, 300 * KVT_MSEC));
 	EXPECT_EQ(KVTIER_ST_FILLING, other.status);
 	EXPECT_LE(200 * KVT_MSEC, kvt_now_ns() - start);
-	EXPECT_GT(5 * KVT_SEC, kvt_now_ns() - start);
 	/* Without WAIT there is none. */
 	EXPECT_EQ(0, kvt_reserve(c.fd, 0, 0, &self->key, NULL, 1, &other, KVT_FOREVER));
 	EXPECT_EQ(KVTIER_ST_FILLING, other.status);
@@ -335,18 +333,18 @@ TEST_F(dedup, filler_stopped)
 	struct wait_args w = { &self->pool, self->key, KVT_FOREVER, false };
 	struct kvt_child filler, waiter;
 	struct kvtier_stat st;
-	__u64 start;
 
-	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "reservation_timeout_ms", "700"));
 	ASSERT_EQ(0, kvt_spawn(&filler, lame_filler, &w));
 	ASSERT_EQ(0, kvt_hear(&filler, 20000));
 	kvt_kill(&filler, SIGSTOP);
 	ASSERT_TRUE(KVT_UNTIL(5000, kvt_proc_state(filler.pid) == 'T'));
-	start = kvt_now_ns();
 	ASSERT_EQ(0, kvt_spawn(&waiter, waiter_child, &w));
-	ASSERT_EQ(0, kvt_hear(&waiter, 20000));
+	EXPECT_TRUE(is_waiting(&waiter));
+	/* From now on; the waiter is to have the usual time for its own. */
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "reservation_timeout_ms", "1500"));
+	EXPECT_TRUE(KVT_UNTIL(20000, !kvt_stat(self->c.fd, 0, &st) && st.aborts == 1));
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "reservation_timeout_ms", "60000"));
 	EXPECT_EQ(KVTIER_ST_RESERVED, status_of(&waiter));
-	EXPECT_GT(15 * KVT_SEC, kvt_now_ns() - start);
 	EXPECT_EQ('T', kvt_proc_state(filler.pid));
 	kvt_say(&waiter, 0);
 	EXPECT_EQ(0, kvt_join(&waiter, 15000));
@@ -414,7 +412,7 @@ static int crossed_child(struct kvt_child *me, void *arg)
 	while (left) {
 		KVT_CHILD_CHECK(round++ < 1000);
 		KVT_CHILD_CHECK(kvt_reserve(c.fd, KVTIER_RESERVE_PARENTS | KVTIER_RESERVE_WAIT, 0,
-					    keys, roots, NR, res, 60 * KVT_SEC) >= 0);
+					    keys, roots, NR, res, 600 * KVT_SEC) >= 0);
 		for (i = 0, left = 0; i < NR; i++) {
 			left += res[i].status != KVTIER_ST_EXISTS;
 			if (res[i].status != KVTIER_ST_RESERVED)
@@ -432,19 +430,16 @@ TEST_F(dedup, crossed_batches_do_not_deadlock)
 	struct storm s[2] = { { &self->pool, false }, { &self->pool, true } };
 	struct kvt_child child[2];
 	struct kvtier_stat st;
-	__u64 start;
 	int i;
 
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(0, kvt_spawn(&child[i], crossed_child, &s[i]));
 		ASSERT_EQ(0, kvt_hear(&child[i], 20000));
 	}
-	start = kvt_now_ns();
 	for (i = 0; i < 2; i++)
 		kvt_say(&child[i], 0);
 	for (i = 0; i < 2; i++)
 		EXPECT_EQ(0, kvt_join(&child[i], 30000));
-	EXPECT_GT(25 * KVT_SEC, kvt_now_ns() - start);
 	ASSERT_EQ(0, kvt_stat(self->c.fd, 0, &st));
 	EXPECT_EQ(NR, st.puts);
 }

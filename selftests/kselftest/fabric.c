@@ -54,6 +54,13 @@ static int drop(void)
 	return kvt_sh("rm " LINK);
 }
 
+/* It takes connections again in a moment, when others wait for it. */
+static int back_in_a_moment(void)
+{
+	/* Whoever has our end of the pipe would be waited for. */
+	return kvt_sh("(sleep 1; ln -s " SUBSYS " " LINK ") >/dev/null 2>&1 &");
+}
+
 /* The disk of our subsystem, whichever number it has. */
 static bool find_node(FIXTURE_DATA(fabric) *self)
 {
@@ -107,7 +114,7 @@ static int attach_far(FIXTURE_DATA(fabric) *self)
 
 	kvt_tier_args(&self->pool, &a, KVTIER_TIER_BDEV, 20);
 	snprintf(a.path, sizeof(a.path), "%s", self->node);
-	KVT_UNTIL(5000, (err = kvt_ioctl(self->pool.ctl, KVTIER_OP_TIER_ATTACH, &a)) != -EBUSY);
+	KVT_UNTIL(10000, (err = kvt_ioctl(self->pool.ctl, KVTIER_OP_TIER_ATTACH, &a)) != -EBUSY);
 	return err ? err : (int)a.tier_id;
 }
 
@@ -225,14 +232,14 @@ TEST_F(fabric, short_drop)
 	ASSERT_EQ(0, drop());
 	ASSERT_TRUE(KVT_UNTIL(10000, ctrl_is(self->ctrl, "connecting")));
 	/* In a moment; reads are waiting by then. */
-	ASSERT_EQ(0, kvt_sh("(sleep 1; ln -s " SUBSYS " " LINK ") &"));
+	ASSERT_EQ(0, back_in_a_moment());
 	EXPECT_EQ(NR / 2, check(self, NR, NR / 2));
 	EXPECT_TRUE(ctrl_is(self->ctrl, "live"));
 	/* The same for writes. */
 	ASSERT_EQ(NR, put(self, 2 * NR, NR));
 	ASSERT_EQ(0, drop());
 	ASSERT_TRUE(KVT_UNTIL(10000, ctrl_is(self->ctrl, "connecting")));
-	ASSERT_EQ(0, kvt_sh("(sleep 1; ln -s " SUBSYS " " LINK ") &"));
+	ASSERT_EQ(0, back_in_a_moment());
 	EXPECT_EQ(0, send_down(self));
 	EXPECT_LT(NR, (int)stat_far(self).nr_blocks);
 	EXPECT_EQ(0, fsync(self->c.fd));

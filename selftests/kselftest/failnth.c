@@ -99,10 +99,18 @@ static int sweep(struct abi *a, const struct abi_row *row, char *arg)
 	return nth;
 }
 
+/* A slot whose pages somebody seems to refer to is looked at once more, a little later. */
+static bool only_base(struct abi *a)
+{
+	struct kvtier_stat st;
+
+	return KVT_UNTIL(5000, !kvt_stat(a->main.fd, KVTIER_STAT_POOL, &st) && !st.leases &&
+			       st.nr_blocks == 1);
+}
+
 TEST_F_TIMEOUT(failnth, every_command, 900)
 {
 	const struct abi_row *row;
-	struct kvtier_stat st;
 	int nr;
 
 	EACH_ABI_ROW(row) {
@@ -110,9 +118,7 @@ TEST_F_TIMEOUT(failnth, every_command, 900)
 		/* There is at least the copy of the argument to fail. */
 		EXPECT_LT(0, nr) TH_LOG("%s", row->name);
 		EXPECT_GT(FAILS_MAX, nr) TH_LOG("%s", row->name);
-		ASSERT_EQ(0, kvt_stat(self->a.main.fd, KVTIER_STAT_POOL, &st));
-		ASSERT_EQ(0, st.leases) TH_LOG("%s", row->name);
-		ASSERT_EQ(1, st.nr_blocks) TH_LOG("%s", row->name);
+		ASSERT_TRUE(only_base(&self->a)) TH_LOG("%s", row->name);
 	}
 	EXPECT_EQ(1, kvt_check(&self->a.main, 0, &self->a.base, 1, 0));
 }
@@ -149,7 +155,6 @@ static int whole_way(struct abi *a)
 TEST_F_TIMEOUT(failnth, whole_way, 600)
 {
 	int nth, ret, hits = 0;
-	struct kvtier_stat st;
 	bool hit;
 
 	for (nth = 1; nth < FAILS_MAX; nth++) {
@@ -159,9 +164,7 @@ TEST_F_TIMEOUT(failnth, whole_way, 600)
 		hits += hit;
 		EXPECT_TRUE(expected_error(ret)) TH_LOG("failure %d: %d", nth, ret);
 		kvt_drop(self->a.main.fd, 0, &self->a.fresh, 1, NULL);
-		ASSERT_EQ(0, kvt_stat(self->a.main.fd, KVTIER_STAT_POOL, &st));
-		ASSERT_EQ(0, st.leases) TH_LOG("failure %d: %d", nth, ret);
-		ASSERT_EQ(1, st.nr_blocks) TH_LOG("failure %d: %d", nth, ret);
+		ASSERT_TRUE(only_base(&self->a)) TH_LOG("failure %d: %d", nth, ret);
 		if (!hit)
 			break;
 	}

@@ -132,7 +132,7 @@ int kvt_put(const struct kvt_client *c, __u32 flags, __u32 group, const struct k
 	for (at = 0; at < nr; at += n) {
 		n = batch_of(c, group, nr - at);
 		ret = kvt_reserve(c->fd, flags, group, keys + at, at ? keys + at - 1 : parent, n,
-				  res, 10 * KVT_SEC);
+				  res, KVT_PATIENCE_NS(10 * KVT_SEC));
 		if (ret < 0)
 			return ret;
 		ret = fill_and_commit(c, group, keys + at, res, n);
@@ -179,7 +179,7 @@ int kvt_check(const struct kvt_client *c, __u32 group, const struct kvt_key *key
 	for (at = 0; at < nr; at += n) {
 		n = batch_of(c, group, nr - at);
 		ret = kvt_get(c->fd, timeout_ns ? KVTIER_GET_WAIT : 0, group, keys + at, n, res,
-			      timeout_ns);
+			      KVT_PATIENCE_NS(timeout_ns));
 		if (ret >= 0)
 			ret = check_leased(c, group, keys + at, res, ret);
 		if (ret < 0)

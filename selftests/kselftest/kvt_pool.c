@@ -121,7 +121,7 @@ static void destroy_leftovers(int ctl)
 	if (kvt_ioctl(ctl, KVTIER_OP_CTL_QUERY, &q))
 		return;
 	for (i = 0; i < q.nr_pools && i < KVT_ARRAY(ids); i++)
-		if (!KVT_UNTIL(3000, kvt_pool_destroy(ctl, ids[i]) != -EBUSY))
+		if (!KVT_UNTIL(5000, kvt_pool_destroy(ctl, ids[i]) != -EBUSY))
 			fprintf(stderr, "# pool %u of an earlier test cannot be destroyed\n",
 				ids[i]);
 }
@@ -275,7 +275,7 @@ int kvt_tier_detach(const struct kvt_pool *p, __u32 tier, __u32 flags, __u64 tim
 		.flags = flags,
 		.pool_id = p->id,
 		.tier_id = tier,
-		.timeout_ns = timeout_ns,
+		.timeout_ns = KVT_PATIENCE_NS(timeout_ns),
 	};
 
 	return kvt_ioctl(p->ctl, KVTIER_OP_TIER_DETACH, &a);

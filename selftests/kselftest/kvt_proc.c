@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -75,7 +76,7 @@ int kvt_hear(const struct kvt_child *c, int timeout_ms)
 	struct pollfd pfd = { .fd = c->line, .events = POLLIN };
 	int word;
 
-	if (poll(&pfd, 1, timeout_ms) != 1)
+	if (poll(&pfd, 1, KVT_PATIENCE_MS(timeout_ms)) != 1)
 		return -ETIMEDOUT;
 	return recv(c->line, &word, sizeof(word), MSG_WAITALL) == sizeof(word) ? word : -EPIPE;
 }
@@ -133,6 +134,33 @@ char kvt_proc_state(pid_t pid)
 	buf[n] = 0;
 	paren = strrchr(buf, ')');
 	return paren ? paren[2] : 0;
+}
+
+/* Number of the call that it sleeps in; -1: it runs, or is gone. */
+static int sleeps_in(pid_t pid)
+{
+	char path[64], buf[256] = "";
+	int fd, nr = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	if (read(fd, buf, sizeof(buf) - 1) <= 0 || sscanf(buf, "%d", &nr) != 1)
+		nr = -1;
+	close(fd);
+	return nr;
+}
+
+bool kvt_in_ioctl(pid_t pid)
+{
+	int looks = 0;
+
+	/* Not one that it only sleeps in for a moment. */
+	return KVT_UNTIL(20000, ({
+		looks = sleeps_in(pid) == SYS_ioctl ? looks + 1 : 0;
+		looks == 10;
+	}));
 }
 
 __u64 kvt_now_ns(void)

@@ -7,9 +7,10 @@
 #include <sys/uio.h>
 
 #define BLOCK_BYTES	(64 * KVT_KIB)
-#define CHAINS		40
+#define CHAINS		24
 #define CHAIN		8
 #define SET		29
+#define LAYOUT_BYTES	(48 * KVT_MIB)	/* it reaches no further */
 #define FAIL		"/sys/kernel/debug/fail_make_request"
 
 FIXTURE(media)
@@ -87,10 +88,10 @@ static __u64 io_errors(const struct kvt_client *c, int tier)
 	return 0;
 }
 
-/* Somebody scribbles over the device: a page in every quarter of a MiB. */
+/* Somebody scribbles over the device: a page at every @step. */
 static int scribble(const char *path, __u64 bytes, __u64 step)
 {
-	int fd = open(path, O_WRONLY | O_DIRECT | O_SYNC | O_CLOEXEC);
+	int fd = open(path, O_WRONLY | O_DIRECT | O_CLOEXEC);
 	static char page[4096] __attribute__((aligned(4096)));
 	__u64 at;
 	int nr = 0;
@@ -110,8 +111,7 @@ TEST_F_TIMEOUT(media, corruption_is_a_miss, 300)
 	int there;
 
 	ASSERT_EQ(CHAINS * CHAIN, put_chains(&self->c, 0, CHAINS));
-	/* Whatever the layout is, it starts before this and reaches no further. */
-	ASSERT_LT(0, scribble(kvt_env_bdev(), 128 * KVT_MIB, 256 * KVT_KIB));
+	ASSERT_LT(0, scribble(kvt_env_bdev(), LAYOUT_BYTES, 256 * KVT_KIB));
 	there = check_chains(&self->c, 0, CHAINS);
 	ASSERT_LE(0, there);
 	EXPECT_LT(CHAINS * CHAIN / 4, there);
@@ -136,7 +136,7 @@ TEST_F_TIMEOUT(media, corruption_is_told, 300)
 		key = kvt_key(SET, 10000 + i);
 		ASSERT_EQ(1, kvt_put(&self->c, KVTIER_RESERVE_WAIT, 0, &key, NULL, 1));
 	}
-	ASSERT_LT(0, scribble(kvt_env_bdev(), 128 * KVT_MIB, 16 * KVT_KIB));
+	ASSERT_LT(0, scribble(kvt_env_bdev(), LAYOUT_BYTES, 32 * KVT_KIB));
 	for (i = 0; i < CHAINS * CHAIN; i++) {
 		key = kvt_key(SET, 10000 + i);
 		ret = kvt_read1(self->c.fd, 0, &key, buf, BLOCK_BYTES, 5 * KVT_SEC);
@@ -200,7 +200,7 @@ TEST_F_TIMEOUT(media, some_requests_fail, 300)
 	if (access(FAIL, F_OK) || access(self->make_it_fail, W_OK))
 		SKIP(return, "this kernel has no fault injection");
 	ASSERT_EQ(0, fail_requests(self, 20));
-	for (round = 0; round < 3; round++) {
+	for (round = 0; round < 2; round++) {
 		EXPECT_LE(0, put_chains(&self->c, round * 10, CHAINS / 2));
 		EXPECT_LE(0, check_chains(&self->c, 0, CHAINS));
 	}
@@ -234,7 +234,7 @@ static int forget_bad_pages(void)
 			      !strcmp(zombies, "0")))
 		return -EBUSY;
 	/* A zombie's range is given back a moment later. */
-	kvt_sleep_ms(200);
+	kvt_sleep_ms(50);
 	return KVT_UNTIL(10000, !kvt_dax_bind(kvt_env_dax(), "kvtier")) ? 0 : -EBUSY;
 }
 
@@ -308,7 +308,7 @@ static int reserve_all(const struct kvt_client *c, __u32 flags, struct kvtier_bl
 	kvt_keys(keys, SET, 50000, SLOTS);
 	/* Emulated CXL memory takes its time to be wiped. */
 	n = kvt_reserve(c->fd, KVTIER_RESERVE_PARENTS | flags, 0, keys, none, sure, res,
-			8 * KVT_SEC);
+			KVT_PATIENCE_NS(20 * KVT_SEC));
 	k = n < 0 || sure == SLOTS ? 0 :
 	    kvt_reserve(c->fd, KVTIER_RESERVE_PARENTS | flags, 0, keys + sure, none + sure,
 			SLOTS - sure, res + sure, KVT_SEC);

@@ -17,7 +17,7 @@
 #define BLOCK_BYTES	(64 * KVT_KIB)
 #define CHAIN		8
 #define SET		31
-#define STUCK_MS	200
+#define STUCK_MS	50
 #define DETACH_NS	(5 * KVT_SEC)	/* to move some blocks */
 #define REFUSE_NS	(300 * KVT_MSEC)
 #define LIMIT_MS	10000		/* nothing here takes so long */
@@ -104,7 +104,7 @@ static bool stall_hit(int uffd, const void *page)
 	struct pollfd pfd = { .fd = uffd, .events = POLLIN };
 	struct uffd_msg msg;
 
-	return poll(&pfd, 1, LIMIT_MS) == 1 && read(uffd, &msg, sizeof(msg)) == sizeof(msg) &&
+	return poll(&pfd, 1, KVT_PATIENCE_MS(LIMIT_MS)) == 1 && read(uffd, &msg, sizeof(msg)) == sizeof(msg) &&
 	       msg.event == UFFD_EVENT_PAGEFAULT &&
 	       msg.arg.pagefault.address - KVT_U64(page) < BLOCK_BYTES;
 }
@@ -576,12 +576,16 @@ TEST_F_TIMEOUT(stuck_write, expires, 180)
 	struct stage *s = &self->s;
 	struct call call = { write_buffer_call, s };
 	struct task stuck, other;
+	struct kvtier_stat st;
 	bool hit, got;
 
-	ASSERT_EQ(0, kvt_sysfs_write(&s->pool, "reservation_timeout_ms", "300"));
 	ASSERT_EQ(0, start_task(&stuck, make_call, &call));
 	hit = stall_hit(self->uffd, s->page);
 	ASSERT_EQ(0, start_task(&other, make_put, s));
+	/* From now on, and not for the other one. */
+	ASSERT_EQ(0, kvt_sysfs_write(&s->pool, "reservation_timeout_ms", "1000"));
+	KVT_UNTIL(LIMIT_MS, !kvt_stat(s->c.fd, 0, &st) && st.aborts);
+	ASSERT_EQ(0, kvt_sysfs_write(&s->pool, "reservation_timeout_ms", "60000"));
 	got = task_ends(&other, LIMIT_MS) && !task_done(&stuck);
 	ASSERT_EQ(0, stall_serve(self->uffd, s));
 	ASSERT_TRUE(task_ends(&stuck, LIMIT_MS) && task_ends(&other, LIMIT_MS));

@@ -249,7 +249,7 @@ TEST_F(sysfs, open_files_do_not_pin)
 	ASSERT_LE(0, pool_fd);
 	ASSERT_LE(0, tier_fd);
 	ASSERT_LE(0, ns_fd);
-	EXPECT_EQ(0, kvt_tier_detach(&self->pool, 1, 0, 5 * KVT_SEC));
+	EXPECT_EQ(0, kvt_tier_detach(&self->pool, 1, 0, 10 * KVT_SEC));
 	EXPECT_EQ(-1, pread(tier_fd, buf, sizeof(buf), 0));
 	EXPECT_EQ(ENODEV, errno);
 	kvt_client_close(&self->c);

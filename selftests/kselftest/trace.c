@@ -111,13 +111,10 @@ TEST_F(trace, down_up_and_out)
 	ASSERT_TRUE(KVT_UNTIL(10000, use_all(&self->c) && !kvt_stat(self->c.fd, 0, &st) &&
 			      st.promotions && st.demotions && st.evictions));
 	/* As many as are counted, once nothing is running any more. */
-	EXPECT_TRUE(KVT_UNTIL(10000, !kvt_stat(self->c.fd, 0, &st) &&
-			      count_events("demote", NULL) == (int)st.demotions &&
-			      count_events("promote", NULL) == (int)st.promotions))
-		TH_LOG("%llu down, %llu up", (unsigned long long)st.demotions,
-		       (unsigned long long)st.promotions);
-	EXPECT_TRUE(KVT_UNTIL(10000, !kvt_stat(self->c.fd, 0, &st) &&
-			      count_events("evict", NULL) == (int)(st.evictions + st.drops)));
+	ASSERT_EQ(2, kvt_settled(&self->pool, &st, NULL));
+	EXPECT_EQ(st.demotions, count_events("demote", NULL));
+	EXPECT_EQ(st.promotions, count_events("promote", NULL));
+	EXPECT_EQ(st.evictions + st.drops, count_events("evict", NULL));
 	EXPECT_EQ(1, count_events("evict", &key));
 	EXPECT_EQ(1, count_reason(1));
 	EXPECT_EQ(st.evictions, count_reason(0));

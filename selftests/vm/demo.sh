@@ -22,7 +22,7 @@ HERE=$(cd "$(dirname "$0")" && pwd)
 
 DEMO="$KVT_OUT/demo"
 PROCS=4
-TIMEOUT_S=${DEMO_TIMEOUT_S:-400}
+TIMEOUT_S=${DEMO_TIMEOUT_S:-1000}
 POOL_BYTES=$(((8 + 8 + 8 + 32 + 32) << 20))
 READ_BYTES_MAX=$((300 << 20))
 

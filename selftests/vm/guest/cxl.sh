@@ -31,7 +31,7 @@ cxl_endpoint_decoder()
 cxl_wait_endpoints()
 {
 	local i n
-	for ((i = 0; i < 100; i++)); do
+	for ((i = 0; i < 600; i++)); do
 		n=$(find "$CXL_BUS" -name 'endpoint*' | wc -l)
 		[ "$n" -lt "$1" ] || return 0
 		sleep 0.1

@@ -32,7 +32,7 @@ dmesg_read()
 		if ! IFS= read -r part <&"$KVT_LOG_FD"; then
 			# The end of the file for now, perhaps inside a line.
 			line+=$part
-			if [ $((waited++)) -gt 500 ]; then
+			if [ $((waited++)) -gt 3000 ]; then
 				KVT_STRETCH+=("the kernel log stopped coming")
 				return 1
 			fi
@@ -192,7 +192,7 @@ run_ktap()
 		# One that cannot even be killed is left behind.
 		[ $killed -eq 0 ] || break
 		killed=1
-		deadline=$((SECONDS + 15))
+		deadline=$((SECONDS + 60))
 	done
 	exec {out}<&-
 	READ_PART=

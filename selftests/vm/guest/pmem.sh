@@ -50,9 +50,10 @@ prepare()
 	if [ "$1" = first ]; then
 		make_namespace region0 0 pmem && make_namespace region0 1 ram || return 1
 	fi
-	# Namespaces are probed in the background.
-	for ((i = 0; i < 200; i++)); do
-		{ read -r KVT_PMEM0 && read -r KVT_PMEM1; } < <(daxes) && break
+	# Namespaces are probed in the background, and nodes come last.
+	for ((i = 0; i < 600; i++)); do
+		{ read -r KVT_PMEM0 && read -r KVT_PMEM1; } < <(daxes) &&
+			[ -c "/dev/$KVT_PMEM0" ] && [ -c "/dev/$KVT_PMEM1" ] && break
 		sleep 0.1
 	done
 	export KVT_PMEM0 KVT_PMEM1

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Waiting until nothing moves: tiers are balanced, cleaned and emptied in the background
+ * while a test looks at them, so what it reads one after the other fits together only
+ * when that is over.
+ */
+#include <dirent.h>
+
+#include "kvt_test.h"
+
+#define LOOK_MS		100
+#define LOOKS		4	/* alike: for longer than the worker sleeps, which is 250 ms */
+#define LIMIT_MS	20000
+
+struct look {
+	struct kvtier_stat st;
+	struct kvtier_tier_stat tiers[KVTIER_TIERS_MAX];
+	int nr;
+	long long log_bytes;
+};
+
+/* What is written beside blocks, which STAT does not tell. */
+static long long log_bytes(const struct kvt_pool *p)
+{
+	char path[64], name[300], buf[32];
+	long long sum = 0;
+	struct dirent *e;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/sys/class/kvtier/kvtier%u/tiers", p->id);
+	d = opendir(path);
+	while (d && (e = readdir(d))) {
+		snprintf(name, sizeof(name), "tiers/%s/log_bytes", e->d_name);
+		if (e->d_name[0] != '.' && kvt_sysfs_read(p, name, buf, sizeof(buf)) > 0)
+			sum += strtoll(buf, NULL, 10);
+	}
+	if (d)
+		closedir(d);
+	return sum;
+}
+
+static int look_at(const struct kvt_pool *p, int fd, struct look *l)
+{
+	memset(l, 0, sizeof(*l));
+	l->nr = kvt_tier_stats(fd, &l->st, l->tiers);
+	l->st.tiers = 0;
+	l->st.lost_touches = 0;
+	l->log_bytes = log_bytes(p);
+	return l->nr;
+}
+
+int kvt_settled(const struct kvt_pool *p, struct kvtier_stat *st, struct kvtier_tier_stat *tiers)
+{
+	struct look *l = calloc(2, sizeof(*l));
+	int fd = kvt_open(p), same = 1, ret;
+	bool now = false;
+
+	ret = !l ? -ENOMEM : fd < 0 ? fd : look_at(p, fd, &l[0]);
+	if (ret >= 0 && !KVT_UNTIL(LIMIT_MS, ({
+		kvt_sleep_ms(LOOK_MS);
+		now = !now;
+		ret = look_at(p, fd, &l[now]);
+		same = memcmp(&l[0], &l[1], sizeof(*l)) ? 1 : same + 1;
+		ret < 0 || same == LOOKS;
+	}))) {
+		fprintf(stderr, "# the pool does not come to rest\n");
+		ret = -ETIMEDOUT;
+	}
+	if (ret >= 0) {
+		*st = l[now].st;
+		if (tiers)
+			memcpy(tiers, l[now].tiers, sizeof(l[now].tiers));
+	}
+	if (fd >= 0)
+		close(fd);
+	free(l);
+	return ret;
+}
