@@ -52,13 +52,15 @@ check_build()
 #   PREFER_KERNEL_TYPES             u32 and its like are the kernel's, too
 CHECKPATCH_USER_IGNORE=STRCPY,STRNCPY,PREFER_DEFINED_ATTRIBUTE_MACRO,VOLATILE,NEW_TYPEDEFS,AVOID_EXTERNS,MACRO_WITH_FLOW_CONTROL,SPLIT_STRING,SPACING,PREFER_KERNEL_TYPES
 
+# A few files at a time, so that all processors have some.
 run_checkpatch()
 {
 	local ignore=$1 source
 	shift
 	source=$(selftests/vm/kernel.sh source)
-	perl "$source/scripts/checkpatch.pl" --no-tree --no-summary --terse --quiet \
-		--max-line-length=100 --ignore "$ignore" --file "$@"
+	printf '%s\0' "$@" | xargs -0 -n 8 -P "$(nproc)" perl "$source/scripts/checkpatch.pl" \
+		--no-tree --no-summary --terse --quiet --max-line-length=100 \
+		--ignore "$ignore" --file
 }
 
 check_patch()
@@ -87,7 +89,8 @@ check_shell()
 	local files
 	mapfile -t files < <(shell_files)
 	echo "# ${#files[@]} scripts"
-	shellcheck -f gcc -x -P SCRIPTDIR -e SC2317 "${files[@]}"
+	printf '%s\0' "${files[@]}" |
+		xargs -0 -n 8 -P "$(nproc)" shellcheck -f gcc -x -P SCRIPTDIR -e SC2317
 }
 
 check_cppcheck()

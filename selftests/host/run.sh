@@ -164,17 +164,17 @@ tests()
 
 case $MODE in
 check)
-	tests 2000000 100000
+	tests 1000000 20000
 	suite host "$HOST/sim_test"
 	suite host "$HOST/crash.asan" 2000
 	suite host "$HOST/crash" --teeth 10000
-	fuzz fuzz 15
+	fuzz fuzz 8
 	fuzz fuzz_media 20
-	fuzz fuzz_fsck 15
+	fuzz fuzz_fsck 8
 	bench
 	;;
 quick)
-	tests 400000 30000
+	tests 400000 10000
 	suite host "$HOST/sim_test"
 	suite host "$HOST/crash.asan" 2000
 	suite host "$HOST/crash" --teeth 10000
