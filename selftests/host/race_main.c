@@ -129,7 +129,7 @@ static void move(u32 b, bool slow)
  */
 static void drop(u32 b)
 {
-	time_t give_up = time(NULL) + 20;
+	time_t give_up = time(NULL) + 300;
 
 	reaped[b] = false;
 	CHECK(kvt_ctl_update(&hot[b], KVT_CTL_STATE, KVT_READY, KVT_CTL_STATE, KVT_DEAD));
@@ -149,7 +149,8 @@ static void *mover(void *arg)
 {
 	u64 state = (u64)(uintptr_t)arg, i;
 
-	for (i = 0; i < rounds; i++) {
+	/* Longer if what is to happen has not: two threads may hardly run at once. */
+	for (i = 0; i < rounds || (i < 50 * rounds && !(nr_voided && nr_late)); i++) {
 		u32 b = random_of(&state) % BLOCKS;
 
 		spin_lock(&meta);

@@ -104,7 +104,8 @@ static bool stall_hit(int uffd, const void *page)
 	struct pollfd pfd = { .fd = uffd, .events = POLLIN };
 	struct uffd_msg msg;
 
-	return poll(&pfd, 1, KVT_PATIENCE_MS(LIMIT_MS)) == 1 && read(uffd, &msg, sizeof(msg)) == sizeof(msg) &&
+	return poll(&pfd, 1, KVT_PATIENCE_MS(LIMIT_MS)) == 1 &&
+	       read(uffd, &msg, sizeof(msg)) == sizeof(msg) &&
 	       msg.event == UFFD_EVENT_PAGEFAULT &&
 	       msg.arg.pagefault.address - KVT_U64(page) < BLOCK_BYTES;
 }

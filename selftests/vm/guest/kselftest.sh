@@ -23,7 +23,7 @@ wanted()
 	shift
 	if [ $# -eq 0 ]; then
 		case ${KVT_LENGTH:-full}/$name in
-		quick/log | quick/assemble) return 1 ;;
+		quick/log | quick/assemble | quick/fabric | quick/zoned) return 1 ;;
 		esac
 		[ -n "${KVT_PART:-}" ] || return 0
 		[ $((NR_WANTED++ % ${KVT_PART#*/} + 1)) -eq "${KVT_PART%/*}" ]
