@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-#include "kvt_test.h"
 #include "kvt_medium.h"
+#include "kvt_test.h"
 
 #define BLOCK_BYTES	(64 * KVT_KIB)
 #define CHAIN		8
@@ -456,16 +456,6 @@ static int make_it_fail(const struct kvt_disk *d, bool fail)
 		      "echo %d > %s", fail ? 100 : 0, fail, path);
 }
 
-/* How many members there are, as this one has it. */
-static int members_said(const struct kvt_disk *d)
-{
-	struct kvt_medium m;
-	int err = kvt_medium_read(d->dev, &m);
-
-	kvt_medium_free(&m);
-	return err ? err : (int)m.nr_members;
-}
-
 /* A member that is lost is not told what is dropped, so it must stay away. */
 TEST_F_TIMEOUT(assemble, a_disk_fails, 600)
 {
@@ -485,7 +475,7 @@ TEST_F_TIMEOUT(assemble, a_disk_fails, 600)
 		fsync(self->c.fd) != 0;
 	})));
 	/* The other one is told of it. */
-	EXPECT_TRUE(KVT_UNTIL(20000, members_said(&self->disk[1]) == 1));
+	EXPECT_TRUE(KVT_UNTIL(20000, kvt_medium_members(self->disk[1].dev) == 1));
 	ASSERT_EQ(0, make_it_fail(&self->disk[0], false));
 	ASSERT_EQ(0, kvt_disk_copy(&self->disk[2], &self->disk[0]));
 	ASSERT_EQ(0, kvt_disk_copy(&self->disk[3], &self->disk[1]));
@@ -594,18 +584,6 @@ TEST_F_TIMEOUT(assemble, strangers, 300)
 	EXPECT_EQ(CHAIN, self->a.nr_blocks);
 }
 
-static int scribble(const struct kvt_disk *d, __u64 at)
-{
-	char *page = aligned_alloc(4096, 4096);
-	int err;
-
-	err = kvt_disk_io(d, at, page, 4096, false);
-	page[100] ^= 0x10;
-	err = err ? err : kvt_disk_io(d, at, page, 4096, true);
-	free(page);
-	return err;
-}
-
 static int newer_slot(const struct kvt_disk *d)
 {
 	__u64 *page = aligned_alloc(4096, 4096), gen[2];
@@ -633,17 +611,17 @@ TEST_F_TIMEOUT(assemble, superblocks, 300)
 	ASSERT_EQ(0, end_pool(self));
 	slot = newer_slot(&self->disk[0]);
 	ASSERT_EQ(0, kvt_disk_copy(d, &self->disk[0]));
-	ASSERT_EQ(0, scribble(d, !slot * 512 * KVT_KIB));
+	ASSERT_EQ(0, kvt_disk_damage(d, !slot * 512 * KVT_KIB));
 	ASSERT_EQ(0, assemble(self, 1, 1, 0));
 	ASSERT_EQ(0, kvt_pool_destroy(self->pool.ctl, self->pool.id));
 	ASSERT_EQ(0, kvt_disk_copy(d, &self->disk[0]));
-	ASSERT_EQ(0, scribble(d, slot * 512 * KVT_KIB));
+	ASSERT_EQ(0, kvt_disk_damage(d, slot * 512 * KVT_KIB));
 	ASSERT_EQ(0, assemble(self, 1, 1, 0));
 	EXPECT_EQ(CHAIN, self->a.nr_blocks);
 	ASSERT_EQ(0, kvt_pool_destroy(self->pool.ctl, self->pool.id));
 	ASSERT_EQ(0, kvt_disk_copy(d, &self->disk[0]));
-	ASSERT_EQ(0, scribble(d, 0));
-	ASSERT_EQ(0, scribble(d, 512 * KVT_KIB));
+	ASSERT_EQ(0, kvt_disk_damage(d, 0));
+	ASSERT_EQ(0, kvt_disk_damage(d, 512 * KVT_KIB));
 	EXPECT_EQ(-EUCLEAN, assemble(self, 1, 1, 0));
 	ASSERT_EQ(0, kvt_disk_copy(d, &self->disk[0]));
 	ASSERT_EQ(0, kvt_disk_super(d, slot, SUPER_VERSION, &version, sizeof(version)));

@@ -133,6 +133,18 @@ __u64 kvt_disk_sum(const struct kvt_disk *d)
 	return sum;
 }
 
+int kvt_disk_damage(const struct kvt_disk *d, __u64 at)
+{
+	char *page = aligned_alloc(4096, 4096);
+	int err;
+
+	err = kvt_disk_io(d, at, page, 4096, false);
+	page[100] ^= 0x10;
+	err = err ? err : kvt_disk_io(d, at, page, 4096, true);
+	free(page);
+	return err;
+}
+
 static __u32 crc32c(const unsigned char *p, size_t n)
 {
 	__u32 crc = ~0u;

@@ -321,6 +321,15 @@ void kvt_medium_free(struct kvt_medium *m)
 	m->blocks = NULL;
 }
 
+int kvt_medium_members(const char *path)
+{
+	struct kvt_medium m;
+	int err = kvt_medium_read(path, &m);
+
+	kvt_medium_free(&m);
+	return err ? err : (int)m.nr_members;
+}
+
 const struct kvt_medium_block *kvt_medium_find(const struct kvt_medium *m, const void *key)
 {
 	u32 i;

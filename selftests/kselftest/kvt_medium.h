@@ -63,6 +63,8 @@ struct kvt_medium {
 /* 0 or -errno; -EMEDIUMTYPE: it is no member. A dax device is bound to device_dax. Freed by kvt_medium_free(). */
 int kvt_medium_read(const char *path, struct kvt_medium *m);
 void kvt_medium_free(struct kvt_medium *m);
+/* How many members there are, as this one has it; -errno. */
+int kvt_medium_members(const char *path);
 
 /* The block of that name, or NULL. */
 const struct kvt_medium_block *kvt_medium_find(const struct kvt_medium *m, const void *key);

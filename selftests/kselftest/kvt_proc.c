@@ -139,15 +139,17 @@ char kvt_proc_state(pid_t pid)
 /* Number of the call that it sleeps in; -1: it runs, or is gone. */
 static int sleeps_in(pid_t pid)
 {
-	char path[64], buf[256] = "";
+	char path[64], buf[256] = "", *end;
 	int fd, nr = -1;
 
 	snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
-	if (read(fd, buf, sizeof(buf) - 1) <= 0 || sscanf(buf, "%d", &nr) != 1)
-		nr = -1;
+	if (read(fd, buf, sizeof(buf) - 1) > 0)
+		nr = (int)strtol(buf, &end, 10);
+	if (nr >= 0 && end == buf)
+		nr = -1;	/* "running" */
 	close(fd);
 	return nr;
 }

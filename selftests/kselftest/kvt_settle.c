@@ -20,7 +20,7 @@ struct look {
 };
 
 /* What is written beside blocks, which STAT does not tell. */
-static long long log_bytes(const struct kvt_pool *p)
+static long long written_beside(const struct kvt_pool *p)
 {
 	char path[64], name[300], buf[32];
 	long long sum = 0;
@@ -45,7 +45,7 @@ static int look_at(const struct kvt_pool *p, int fd, struct look *l)
 	l->nr = kvt_tier_stats(fd, &l->st, l->tiers);
 	l->st.tiers = 0;
 	l->st.lost_touches = 0;
-	l->log_bytes = log_bytes(p);
+	l->log_bytes = written_beside(p);
 	return l->nr;
 }
 
@@ -53,16 +53,17 @@ int kvt_settled(const struct kvt_pool *p, struct kvtier_stat *st, struct kvtier_
 {
 	struct look *l = calloc(2, sizeof(*l));
 	int fd = kvt_open(p), same = 1, ret;
-	bool now = false;
+	bool now = false, over;
 
 	ret = !l ? -ENOMEM : fd < 0 ? fd : look_at(p, fd, &l[0]);
-	if (ret >= 0 && !KVT_UNTIL(LIMIT_MS, ({
+	over = ret < 0 || KVT_UNTIL(LIMIT_MS, ({
 		kvt_sleep_ms(LOOK_MS);
 		now = !now;
 		ret = look_at(p, fd, &l[now]);
 		same = memcmp(&l[0], &l[1], sizeof(*l)) ? 1 : same + 1;
 		ret < 0 || same == LOOKS;
-	}))) {
+	}));
+	if (!over) {
 		fprintf(stderr, "# the pool does not come to rest\n");
 		ret = -ETIMEDOUT;
 	}

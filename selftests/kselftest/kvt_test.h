@@ -179,6 +179,8 @@ void kvt_disk_remove(struct kvt_disk *d);
 int kvt_disk_io(const struct kvt_disk *d, __u64 at, void *buf, size_t len, bool write);
 int kvt_disk_copy(const struct kvt_disk *to, const struct kvt_disk *from);
 __u64 kvt_disk_sum(const struct kvt_disk *d);
+/* A bit of the page at @at changes. */
+int kvt_disk_damage(const struct kvt_disk *d, __u64 at);
 /* Change a superblock and make its checksum right again. */
 int kvt_disk_super(const struct kvt_disk *d, int slot, int at, const void *value, size_t len);
 
