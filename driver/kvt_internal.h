@@ -153,6 +153,7 @@ struct kvt_group {
  * @pinned_bytes: slot bytes of pinned blocks
  * @nr_regions: regions it owns
  * @nr_files:   open files bound to it. Pool's conf_lock and meta lock
+ * @mind:       what the policy has learned of it. Meta lock
  * @counts:     per CPU
  * @kobj:       sysfs directory namespaces/<id>
  */
@@ -182,6 +183,7 @@ struct kvt_ns {
 	u64 pinned_bytes;
 	u32 nr_regions;
 	u32 nr_files;
+	struct kvt_mind *mind;
 	struct kvt_counts __percpu *counts;
 	struct kobject kobj;
 	struct completion kobj_gone;
@@ -189,11 +191,40 @@ struct kvt_ns {
 	struct kvt_group group[];
 };
 
-/* One CPU's touches that the policy has not seen yet. */
+/**
+ * struct kvt_use - a call that used blocks of one chain, for the policy
+ * @tip:     the last of them, KVT_NIL: no such call
+ * @gen:     its generation
+ * @who:     open file
+ * @request: the client's number for its request, see kvt_request_of(); 0: none
+ * @nr:      how many blocks
+ */
+struct kvt_use {
+	u32 tip;
+	u32 gen;
+	u32 who;
+	u32 request;
+	u32 nr;
+};
+
+/* A client's number for a request, as far as it is kept. 0 stays 0. */
+static inline u32 kvt_request_of(u64 request)
+{
+	return request ? ((u32)(request ^ request >> 32) ?: 1) : 0;
+}
+
+/* One CPU's notes of uses that the policy has not seen yet, see kvt_use.c. */
 struct kvt_ring {
 	spinlock_t lock;
 	u32 nr;
-	u32 id[KVT_RING_SIZE];
+	u32 word[KVT_RING_SIZE];
+};
+
+/* Such notes, taken from a ring, from @at on not shown yet. Meta lock. */
+struct kvt_uses {
+	u32 at;
+	u32 nr;
+	u32 word[KVT_RING_SIZE];
 };
 
 /**
@@ -327,6 +358,7 @@ struct kvt_pool {
 	struct kvt_table table;
 	struct kvt_index index;
 	struct kvt_policy policy;
+	struct kvt_uses uses;
 	struct kvt_list filling;
 	struct kvt_list limbo;
 	struct kvt_list parked;
@@ -490,6 +522,7 @@ bool kvt_ns_sane(const struct kvt_nsdef *def);
 u64 kvt_ns_min_bytes(struct kvt_pool *p, const struct kvt_ns *ns);
 int kvt_ns_adopt(struct kvt_pool *p, u32 idx, const struct kvt_nsdef *def);
 int kvt_ns_claim(struct kvt_pool *p, const struct kvtier_ns_claim *c);
+struct kvt_mind *kvt_ns_mind_of(const struct kvt_policy *policy, u32 idx);
 static inline struct kvt_ns *kvt_ns_of(struct kvt_pool *p, u32 ns_group)
 {
 	return xa_load(&p->ns, ns_group >> 4);
@@ -545,8 +578,6 @@ bool kvt_block_log_free(struct kvt_pool *p, u32 id);
 void kvt_parked_retry(struct kvt_pool *p);
 void kvt_block_wake(struct kvt_pool *p, u32 id);	/* no lock */
 void kvt_lease_drop(struct kvt_pool *p, u32 id);	/* takes the lock if needed */
-void kvt_touch(struct kvt_pool *p, const u32 *ids, u32 nr);	/* no lock */
-void kvt_touch_drain(struct kvt_pool *p);
 static inline struct kvt_group *kvt_group_of(struct kvt_pool *p, u32 ns_group)
 {
 	return &kvt_ns_of(p, ns_group)->group[ns_group & 15];
@@ -563,6 +594,11 @@ static inline wait_queue_head_t *kvt_block_wq(struct kvt_pool *p, u32 id)
 {
 	return &p->moved[id % KVT_WAITQS];
 }
+
+/* kvt_use.c */
+void kvt_touch(struct kvt_pool *p, const u32 *ids, u32 nr, const struct kvt_use *use);
+void kvt_touch_drain(struct kvt_pool *p);	/* meta lock held */
+void kvt_use_end(struct kvt_pool *p, const struct kvt_use *u);	/* meta lock held */
 
 /* kvt_copy.c: blocks in memory with a copy on a block tier. Meta lock held but as noted */
 bool kvt_copy_keep(struct kvt_pool *p, u32 id);

@@ -7,11 +7,6 @@
  * A block leaves by becoming DEAD (unnamed, unlisted) and is freed by
  * kvt_block_reap() once nothing refers to its entry: no lease, no move, no child.
  * A dead block has left its parent, so it stands in nobody's way.
- *
- * Touches: GET only notes the ids it leased in this CPU's ring. Whoever gets the
- * meta lock next, at the end of a batch or before choosing a victim, shows them
- * to the policy. An id that means another block by then costs that block's
- * position in the list a little accuracy and nothing else.
  */
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
@@ -433,65 +428,4 @@ void kvt_lease_drop(struct kvt_pool *p, u32 id)
 	spin_lock(&p->meta_lock);
 	kvt_block_reap(p, id);
 	spin_unlock(&p->meta_lock);
-}
-
-static void kvt_ring_drain(struct kvt_pool *p, struct kvt_ring *ring)
-{
-	u32 i;
-
-	spin_lock(&ring->lock);
-	for (i = 0; i < ring->nr; i++) {
-		u32 id = ring->id[i], ctl = kvt_ctl(kvt_hot(&p->table, id));
-
-		if (kvt_ctl_state(ctl) == KVT_READY)
-			p->policy.ops->touch(&p->policy,
-					     kvt_block_tier(kvt_hot(&p->table, id), ctl), id);
-	}
-	ring->nr = 0;
-	spin_unlock(&ring->lock);
-}
-
-/**
- * kvt_touch_drain() - show the policy all touches there are
- * @p: pool, meta lock held
- */
-void kvt_touch_drain(struct kvt_pool *p)
-{
-	int cpu;
-
-	lockdep_assert_held(&p->meta_lock);
-	p->policy.now_ms = kvt_now_ms();
-	for_each_possible_cpu(cpu) {
-		struct kvt_ring *ring = per_cpu_ptr(p->rings, cpu);
-
-		if (READ_ONCE(ring->nr))
-			kvt_ring_drain(p, ring);
-	}
-}
-
-/**
- * kvt_touch() - note that blocks were used
- * @p:   pool; no spinlock held
- * @ids: blocks of one chain, head first; noted tail first, so that the tail is
- *       the older
- * @nr:  how many
- */
-void kvt_touch(struct kvt_pool *p, const u32 *ids, u32 nr)
-{
-	struct kvt_ring *ring = raw_cpu_ptr(p->rings);
-	u32 room;
-
-	spin_lock(&ring->lock);
-	room = KVT_RING_SIZE - ring->nr;
-	if (nr > room) {
-		this_cpu_add(p->counts->v[KVT_CNT_LOST_TOUCHES], nr - room);
-		nr = room;
-	}
-	while (nr--)
-		ring->id[ring->nr++] = ids[nr];
-	spin_unlock(&ring->lock);
-	if (spin_trylock(&p->meta_lock)) {
-		kvt_touch_drain(p);
-		spin_unlock(&p->meta_lock);
-	}
 }

@@ -238,8 +238,9 @@ const struct kvt_policy_ops kvt_policy_lru = {
 	.skip = lru_rotate,
 };
 
-/* To be chosen at run time. kvt_policy_reuse is not, before it is told of requests. */
+/* To be chosen at run time; what a new pool has comes first. */
 static const struct kvt_policy_ops *const kvt_policies[] = {
+	&kvt_policy_reuse,
 	&kvt_policy_lru,
 };
 
@@ -283,6 +284,4 @@ void kvt_policy_init(struct kvt_policy *p, const struct kvt_policy_ops *ops,
 		memset(p->ends[tier].key, 0xff, sizeof(p->ends[tier].key));
 	p->ops = ops;
 	p->table = table;
-	kvt_learn_init(&p->learn);
-	kvt_turns_init(&p->turns);
 }

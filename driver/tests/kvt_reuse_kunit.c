@@ -301,6 +301,7 @@ static struct fixture *setup(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	f->t = kvt_test_table(test, 1);
 	kvt_policy_init(&f->p, &kvt_policy_reuse, f->t);
+	kvt_test_mind(test, &f->p);
 	f->p.now_ms = 1000;
 	return f;
 }
@@ -386,7 +387,7 @@ static void sessions_go_on(struct kunit *test)
 	u32 head = grow(test, f, KVT_NIL, 8), tip = grow(test, f, head, 2), name, again;
 
 	request(f, tip);
-	KUNIT_EXPECT_EQ(test, f->p.learn.total[KVT_CLS_NEW], 0u);
+	KUNIT_EXPECT_EQ(test, f->p.only->learn.total[KVT_CLS_NEW], 0u);
 	f->p.now_ms += MINUTE;
 	name = kvt_hot(f->t, kvt_cold(f->t, tip)->parent)->hash;
 	again = kvt_cold(f->t, tip)->parent;
@@ -395,11 +396,11 @@ static void sessions_go_on(struct kunit *test)
 	again = grow(test, f, head, 1);
 	kvt_hot(f->t, again)->hash = name;
 	request(f, grow(test, f, again, 3));
-	KUNIT_EXPECT_EQ(test, f->p.learn.total[KVT_CLS_NEW], 1u);
-	KUNIT_EXPECT_EQ(test, f->p.learn.used[KVT_CLS_NEW][kvt_age_bin(MINUTE)], 1u);
+	KUNIT_EXPECT_EQ(test, f->p.only->learn.total[KVT_CLS_NEW], 1u);
+	KUNIT_EXPECT_EQ(test, f->p.only->learn.used[KVT_CLS_NEW][kvt_age_bin(MINUTE)], 1u);
 	KUNIT_EXPECT_EQ(test, kvt_cold(f->t, head)->shared, 0u);
 	/* Not by the table, but by the mark. */
-	kvt_turns_init(&f->p.turns);
+	kvt_turns_init(&f->p.only->turns);
 	f->p.now_ms += MINUTE;
 	again = kvt_cold(f->t, head)->first_child;
 	while (kvt_cold(f->t, again)->first_child)
@@ -489,7 +490,7 @@ static void writes_are_gated(struct kunit *test)
 
 	request(f, tip);
 	KUNIT_EXPECT_TRUE(test, f->p.ops->admit(&f->p, TIER + 1, tip, true));
-	KUNIT_EXPECT_EQ(test, f->p.bar, 0u);
+	KUNIT_EXPECT_EQ(test, f->p.only->bar, 0u);
 	for (i = 0; i < 6000; i++)
 		f->p.ops->admit(&f->p, TIER + 1, tip, false);
 	for (i = 0; i < 6000; i++)
@@ -499,7 +500,7 @@ static void writes_are_gated(struct kunit *test)
 	for (i = 0; i < 6000; i++)
 		KUNIT_EXPECT_TRUE(test, f->p.ops->admit(&f->p, TIER + 1,
 							kvt_cold(f->t, tip)->parent, false));
-	KUNIT_EXPECT_LE(test, f->p.bar, (u32)U16_MAX);
+	KUNIT_EXPECT_LE(test, f->p.only->bar, (u32)U16_MAX);
 	KUNIT_EXPECT_TRUE(test, f->p.ops->keep(&f->p, 24, 100));
 	KUNIT_EXPECT_FALSE(test, f->p.ops->keep(&f->p, 25, 100));
 }

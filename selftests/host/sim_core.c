@@ -63,6 +63,7 @@ struct store {
 	struct kvt_table table;
 	struct kvt_index *index;
 	struct kvt_policy *policy;
+	struct kvt_mind *mind;
 	u32 nr_keep[SIM_TIERS_MAX];
 	u32 nr_dup;
 	struct sim_log *log;
@@ -133,6 +134,7 @@ static struct store *store_new(const struct sim_config *c, u32 len_max)
 	st->c = c;
 	st->index = sim_alloc(1, sizeof(*st->index));
 	st->policy = sim_alloc(1, sizeof(*st->policy));
+	st->mind = sim_alloc(1, sizeof(*st->mind));
 	st->moved = sim_alloc(chunks, KVT_CHUNK_BLOCKS);
 	st->path = sim_alloc(len_max, sizeof(u32));
 	if (c->segment && c->nr_tiers > 1)
@@ -165,6 +167,7 @@ static void store_free(struct store *st)
 	free(st->table.cold);
 	free(st->index);
 	free(st->policy);
+	free(st->mind);
 	free(st->moved);
 	sim_log_delete(st->log);
 	free(st->path);
@@ -174,7 +177,7 @@ static void store_free(struct store *st)
 /* DRAM of table, index and policy for each block that was ever there at a time. */
 static double meta_bytes(const struct store *st)
 {
-	u64 bytes = sizeof(*st->index) + sizeof(*st->policy);
+	u64 bytes = sizeof(*st->index) + sizeof(*st->policy) + sizeof(*st->mind);
 	u32 i;
 
 	for (i = 0; i < KVT_SHARDS; i++)
@@ -266,7 +269,7 @@ static void promote(struct store *st, u32 id)
 		return;
 	if (is_mem(st, from))
 		return;	/* the copy was counted before */
-	if (kvt_policy_keep_copy(st->policy, st->nr_dup, st->c->blocks[from]))
+	if (kvt_policy_keep_copy(st->policy, st->nr_dup, st->c->blocks[from], false))
 		st->nr_dup++;
 	else
 		drop_copy(st, id);
@@ -469,8 +472,8 @@ static void check_log(const struct store *st)
 
 static const struct kvt_policy_ops *policy_of(const char *name)
 {
-	if (!strcmp(name, "default") || !strcmp(name, kvt_policy_reuse.name))
-		return &kvt_policy_reuse;
+	if (!strcmp(name, "default"))
+		return kvt_policy_at(0);
 	return kvt_policy_find(name, strlen(name));
 }
 
@@ -497,6 +500,8 @@ int sim_core_run(const struct sim_trace *t, const struct sim_config *c,
 	st = store_new(c, len_max);
 	st->r = r;
 	kvt_policy_init(st->policy, ops, &st->table);
+	kvt_mind_init(st->mind);
+	st->policy->only = st->mind;
 	start = now_ns();
 	for (i = 0; i < t->nr_requests; i++)
 		request(st, t->ids + t->first[i], sim_request_len(t, i), t->ts_ms[i]);
