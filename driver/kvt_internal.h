@@ -154,6 +154,7 @@ struct kvt_group {
  * @nr_regions: regions it owns
  * @nr_files:   open files bound to it. Pool's conf_lock and meta lock
  * @mind:       what the policy has learned of it. Meta lock
+ * @left:       its blocks that left the pool, by tier and enum kvt_why. Meta lock
  * @counts:     per CPU
  * @kobj:       sysfs directory namespaces/<id>
  */
@@ -184,6 +185,7 @@ struct kvt_ns {
 	u32 nr_regions;
 	u32 nr_files;
 	struct kvt_mind *mind;
+	u64 left[KVT_TIERS][KVT_WHYS];
 	struct kvt_counts __percpu *counts;
 	struct kobject kobj;
 	struct completion kobj_gone;
@@ -567,7 +569,8 @@ void kvt_block_unhash(struct kvt_pool *p, u32 id);
 void kvt_block_reap(struct kvt_pool *p, u32 id);
 void kvt_block_die(struct kvt_pool *p, u32 id);
 void kvt_block_kill(struct kvt_pool *p, u32 id);
-void kvt_block_lose(struct kvt_pool *p, u32 id, u32 why);
+void kvt_block_lose(struct kvt_pool *p, u32 id, enum kvt_why why);
+void kvt_block_unread(struct kvt_pool *p, u32 id, struct kvt_tier *t);
 bool kvt_block_expired(struct kvt_pool *p, u32 id);
 void kvt_block_mem_set(struct kvt_pool *p, u32 id, struct kvt_tier *t, u32 page);
 u32 kvt_block_mem_alloc(struct kvt_pool *p, struct kvt_tier *t, struct kvt_ns *ns, u32 group,
@@ -602,6 +605,7 @@ void kvt_use_end(struct kvt_pool *p, const struct kvt_use *u);	/* meta lock held
 
 /* kvt_copy.c: blocks in memory with a copy on a block tier. Meta lock held but as noted */
 bool kvt_copy_keep(struct kvt_pool *p, u32 id);
+bool kvt_copy_wanted(struct kvt_pool *p, u32 id);
 void kvt_copy_made(struct kvt_pool *p, u32 id);
 struct kvt_tier *kvt_copy_tier(struct kvt_pool *p, u32 id);
 bool kvt_copy_free(struct kvt_pool *p, u32 id);
@@ -662,6 +666,8 @@ void kvt_limbo_add(struct kvt_pool *p, struct kvt_tier *t, u32 page,
  * @retry:  out: some tier had room, but memory for a table was short or somebody
  *          else was faster
  * @clean:  to where its copy is: nothing is placed, run or written
+ * @gone:   it was not worth a place, and is not the caller's any more
+ * @evicted: of these, that it has left the pool
  * @held:   its source is memory that somebody refers to: an engine that was given up
  * @leased: out: kvt_mv_finish() took a lease
  * @spare:  see kvt_faults.c: a device that cannot read it does not cost the block
@@ -677,6 +683,8 @@ struct kvt_mv {
 	bool placed;
 	bool retry;
 	bool clean;
+	bool gone;
+	bool evicted;
 	bool held;
 	bool leased;
 	bool spare;
@@ -686,6 +694,12 @@ struct kvt_mv {
 	bool flying;
 	u8 put;
 };
+
+/* Has a move no place yet, and wants one. */
+static inline bool kvt_mv_idle(const struct kvt_mv *mv)
+{
+	return !mv->placed && !mv->clean && !mv->gone;
+}
 
 /**
  * struct kvt_carry - moves between block tiers, see kvt_carry.c
@@ -708,6 +722,8 @@ void kvt_mv_wait_kill(struct kvt_pool *p, const struct kvt_mv *mv, unsigned long
 void kvt_mv_run(struct kvt_mv *mv, u32 nr);
 bool kvt_mv_finish(struct kvt_pool *p, struct kvt_mv *mv, bool lease);
 void kvt_mv_account(struct kvt_pool *p, struct kvt_mv *mv);	/* meta lock held */
+void kvt_demoted(struct kvt_pool *p, u32 id, struct kvt_tier *from, struct kvt_tier *to,
+		 bool clean);
 
 /* kvt_carry.c */
 struct kvt_mlog_puts;
@@ -732,7 +748,7 @@ void kvt_promote_later(struct kvt_pool *p, const u32 *ids, u32 nr);
 bool kvt_tier_over(struct kvt_pool *p, struct kvt_tier *t, u32 percent);
 bool kvt_tier_has_lower(struct kvt_pool *p, struct kvt_tier *t);
 u32 kvt_demote(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32 nr, bool any_tier);
-bool kvt_evict_claimed(struct kvt_pool *p, u32 id, u32 why);	/* meta lock held */
+bool kvt_evict_claimed(struct kvt_pool *p, u32 id, enum kvt_why why);	/* meta lock held */
 u32 kvt_evict_some(struct kvt_pool *p, struct kvt_tier *t, u32 max);
 u32 kvt_lower_some(struct kvt_pool *p, struct kvt_tier *t, u32 max);
 u32 kvt_collect(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,

@@ -380,19 +380,52 @@ void kvt_block_kill(struct kvt_pool *p, u32 id)
 }
 
 /**
+ * kvt_block_unread() - a block leaves a tier downwards, or for good
+ * @p:  pool, meta lock held
+ * @id: block, READY
+ * @t:  tier it leaves
+ */
+void kvt_block_unread(struct kvt_pool *p, u32 id, struct kvt_tier *t)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+
+	lockdep_assert_held(&p->meta_lock);
+	if (!(h->flags & KVT_HOT_UNREAD))
+		return;
+	WRITE_ONCE(h->flags, h->flags & ~KVT_HOT_UNREAD);
+	atomic64_inc(&t->count.unread);
+}
+
+static void kvt_evict_trace(struct kvt_pool *p, u32 id, struct kvt_ns *ns, u32 tier,
+			    enum kvt_why why)
+{
+	const struct kvt_cold *c = kvt_cold(&p->table, id);
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+
+	trace_kvtier_evict(p->id, ns->id, h->ns_group & 15, h->key, tier, why,
+			   kvt_age_ms(kvt_now_ms(), c->touch_ms), c->cls,
+			   kvt_policy_worth(&p->policy, id));
+}
+
+/**
  * kvt_block_lose() - a READY block leaves the pool, and is counted and traced
  * @p:   pool, meta lock held
  * @id:  block, READY
- * @why: KVT_WHY_*
+ * @why: the cause; one whose time to live is over goes for that, not for room
  */
-void kvt_block_lose(struct kvt_pool *p, u32 id, u32 why)
+void kvt_block_lose(struct kvt_pool *p, u32 id, enum kvt_why why)
 {
 	struct kvt_hot *h = kvt_hot(&p->table, id);
 	struct kvt_ns *ns = kvt_ns_of(p, h->ns_group);
 	u32 tier = kvt_block_tier(h, kvt_ctl(h));
 
-	trace_kvtier_evict(p->id, ns->id, h->ns_group & 15, h->key, tier, why,
-			   kvt_age_ms(kvt_now_ms(), kvt_cold(&p->table, id)->touch_ms));
+	if (why == KVT_WHY_ROOM && kvt_block_expired(p, id))
+		why = KVT_WHY_TTL;
+	if (trace_kvtier_evict_enabled())
+		kvt_evict_trace(p, id, ns, tier, why);
+	p->tiers[tier]->left[why]++;
+	ns->left[tier][why]++;
+	kvt_block_unread(p, id, p->tiers[tier]);
 	if (why == KVT_WHY_DROP) {
 		kvt_count(p, ns, KVT_CNT_DROPS, 1);
 	} else {

@@ -61,8 +61,11 @@ static u32 kvt_use_show(struct kvt_pool *p, const u32 *word)
 		struct kvt_hot *h = kvt_hot(&p->table, ids[i]);
 		u32 ctl = kvt_ctl(h);
 
-		if (kvt_ctl_state(ctl) == KVT_READY)
-			p->policy.ops->touch(&p->policy, kvt_block_tier(h, ctl), ids[i]);
+		if (kvt_ctl_state(ctl) != KVT_READY)
+			continue;
+		p->policy.ops->touch(&p->policy, kvt_block_tier(h, ctl), ids[i]);
+		if (h->flags & KVT_HOT_UNREAD)
+			WRITE_ONCE(h->flags, h->flags & ~KVT_HOT_UNREAD);
 	}
 	kvt_use_end(p, &n->use);
 	return KVT_USE_WORDS + n->nr;

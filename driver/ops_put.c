@@ -240,7 +240,7 @@ static bool kvt_reserve_evict(struct kvt_pool *p, u32 id)
 	bool gone;
 
 	spin_lock(&p->meta_lock);
-	gone = kvt_evict_claimed(p, id, KVT_WHY_ROOM);
+	gone = kvt_evict_claimed(p, id, KVT_WHY_QUOTA);
 	spin_unlock(&p->meta_lock);
 	return gone;
 }
@@ -663,6 +663,8 @@ static void kvt_commit_publish(struct kvt_file *f, struct kvt_commit_chunk *c, b
 	u32 i, request;
 
 	spin_lock(&p->meta_lock);
+	/* What the caller has read of the chain comes before what he stores. */
+	kvt_touch_drain(p);
 	for (i = 0; i < c->nr; i++) {
 		struct kvt_hot *h = kvt_hot(&p->table, c->id[i]);
 
@@ -676,7 +678,6 @@ static void kvt_commit_publish(struct kvt_file *f, struct kvt_commit_chunk *c, b
 			kvt_commit_use(f, c, c->id[i], request);
 	}
 	/* A chain's tail is to be the older, as with every other use. */
-	p->policy.now_ms = kvt_now_ms();
 	for (i = c->nr; i-- > 0;) {
 		if (c->id[i] != KVT_NIL && c->res[i].status >= 0)
 			p->policy.ops->touch(&p->policy, c->res[i].tier, c->id[i]);

@@ -51,6 +51,7 @@
 #define KVT_HOT_DURABLE		(1u << 3)	/* its log copy is found again after a crash */
 #define KVT_HOT_GHOST		(1u << 4)	/* DEAD, and its log copy is still there */
 #define KVT_HOT_GHOST_ODD	(1u << 5)	/* ... and the namespace's age was odd when it died */
+#define KVT_HOT_UNREAD		(1u << 7)	/* was promoted, and nobody has read it since */
 #define KVT_HOT_STALE		(1u << 6)	/* its record is lost, or tells of another time to live */
 
 enum kvt_state {

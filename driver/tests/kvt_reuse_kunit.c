@@ -291,7 +291,9 @@ static void turns_clock_goes_back(struct kunit *test)
 struct fixture {
 	struct kvt_policy p;
 	struct kvt_table *t;
+	struct kvt_mind *mind[2];
 	u32 nr;
+	u32 ns;
 };
 
 static struct fixture *setup(struct kunit *test)
@@ -315,6 +317,7 @@ static u32 grow(struct kunit *test, struct fixture *f, u32 parent, u32 nr)
 		id = kvt_test_block(test, f->t, KVT_READY | KVT_CTL_MEM);
 		kvt_hot(f->t, id)->mem_tier = TIER;
 		kvt_hot(f->t, id)->hash = ++f->nr * 2654435761u;
+		kvt_hot(f->t, id)->ns_group = kvt_ns_group(f->ns, 0);
 		kvt_cold(f->t, id)->touch_ms = f->p.now_ms;
 		if (parent)
 			kvt_ch_link(f->t, id, parent);
@@ -464,6 +467,105 @@ static void cooled_goes_first(struct kunit *test)
 	drains(test, f);
 }
 
+/* --- namespaces ------------------------------------------------------------------------ */
+
+static struct fixture *tenants;
+
+static struct kvt_mind *mind_of(const struct kvt_policy *p, u32 ns)
+{
+	return &tenants->p == p ? tenants->mind[ns % 2] : NULL;
+}
+
+/* Two namespaces instead of one; the first goes on with what it had. */
+static void two_tenants(struct kunit *test, struct fixture *f)
+{
+	tenants = f;
+	f->mind[0] = f->p.only;
+	f->mind[1] = kvt_test_mind(test, &f->p);
+	f->p.only = NULL;
+	f->p.mind_of = mind_of;
+}
+
+/* A session of a few turns, some time apart, and one that is not gone on with. */
+static void some_turns(struct kunit *test, struct fixture *f, u32 gap_ms)
+{
+	u32 tip = grow(test, f, KVT_NIL, 4), i;
+
+	request(f, tip);
+	for (i = 0; i < 4; i++) {
+		f->p.now_ms += gap_ms;
+		tip = grow(test, f, tip, 2);
+		request(f, tip);
+	}
+	request(f, grow(test, f, KVT_NIL, 3));
+}
+
+/*
+ * What a tenant does, be it with blocks of the same names, changes nothing that is known of
+ * another.
+ */
+static void tenants_are_apart(struct kunit *test)
+{
+	struct fixture *alone = setup(test), *both = setup(test);
+	u32 i, nr, now_ms, now_after_ms;
+
+	two_tenants(test, both);
+	for (i = 0; i < 30; i++) {
+		some_turns(test, alone, 20000);
+		nr = both->nr;
+		now_ms = both->p.now_ms;
+		some_turns(test, both, 20000);
+		/* In between the other one goes on at once, and seldom. */
+		now_after_ms = both->p.now_ms;
+		both->nr = nr;
+		both->p.now_ms = now_ms;
+		both->ns = 1;
+		some_turns(test, both, i % 2 ? 300 : 900000);
+		both->ns = 0;
+		both->p.now_ms = now_after_ms;
+	}
+	KUNIT_EXPECT_LT(test, 100u, both->mind[0]->learn.total[KVT_CLS_NEW]);
+	KUNIT_EXPECT_EQ(test, both->mind[1]->nr_requests, both->mind[0]->nr_requests);
+	KUNIT_EXPECT_NE(test, 0, memcmp(&both->mind[1]->learn, &both->mind[0]->learn,
+					sizeof(both->mind[0]->learn)));
+	KUNIT_EXPECT_EQ(test, 0, memcmp(&alone->p.only->learn, &both->mind[0]->learn,
+					sizeof(both->mind[0]->learn)));
+	KUNIT_EXPECT_EQ(test, 0, memcmp(&alone->p.only->turns, &both->mind[0]->turns,
+					sizeof(both->mind[0]->turns)));
+}
+
+/* However long a chain is, a request is about so many of its blocks. */
+static void long_chains_are_cut(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	struct kvt_call c = { .who = 1, .request = 7, .nr = 1 };
+	u32 first, tip;
+
+	f->t = kvt_test_table(test, 5);
+	f->p.table = f->t;
+	first = grow(test, f, KVT_NIL, 1);
+	c.tip = first;
+	kvt_policy_call(&f->p, &c);
+	KUNIT_EXPECT_EQ(test, f->p.nr_steps, 1u);
+	tip = grow(test, f, first, KVT_REQUEST_MAX);
+	c.tip = tip;
+	kvt_policy_call(&f->p, &c);
+	KUNIT_EXPECT_EQ(test, f->p.nr_steps, 1 + KVT_REQUEST_MAX);
+	/* It was a part of the same request. */
+	KUNIT_EXPECT_EQ(test, f->p.only->nr_requests, 1u);
+	tip = grow(test, f, tip, KVT_ASK_STEPS - KVT_REQUEST_MAX);
+	c.request++;
+	c.tip = first;
+	kvt_policy_call(&f->p, &c);
+	KUNIT_EXPECT_EQ(test, f->p.only->nr_requests, 2u);
+	/* Too far away to be known as that. */
+	c.tip = tip;
+	kvt_policy_call(&f->p, &c);
+	KUNIT_EXPECT_EQ(test, f->p.only->nr_requests, 3u);
+	KUNIT_EXPECT_EQ(test, f->p.nr_steps, 2 + 2 * KVT_REQUEST_MAX);
+	drains(test, f);
+}
+
 /* A change of policy at any time loses nothing. */
 static void changes_hands(struct kunit *test)
 {
@@ -529,6 +631,8 @@ static struct kunit_case kvt_reuse_cases[] = {
 	KUNIT_CASE(strangers_share),
 	KUNIT_CASE(scans_pass_by),
 	KUNIT_CASE(cooled_goes_first),
+	KUNIT_CASE(tenants_are_apart),
+	KUNIT_CASE(long_chains_are_cut),
 	KUNIT_CASE(changes_hands),
 	KUNIT_CASE(writes_are_gated),
 	KUNIT_CASE(tables_are_bounded),
