@@ -156,6 +156,21 @@ static bool kvt_own_step(struct kvt_pool *p, struct kvt_tier *t, struct kvt_own_
 	return more;
 }
 
+/* What the policy finds worth least of the owner's, as far as it is easily found. */
+static void kvt_own_least(struct kvt_pool *p, struct kvt_tier *t, struct kvt_own_look *l)
+{
+	u32 id;
+
+	spin_lock(&p->meta_lock);
+	while (l->nr < l->max) {
+		id = kvt_policy_least_of(&p->policy, t->id, l->ns_group, l->leaf, l->spare);
+		if (id == KVT_NIL || !kvt_move_try(kvt_hot(&p->table, id)))
+			break;
+		l->ids[l->nr++] = id;
+	}
+	spin_unlock(&p->meta_lock);
+}
+
 /**
  * kvt_collect_own() - claim one owner's old blocks, wherever they stand in the order
  * @p:        pool; no spinlock held, may sleep
@@ -167,7 +182,8 @@ static bool kvt_own_step(struct kvt_pool *p, struct kvt_tier *t, struct kvt_own_
  * @ids:      out: claimed (MOVING)
  * @max:      room in @ids
  *
- * For when what is older cannot go. Others' older blocks may be many: each look goes
+ * For when what is older cannot go. If none of the owner's is near the end of a list,
+ * others' older blocks may be many: each look goes
  * on where the one before it stopped, and a long one is spread over several calls.
  * Return: how many.
  */
@@ -180,7 +196,8 @@ u32 kvt_collect_own(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_gr
 
 	if (!READ_ONCE(kvt_group_of(p, ns_group)->own[t->id].nr_blocks))
 		return 0;
-	while (steps-- && kvt_own_step(p, t, &l) && !fatal_signal_pending(current))
+	kvt_own_least(p, t, &l);
+	while (!l.nr && steps-- && kvt_own_step(p, t, &l) && !fatal_signal_pending(current))
 		cond_resched();
 	return l.nr;
 }

@@ -154,6 +154,7 @@ void kvt_policy_renew(struct kvt_policy *p, const struct kvt_run *r);
 void kvt_policy_renew_one(struct kvt_policy *p, u32 tier, u32 list, u32 id);
 u32 kvt_policy_first(const struct kvt_policy *p, u32 tier);
 u32 kvt_policy_after(const struct kvt_policy *p, u32 tier, u32 id);
+u32 kvt_policy_least_of(const struct kvt_policy *p, u32 tier, u32 ns_group, bool leaf, u32 spare);
 
 /* What was learned of a block's namespace. */
 static inline struct kvt_mind *kvt_policy_mind(const struct kvt_policy *p, u32 id)
