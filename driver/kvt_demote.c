@@ -316,12 +316,15 @@ static bool kvt_demote_place_mem(struct kvt_pool *p, struct kvt_tier *t, struct 
 static bool kvt_tier_has_room(struct kvt_pool *p, struct kvt_tier *t)
 {
 	u32 all, used;
+	bool tight;
 
 	spin_lock(&p->meta_lock);
 	all = kvt_test_capacity(t);
 	used = t->nr_blocks + t->log.copy_units;
+	tight = kvt_log_tight(&t->log);
 	spin_unlock(&p->meta_lock);
-	return all ? used < all : !kvt_tier_over(p, t, READ_ONCE(p->watermark_high_percent));
+	return all ? used < all :
+		     !tight && !kvt_tier_over(p, t, READ_ONCE(p->watermark_high_percent));
 }
 
 /**

@@ -222,22 +222,6 @@ static void drop_copy(struct store *st, u32 id)
 		sim_log_drop(st->log, &st->table, id);
 }
 
-/* Write a block to the slowest tier. What is in the way there may have to move. */
-static void write_copy(struct store *st, u32 id)
-{
-	u64 carried, dropped;
-
-	st->r->slow_writes++;
-	if (!st->log)
-		return;
-	carried = st->log->nr_carried;
-	dropped = st->log->nr_dropped;
-	sim_log_put(st->log, &st->table, id);
-	st->r->slow_writes += st->log->nr_carried - carried;
-	st->r->carried += st->log->nr_carried - carried;
-	st->nr_dup -= (u32)(st->log->nr_dropped - dropped);
-}
-
 /* The policy's view and the counts: the fastest copy is on another tier now. */
 static void move(struct store *st, u32 id, u32 from, u32 to)
 {
@@ -297,13 +281,43 @@ static void evict(struct store *st, u32 id)
 	st->r->evictions++;
 }
 
+/* As kvt_log_thin() of the driver: rather than carry much, let go what goes next anyway. */
+static void thin_log(struct store *st)
+{
+	u32 last = last_tier(st), id = 1;
+
+	while (id && sim_log_dense(st->log)) {
+		id = policy_next(st, last, true, 2 * st->nr_keep[last] + 16);
+		if (id)
+			evict(st, id);
+	}
+}
+
+/* Write a block to the slowest tier. What is in the way there may have to move, or go. */
+static void write_copy(struct store *st, u32 id)
+{
+	u64 carried, dropped;
+
+	st->r->slow_writes++;
+	if (!st->log)
+		return;
+	thin_log(st);
+	carried = st->log->nr_carried;
+	dropped = st->log->nr_dropped;
+	sim_log_put(st->log, &st->table, id);
+	st->r->slow_writes += st->log->nr_carried - carried;
+	st->r->carried += st->log->nr_carried - carried;
+	st->nr_dup -= (u32)(st->log->nr_dropped - dropped);
+}
+
 /* Is a block that leaves @tier to go out rather than be written to the one below. */
 static bool not_worth(struct store *st, u32 tier, u32 id)
 {
 	u32 to = tier + 1;
+	bool room = st->nr_keep[to] + st->nr_dup < st->c->blocks[to] &&
+		    !(st->log && kvt_log_tight(&st->log->log));
 
-	return !is_mem(st, to) && !has_copy(st, id) &&
-	       !policy_admit(st, to, id, st->nr_keep[to] + st->nr_dup < st->c->blocks[to]);
+	return !is_mem(st, to) && !has_copy(st, id) && !policy_admit(st, to, id, room);
 }
 
 static void demote(struct store *st, u32 tier, u32 id)

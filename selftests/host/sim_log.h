@@ -34,6 +34,8 @@ struct sim_log *sim_log_new(u32 blocks, u32 seg_blocks);
 void sim_log_delete(struct sim_log *l);
 
 /* A block without a copy on the tier gets one; its KVT_CTL_LOG is the caller's to set. */
+/* Would the next block have a segment emptied that has much in it. */
+bool sim_log_dense(const struct sim_log *l);
 void sim_log_put(struct sim_log *l, struct kvt_table *t, u32 id);
 
 /* A block's copy goes; the same. */
