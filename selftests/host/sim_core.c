@@ -27,7 +27,8 @@
  *               without any goes from the tier above it instead, until one has none.
  *               So a request is in the fastest tier for a moment however large it
  *               is, and its own blocks stand in line with the others. With a log,
- *               room is made below after each block that goes down.
+ *               room is made below after each block that goes down, and leaves of the
+ *               log go before a segment with much in it is emptied.
  *   Copies      The slowest of several tiers is a block tier. When the policy wants
  *               the copy there kept at a promotion, it stays and counts against that
  *               tier's capacity; a demotion of its block writes nothing. The policy

@@ -6,7 +6,7 @@
  * its heads, and one is free for the cleaner. All others may be full of live blocks.
  * When no segment is free the cheapest one is emptied: blocks that are nowhere else are
  * carried forward, which is a write; copies of blocks that are on a faster tier, too,
- * are dropped.
+ * are dropped. If it has much in it, blocks are to be evicted first: sim_log_dense().
  */
 #ifndef KVT_SIM_LOG_H
 #define KVT_SIM_LOG_H
