@@ -17,10 +17,10 @@
 #include "kvt_trace.h"
 
 static u32 kvt_test_now_ms;
-module_param_named(test_now_ms, kvt_test_now_ms, uint, 0600);
+module_param_cb(test_now_ms, &param_ops_uint, &kvt_test_now_ms, 0600);
 
 static bool kvt_test_known_hash;
-module_param_named(test_hash, kvt_test_known_hash, bool, 0600);
+module_param_cb(test_hash, &param_ops_bool, &kvt_test_known_hash, 0600);
 
 static u32 kvt_test_blocks[KVT_TIERS];
 module_param_array_named(test_blocks, kvt_test_blocks, uint, NULL, 0600);

@@ -56,11 +56,14 @@ static u32 reuse_age_ms(const struct kvt_policy *p, const struct kvt_cold *c)
 	return kvt_age_since(p->now_ms, c->touch_ms);
 }
 
+static inline u32 reuse_worth_of(const struct kvt_policy *p, u32 id, const struct kvt_cold *c)
+{
+	return kvt_learn_worth(&kvt_policy_mind(p, id)->learn, c->cls, reuse_age_ms(p, c));
+}
+
 static u32 reuse_worth(const struct kvt_policy *p, u32 id)
 {
-	const struct kvt_cold *c = kvt_cold(p->table, id);
-
-	return kvt_learn_worth(&kvt_policy_mind(p, id)->learn, c->cls, reuse_age_ms(p, c));
+	return reuse_worth_of(p, id, kvt_cold(p->table, id));
 }
 
 /* A block has got a child: is that one's place just after it. */
@@ -226,9 +229,9 @@ static void reuse_look_at(struct kvt_policy *p, u32 tier, u32 list, bool leaf, u
 	u32 young = reuse_young_end(p, tier, list, leaf);
 
 	if (old)
-		worth = reuse_worth(p, old);
+		worth = reuse_worth_of(p, old, kvt_cold(p->table, old));
 	if (young && young != old) {
-		young_worth = reuse_worth(p, young);
+		young_worth = reuse_worth_of(p, young, kvt_cold(p->table, young));
 		if (young_worth < worth) {
 			worth = young_worth;
 			old = young;

@@ -151,7 +151,7 @@ FIXTURE_TEARDOWN(same)
 /* Take what is there of a request. How much, or -errno. */
 static int get(int fd, __u64 request, const struct kvt_key *keys, unsigned int nr)
 {
-	struct kvtier_block_result res[LEN_MAX];
+	struct kvtier_block_result res[LEN_MAX] = { 0 };
 	__u64 handle[LEN_MAX];
 	struct kvtier_get a = {
 		.size = sizeof(a), .flags = KVTIER_GET_WAIT, .nr = nr, .keys = KVT_U64(keys),
@@ -172,7 +172,7 @@ static int get(int fd, __u64 request, const struct kvt_key *keys, unsigned int n
 /* Store the rest; what is in the blocks does not matter. 0 or -errno */
 static int put(int fd, __u64 request, const struct kvt_key *keys, unsigned int at, unsigned int nr)
 {
-	struct kvtier_block_result res[LEN_MAX];
+	struct kvtier_block_result res[LEN_MAX] = { 0 };
 	__u64 handle[LEN_MAX];
 	struct kvtier_reserve a = {
 		.size = sizeof(a), .nr = nr - at, .keys = KVT_U64(keys + at),
