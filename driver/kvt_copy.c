@@ -70,10 +70,12 @@ bool kvt_copy_wanted(struct kvt_pool *p, u32 id)
 	const struct kvt_tier *t = p->tiers[h->log_tier];
 	u32 bytes = kvt_slot_bytes(kvt_group_of(p, h->ns_group));
 	u64 all = (u64)t->nr_segs * t->seg_units, each = kvt_geo_units(&t->geo, bytes);
+	u32 test_all = kvt_test_capacity(t);
 
 	lockdep_assert_held(&p->meta_lock);
+	/* Where copies count, as in the simulator, none is kept unasked. */
 	return kvt_policy_keep_copy(&p->policy, div64_u64(t->log.copy_units, each),
-				    kvt_test_capacity(t) ?: div64_u64(all, each), true);
+				    test_all ?: div64_u64(all, each), !test_all);
 }
 
 /**
