@@ -13,6 +13,8 @@
  * nobody but a promotion relies on the place on the log, and that has no MEM before it is
  * over. So who wants to use it looks whether it is still there when he does.
  *
+ * The policy says how many are worth keeping (kvt_copy_wanted()).
+ *
  * Invariants: struct kvt_log knows of exactly those blocks with MEM and LOG as copies,
  * dead ones included until their places are given back. A copy is not used, nor kept,
  * when its tier does not take blocks, when its segment is worn or being emptied (a
@@ -21,7 +23,7 @@
  */
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
-#include "kvt_trace.h"
+#include "kvt_test.h"
 
 #define KVT_SHED_STEP	256u	/* blocks under one hold of the meta lock */
 
@@ -55,6 +57,25 @@ bool kvt_copy_keep(struct kvt_pool *p, u32 id)
 
 	lockdep_assert_held(&p->meta_lock);
 	return kvt_copy_good(p->tiers[h->log_tier], h);
+}
+
+/**
+ * kvt_copy_wanted() - does the policy want one more copy on a block's tier
+ * @p:  pool, meta lock held
+ * @id: block with LOG
+ */
+bool kvt_copy_wanted(struct kvt_pool *p, u32 id)
+{
+	const struct kvt_hot *h = kvt_hot(&p->table, id);
+	const struct kvt_tier *t = p->tiers[h->log_tier];
+	u32 bytes = kvt_slot_bytes(kvt_group_of(p, h->ns_group));
+	u64 all = (u64)t->nr_segs * t->seg_units, each = kvt_geo_units(&t->geo, bytes);
+	u32 test_all = kvt_test_capacity(t);
+
+	lockdep_assert_held(&p->meta_lock);
+	/* Where copies count, as in the simulator, none is kept unasked. */
+	return kvt_policy_keep_copy(&p->policy, div64_u64(t->log.copy_units, each),
+				    test_all ?: div64_u64(all, each), !test_all);
 }
 
 /**
@@ -180,7 +201,6 @@ void kvt_copy_used(struct kvt_pool *p, u32 id, struct kvt_tier *from)
 {
 	struct kvt_hot *h = kvt_hot(&p->table, id);
 	struct kvt_tier *to = p->tiers[h->log_tier];
-	struct kvt_ns *ns = kvt_ns_of(p, h->ns_group);
 
 	lockdep_assert_held(&p->meta_lock);
 	kvt_copy_account(p, h, false);
@@ -188,11 +208,7 @@ void kvt_copy_used(struct kvt_pool *p, u32 id, struct kvt_tier *from)
 	kvt_tier_count_block(p, from, h->ns_group, -1);
 	p->policy.ops->insert(&p->policy, to->id, id);
 	kvt_tier_count_block(p, to, h->ns_group, 1);
-	atomic64_inc(&from->count.demotions_out);
-	atomic64_inc(&to->count.demotions_in);
-	atomic64_inc(&to->count.clean_demotions);
-	kvt_count(p, ns, KVT_CNT_DEMOTIONS, 1);
-	trace_kvtier_demote(p->id, ns->id, h->ns_group & 15, h->key, from->id, to->id, true);
+	kvt_demoted(p, id, from, to, true);
 }
 
 /**

@@ -12,6 +12,7 @@
 
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
+#include "kvt_test.h"
 #include "kvt_trace.h"
 
 #define KVT_COLLECT_BUDGET	256u
@@ -155,6 +156,21 @@ static bool kvt_own_step(struct kvt_pool *p, struct kvt_tier *t, struct kvt_own_
 	return more;
 }
 
+/* What the policy finds worth least of the owner's, as far as it is easily found. */
+static void kvt_own_least(struct kvt_pool *p, struct kvt_tier *t, struct kvt_own_look *l)
+{
+	u32 id;
+
+	spin_lock(&p->meta_lock);
+	while (l->nr < l->max) {
+		id = kvt_policy_least_of(&p->policy, t->id, l->ns_group, l->leaf, l->spare);
+		if (id == KVT_NIL || !kvt_move_try(kvt_hot(&p->table, id)))
+			break;
+		l->ids[l->nr++] = id;
+	}
+	spin_unlock(&p->meta_lock);
+}
+
 /**
  * kvt_collect_own() - claim one owner's old blocks, wherever they stand in the order
  * @p:        pool; no spinlock held, may sleep
@@ -166,7 +182,8 @@ static bool kvt_own_step(struct kvt_pool *p, struct kvt_tier *t, struct kvt_own_
  * @ids:      out: claimed (MOVING)
  * @max:      room in @ids
  *
- * For when what is older cannot go. Others' older blocks may be many: each look goes
+ * For when what is older cannot go. If none of the owner's is near the end of a list,
+ * others' older blocks may be many: each look goes
  * on where the one before it stopped, and a long one is spread over several calls.
  * Return: how many.
  */
@@ -179,7 +196,8 @@ u32 kvt_collect_own(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_gr
 
 	if (!READ_ONCE(kvt_group_of(p, ns_group)->own[t->id].nr_blocks))
 		return 0;
-	while (steps-- && kvt_own_step(p, t, &l) && !fatal_signal_pending(current))
+	kvt_own_least(p, t, &l);
+	while (!l.nr && steps-- && kvt_own_step(p, t, &l) && !fatal_signal_pending(current))
 		cond_resched();
 	return l.nr;
 }
@@ -188,17 +206,17 @@ u32 kvt_collect_own(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_gr
  * kvt_evict_claimed() - a claimed block leaves the pool, if it may
  * @p:   pool, meta lock held
  * @id:  block with MOVING set by the caller; cleared here
- * @why: KVT_WHY_*
+ * @why: the cause; only KVT_WHY_DETACH takes a block that has children or is pinned
  * Return: whether it left.
  */
-bool kvt_evict_claimed(struct kvt_pool *p, u32 id, u32 why)
+bool kvt_evict_claimed(struct kvt_pool *p, u32 id, enum kvt_why why)
 {
 	struct kvt_hot *h = kvt_hot(&p->table, id);
 	u32 ctl = kvt_ctl(h);
 	bool may = kvt_ctl_state(ctl) == KVT_READY && !kvt_ctl_leases(ctl);
 
 	lockdep_assert_held(&p->meta_lock);
-	if (why == KVT_WHY_ROOM)
+	if (why != KVT_WHY_DETACH)
 		may = may && kvt_ch_leaf(&p->table, id) && !(ctl & KVT_CTL_PINNED);
 	/* A lease taken after this look keeps a dead block's bytes; it is still a miss. */
 	kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
@@ -286,33 +304,83 @@ static bool kvt_demote_place_mem(struct kvt_pool *p, struct kvt_tier *t, struct 
 	u32 i, left = 0;
 
 	for (i = 0; i < nr; i++) {
-		if (!mv[i].placed && !mv[i].clean &&
+		if (kvt_mv_idle(&mv[i]) &&
 		    (up || !kvt_tier_over(p, t, READ_ONCE(p->watermark_high_percent))))
 			kvt_mv_place_mem(p, &mv[i], t);
-		left += !mv[i].placed && !mv[i].clean;
+		left += kvt_mv_idle(&mv[i]);
 	}
 	return !left;
 }
 
-/* Those that have copies have nowhere to be written to. Returns how many. */
-static u32 kvt_demote_place_clean(struct kvt_pool *p, struct kvt_mv *mv, u32 nr)
+/* Can a block tier take one more block that displaces none. */
+static bool kvt_tier_has_room(struct kvt_pool *p, struct kvt_tier *t)
 {
-	u32 i, placed = 0;
+	u32 all, used;
+	bool tight;
+
+	spin_lock(&p->meta_lock);
+	all = kvt_test_capacity(t);
+	used = t->nr_blocks + t->log.copy_units;
+	tight = kvt_log_tight(&t->log);
+	spin_unlock(&p->meta_lock);
+	return all ? used < all :
+		     !tight && !kvt_tier_over(p, t, READ_ONCE(p->watermark_high_percent));
+}
+
+/**
+ * struct kvt_demote_how - what holds for a whole batch
+ * @any_tier: up will do, too, and nothing is thrown away: the tier is being drained
+ * @room:     a block tier below has room, so nothing is displaced
+ */
+struct kvt_demote_how {
+	bool any_tier;
+	bool room;
+};
+
+/* A block that is not worth a write goes out, if it may. Whether that is settled. */
+static bool kvt_demote_refuse(struct kvt_pool *p, struct kvt_tier *t, struct kvt_mv *mv,
+			      bool room)
+{
+	u32 ctl = kvt_ctl(kvt_hot(&p->table, mv->id));
+
+	lockdep_assert_held(&p->meta_lock);
+	if (kvt_ctl_state(ctl) != KVT_READY || (ctl & KVT_CTL_PINNED) || kvt_ctl_leases(ctl) ||
+	    kvt_policy_admit(&p->policy, t->id, mv->id, room))
+		return false;
+	mv->gone = true;
+	mv->evicted = kvt_evict_claimed(p, mv->id, KVT_WHY_WORTH);
+	return true;
+}
+
+/*
+ * Those that need no place on a block tier: they have a copy, or are not worth it. In the
+ * order in which they are to go, so a chain's end may make its next block one. Returns how
+ * many.
+ */
+static u32 kvt_demote_gate(struct kvt_pool *p, struct kvt_tier *t, struct kvt_mv *mv, u32 nr,
+			   const struct kvt_demote_how *how)
+{
+	u32 i, done = 0;
 
 	spin_lock(&p->meta_lock);
 	for (i = 0; i < nr; i++) {
-		if (!mv[i].placed && !mv[i].clean && mv[i].x.src->ops->is_mem)
-			placed += kvt_mv_place_clean(p, &mv[i]);
+		if (!kvt_mv_idle(&mv[i]))
+			continue;
+		if (mv[i].x.src->ops->is_mem && kvt_mv_place_clean(p, &mv[i]))
+			done++;
+		else if (!how->any_tier && kvt_demote_refuse(p, t, &mv[i], how->room))
+			done++;
 	}
 	spin_unlock(&p->meta_lock);
-	return placed;
+	return done;
 }
 
 /* On a block tier; in whatever tier below the copies are. Returns how many. */
 static u32 kvt_demote_place_log(struct kvt_pool *p, struct kvt_tier *t, struct kvt_mv *mv,
-				u32 nr, u32 left, struct kvt_mlog_puts *puts)
+				u32 nr, u32 left, const struct kvt_demote_how *how,
+				struct kvt_mlog_puts *puts)
 {
-	u32 placed = kvt_demote_place_clean(p, mv, nr);
+	u32 placed = kvt_demote_gate(p, t, mv, nr, how);
 
 	if (placed < left)
 		placed += kvt_mlog_place(t, KVT_HEAD_DEMOTE, mv, nr, puts);
@@ -331,7 +399,7 @@ static bool kvt_demote_stop(const struct kvt_mlog_puts *puts, bool next_zoned,
 	if (!puts->nr || (!next_zoned && !puts->b[0].m->turn))
 		return false;
 	for (i = 0; i < nr; i++)
-		mv[i].retry |= !mv[i].placed && !mv[i].clean;
+		mv[i].retry |= kvt_mv_idle(&mv[i]);
 	return true;
 }
 
@@ -341,14 +409,18 @@ static void kvt_demote_place(struct kvt_pool *p, struct kvt_mv *mv, u32 nr, bool
 {
 	struct kvt_tier *t[KVT_TIERS], *src = mv->x.src;
 	u32 nr_tiers = kvt_tier_snapshot(p, t, false), left = nr, i;
+	struct kvt_demote_how how = { .any_tier = any_tier };
 
+	for (i = 0; i < nr_tiers; i++)
+		how.room |= t[i]->rank > src->rank && t[i]->state == KVTIER_TIER_ONLINE &&
+			    !t[i]->ops->is_mem && kvt_tier_has_room(p, t[i]);
 	for (i = 0; i < nr_tiers && left; i++) {
 		if (t[i]->rank <= src->rank || t[i]->state != KVTIER_TIER_ONLINE)
 			continue;
 		if (kvt_demote_stop(puts, t[i]->zones, mv, nr))
 			return;
 		if (!t[i]->ops->is_mem)
-			left -= kvt_demote_place_log(p, t[i], mv, nr, left, puts);
+			left -= kvt_demote_place_log(p, t[i], mv, nr, left, &how, puts);
 		else if (kvt_demote_place_mem(p, t[i], mv, nr, false))
 			left = 0;
 	}
@@ -423,7 +495,7 @@ static bool kvt_evict_below(struct kvt_pool *p, struct kvt_tier *t, u32 want)
 	return any;
 }
 
-/* Those that went to memory, and those for which nothing had to be written. */
+/* Those that went to memory or out, and those for which nothing had to be written. */
 static u32 kvt_demote_finish(struct kvt_pool *p, struct kvt_mv *mv, u32 nr)
 {
 	u32 i, done = 0;
@@ -432,6 +504,7 @@ static u32 kvt_demote_finish(struct kvt_pool *p, struct kvt_mv *mv, u32 nr)
 	for (i = 0; i < nr; i++) {
 		if (mv[i].clean || (mv[i].placed && mv[i].x.dst->ops->is_mem))
 			done += kvt_mv_finish(p, &mv[i], false);
+		done += mv[i].evicted;
 	}
 	spin_unlock(&p->meta_lock);
 	return done;
@@ -450,7 +523,7 @@ static u32 kvt_demote_batch(struct kvt_pool *p, struct kvt_tier *t, const u32 *i
 	spin_unlock(&p->meta_lock);
 	kvt_demote_place(p, mv, nr, any_tier, &puts);
 	for (i = 0; i < nr; i++) {
-		bool none = !mv[i].placed && !mv[i].clean;
+		bool none = kvt_mv_idle(&mv[i]);
 
 		left |= none ? 1u << i : 0;
 		full += none && !mv[i].retry;

@@ -153,6 +153,8 @@ struct kvt_group {
  * @pinned_bytes: slot bytes of pinned blocks
  * @nr_regions: regions it owns
  * @nr_files:   open files bound to it. Pool's conf_lock and meta lock
+ * @mind:       what the policy has learned of it. Meta lock
+ * @left:       its blocks that left the pool, by tier and enum kvt_why. Meta lock
  * @counts:     per CPU
  * @kobj:       sysfs directory namespaces/<id>
  */
@@ -182,6 +184,8 @@ struct kvt_ns {
 	u64 pinned_bytes;
 	u32 nr_regions;
 	u32 nr_files;
+	struct kvt_mind *mind;
+	u64 left[KVT_TIERS][KVT_WHYS];
 	struct kvt_counts __percpu *counts;
 	struct kobject kobj;
 	struct completion kobj_gone;
@@ -189,11 +193,40 @@ struct kvt_ns {
 	struct kvt_group group[];
 };
 
-/* One CPU's touches that the policy has not seen yet. */
+/**
+ * struct kvt_use - a call that used blocks of one chain, for the policy
+ * @tip:     the last of them, KVT_NIL: no such call
+ * @gen:     its generation
+ * @who:     open file
+ * @request: the client's number for its request, see kvt_request_of(); 0: none
+ * @nr:      how many blocks
+ */
+struct kvt_use {
+	u32 tip;
+	u32 gen;
+	u32 who;
+	u32 request;
+	u32 nr;
+};
+
+/* A client's number for a request, as far as it is kept. 0 stays 0. */
+static inline u32 kvt_request_of(u64 request)
+{
+	return request ? ((u32)(request ^ request >> 32) ?: 1) : 0;
+}
+
+/* One CPU's notes of uses that the policy has not seen yet, see kvt_use.c. */
 struct kvt_ring {
 	spinlock_t lock;
 	u32 nr;
-	u32 id[KVT_RING_SIZE];
+	u32 word[KVT_RING_SIZE];
+};
+
+/* Such notes, taken from a ring, from @at on not shown yet. Meta lock. */
+struct kvt_uses {
+	u32 at;
+	u32 nr;
+	u32 word[KVT_RING_SIZE];
 };
 
 /**
@@ -327,6 +360,7 @@ struct kvt_pool {
 	struct kvt_table table;
 	struct kvt_index index;
 	struct kvt_policy policy;
+	struct kvt_uses uses;
 	struct kvt_list filling;
 	struct kvt_list limbo;
 	struct kvt_list parked;
@@ -490,6 +524,7 @@ bool kvt_ns_sane(const struct kvt_nsdef *def);
 u64 kvt_ns_min_bytes(struct kvt_pool *p, const struct kvt_ns *ns);
 int kvt_ns_adopt(struct kvt_pool *p, u32 idx, const struct kvt_nsdef *def);
 int kvt_ns_claim(struct kvt_pool *p, const struct kvtier_ns_claim *c);
+struct kvt_mind *kvt_ns_mind_of(const struct kvt_policy *policy, u32 idx);
 static inline struct kvt_ns *kvt_ns_of(struct kvt_pool *p, u32 ns_group)
 {
 	return xa_load(&p->ns, ns_group >> 4);
@@ -534,7 +569,8 @@ void kvt_block_unhash(struct kvt_pool *p, u32 id);
 void kvt_block_reap(struct kvt_pool *p, u32 id);
 void kvt_block_die(struct kvt_pool *p, u32 id);
 void kvt_block_kill(struct kvt_pool *p, u32 id);
-void kvt_block_lose(struct kvt_pool *p, u32 id, u32 why);
+void kvt_block_lose(struct kvt_pool *p, u32 id, enum kvt_why why);
+void kvt_block_unread(struct kvt_pool *p, u32 id, struct kvt_tier *t);
 bool kvt_block_expired(struct kvt_pool *p, u32 id);
 void kvt_block_mem_set(struct kvt_pool *p, u32 id, struct kvt_tier *t, u32 page);
 u32 kvt_block_mem_alloc(struct kvt_pool *p, struct kvt_tier *t, struct kvt_ns *ns, u32 group,
@@ -545,8 +581,6 @@ bool kvt_block_log_free(struct kvt_pool *p, u32 id);
 void kvt_parked_retry(struct kvt_pool *p);
 void kvt_block_wake(struct kvt_pool *p, u32 id);	/* no lock */
 void kvt_lease_drop(struct kvt_pool *p, u32 id);	/* takes the lock if needed */
-void kvt_touch(struct kvt_pool *p, const u32 *ids, u32 nr);	/* no lock */
-void kvt_touch_drain(struct kvt_pool *p);
 static inline struct kvt_group *kvt_group_of(struct kvt_pool *p, u32 ns_group)
 {
 	return &kvt_ns_of(p, ns_group)->group[ns_group & 15];
@@ -564,8 +598,14 @@ static inline wait_queue_head_t *kvt_block_wq(struct kvt_pool *p, u32 id)
 	return &p->moved[id % KVT_WAITQS];
 }
 
+/* kvt_use.c */
+void kvt_touch(struct kvt_pool *p, const u32 *ids, u32 nr, const struct kvt_use *use);
+void kvt_touch_drain(struct kvt_pool *p);	/* meta lock held */
+void kvt_use_end(struct kvt_pool *p, const struct kvt_use *u);	/* meta lock held */
+
 /* kvt_copy.c: blocks in memory with a copy on a block tier. Meta lock held but as noted */
 bool kvt_copy_keep(struct kvt_pool *p, u32 id);
+bool kvt_copy_wanted(struct kvt_pool *p, u32 id);
 void kvt_copy_made(struct kvt_pool *p, u32 id);
 struct kvt_tier *kvt_copy_tier(struct kvt_pool *p, u32 id);
 bool kvt_copy_free(struct kvt_pool *p, u32 id);
@@ -626,6 +666,8 @@ void kvt_limbo_add(struct kvt_pool *p, struct kvt_tier *t, u32 page,
  * @retry:  out: some tier had room, but memory for a table was short or somebody
  *          else was faster
  * @clean:  to where its copy is: nothing is placed, run or written
+ * @gone:   it was not worth a place, and is not the caller's any more
+ * @evicted: of these, that it has left the pool
  * @held:   its source is memory that somebody refers to: an engine that was given up
  * @leased: out: kvt_mv_finish() took a lease
  * @spare:  see kvt_faults.c: a device that cannot read it does not cost the block
@@ -641,6 +683,8 @@ struct kvt_mv {
 	bool placed;
 	bool retry;
 	bool clean;
+	bool gone;
+	bool evicted;
 	bool held;
 	bool leased;
 	bool spare;
@@ -650,6 +694,12 @@ struct kvt_mv {
 	bool flying;
 	u8 put;
 };
+
+/* Has a move no place yet, and wants one. */
+static inline bool kvt_mv_idle(const struct kvt_mv *mv)
+{
+	return !mv->placed && !mv->clean && !mv->gone;
+}
 
 /**
  * struct kvt_carry - moves between block tiers, see kvt_carry.c
@@ -672,6 +722,8 @@ void kvt_mv_wait_kill(struct kvt_pool *p, const struct kvt_mv *mv, unsigned long
 void kvt_mv_run(struct kvt_mv *mv, u32 nr);
 bool kvt_mv_finish(struct kvt_pool *p, struct kvt_mv *mv, bool lease);
 void kvt_mv_account(struct kvt_pool *p, struct kvt_mv *mv);	/* meta lock held */
+void kvt_demoted(struct kvt_pool *p, u32 id, struct kvt_tier *from, struct kvt_tier *to,
+		 bool clean);
 
 /* kvt_carry.c */
 struct kvt_mlog_puts;
@@ -696,7 +748,7 @@ void kvt_promote_later(struct kvt_pool *p, const u32 *ids, u32 nr);
 bool kvt_tier_over(struct kvt_pool *p, struct kvt_tier *t, u32 percent);
 bool kvt_tier_has_lower(struct kvt_pool *p, struct kvt_tier *t);
 u32 kvt_demote(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32 nr, bool any_tier);
-bool kvt_evict_claimed(struct kvt_pool *p, u32 id, u32 why);	/* meta lock held */
+bool kvt_evict_claimed(struct kvt_pool *p, u32 id, enum kvt_why why);	/* meta lock held */
 u32 kvt_evict_some(struct kvt_pool *p, struct kvt_tier *t, u32 max);
 u32 kvt_lower_some(struct kvt_pool *p, struct kvt_tier *t, u32 max);
 u32 kvt_collect(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,

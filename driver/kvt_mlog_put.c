@@ -332,7 +332,7 @@ u32 kvt_mlog_place(struct kvt_tier *t, enum kvt_log_head head, struct kvt_mv *mv
 
 	mutex_lock(&pl.m->put_lock[head]);
 	for (i = 0; i < nr; i++) {
-		if (mv[i].placed || mv[i].clean)
+		if (!kvt_mv_idle(&mv[i]))
 			continue;
 		if (!go_on) {
 			mv[i].retry |= puts->nr;

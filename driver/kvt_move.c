@@ -296,7 +296,7 @@ static bool kvt_mv_leave(struct kvt_pool *p, struct kvt_mv *mv)
 		h->flags &= ~KVT_HOT_HELD;
 		return true;
 	}
-	if (kvt_copy_keep(p, mv->id))
+	if (kvt_copy_keep(p, mv->id) && (kvt_copy_wanted(p, mv->id) || kvt_mv_kill_waits(mv)))
 		return kvt_ctl_state(kvt_ctl(h)) == KVT_READY;
 	/* Its record has to be killed; until there is room for that it stays. */
 	if (kvt_mv_kill_waits(mv)) {
@@ -333,6 +333,34 @@ static void kvt_mv_arrive(struct kvt_pool *p, struct kvt_mv *mv, bool lease)
 	kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
 }
 
+/**
+ * kvt_demoted() - count and trace that a block has gone down
+ * @p:     pool, meta lock held
+ * @id:    block
+ * @from:  tier it was on
+ * @to:    tier it is on
+ * @clean: nothing was written for that
+ */
+void kvt_demoted(struct kvt_pool *p, u32 id, struct kvt_tier *from, struct kvt_tier *to,
+		 bool clean)
+{
+	const struct kvt_cold *c = kvt_cold(&p->table, id);
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+	struct kvt_ns *ns = kvt_ns_of(p, h->ns_group);
+
+	lockdep_assert_held(&p->meta_lock);
+	atomic64_inc(&from->count.demotions_out);
+	atomic64_inc(&to->count.demotions_in);
+	if (clean)
+		atomic64_inc(&to->count.clean_demotions);
+	kvt_count(p, ns, KVT_CNT_DEMOTIONS, 1);
+	kvt_block_unread(p, id, from);
+	if (trace_kvtier_demote_enabled())
+		trace_kvtier_demote(p->id, ns->id, h->ns_group & 15, h->key, from->id, to->id,
+				    clean, kvt_age_ms(kvt_now_ms(), c->touch_ms), c->cls,
+				    kvt_policy_worth(&p->policy, id));
+}
+
 void kvt_mv_account(struct kvt_pool *p, struct kvt_mv *mv)
 {
 	struct kvt_hot *h = kvt_hot(&p->table, mv->id);
@@ -342,19 +370,16 @@ void kvt_mv_account(struct kvt_pool *p, struct kvt_mv *mv)
 	if (from == to)
 		return;
 	if (to->rank < from->rank) {
+		WRITE_ONCE(h->flags, h->flags | KVT_HOT_UNREAD);
 		atomic64_inc(&from->count.promotions_out);
 		atomic64_inc(&to->count.promotions_in);
 		kvt_count(p, ns, KVT_CNT_PROMOTIONS, 1);
 		trace_kvtier_promote(p->id, ns->id, h->ns_group & 15, h->key, from->id,
 				     to->id);
 	} else {
-		atomic64_inc(&from->count.demotions_out);
-		atomic64_inc(&to->count.demotions_in);
-		kvt_count(p, ns, KVT_CNT_DEMOTIONS, 1);
 		if (!to->ops->is_mem)
 			atomic64_add(mv->x.bytes, &to->count.demoted_bytes);
-		trace_kvtier_demote(p->id, ns->id, h->ns_group & 15, h->key, from->id,
-				    to->id, false);
+		kvt_demoted(p, mv->id, from, to, false);
 	}
 }
 

@@ -211,7 +211,46 @@ static void kvt_ns_fill(struct kvt_ns *ns, struct kvt_pool *p, const struct cred
 static void kvt_ns_free(struct kvt_ns *ns)
 {
 	free_percpu(ns->counts);
+	kvfree(ns->mind);
 	kfree_sensitive(ns);
+}
+
+/* What goes with a namespace. Whether all of it could be had; else kvt_ns_free(). */
+static bool kvt_ns_alloc_parts(struct kvt_ns *ns)
+{
+	ns->mind = kvmalloc(sizeof(*ns->mind), GFP_KERNEL_ACCOUNT);
+	ns->counts = alloc_percpu_gfp(struct kvt_counts, GFP_KERNEL_ACCOUNT);
+	if (!ns->mind || !ns->counts)
+		return false;
+	kvt_mind_init(ns->mind);
+	return true;
+}
+
+/**
+ * kvt_ns_mind_of() - what the policy has learned of a namespace
+ * @policy: of a pool, meta lock held
+ * @idx:    namespace that has blocks
+ */
+struct kvt_mind *kvt_ns_mind_of(const struct kvt_policy *policy, u32 idx)
+{
+	const struct kvt_pool *p = container_of(policy, struct kvt_pool, policy);
+	struct kvt_ns *ns = xa_load((struct xarray *)&p->ns, idx);
+
+	return ns->mind;
+}
+
+/* The policy is spared the question if there is but one namespace. conf_lock held. */
+static void kvt_ns_only(struct kvt_pool *p)
+{
+	unsigned long idx = 0;
+	struct kvt_ns *ns = NULL;
+
+	lockdep_assert_held(&p->conf_lock);
+	if (p->nr_ns == 1)
+		ns = xa_find(&p->ns, &idx, ULONG_MAX, XA_PRESENT);
+	spin_lock(&p->meta_lock);
+	p->policy.only = ns ? ns->mind : NULL;
+	spin_unlock(&p->meta_lock);
 }
 
 static void kvt_ns_set_limit(struct kvt_pool *p, u64 limit)
@@ -267,8 +306,7 @@ static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
 		return ERR_PTR(-ENOMEM);
 	kvt_ns_fill(ns, p, cred, o, a);
 	err = -ENOMEM;
-	ns->counts = alloc_percpu_gfp(struct kvt_counts, GFP_KERNEL_ACCOUNT);
-	if (!ns->counts)
+	if (!kvt_ns_alloc_parts(ns))
 		goto free;
 	err = kvt_ns_new_id(p, &ns->id);
 	if (err)
@@ -280,6 +318,7 @@ static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
 	if (err)
 		goto erase;
 	p->nr_ns++;
+	kvt_ns_only(p);
 	kvt_ns_guarantee(p, ns->min_bytes);
 	return ns;
 erase:
@@ -378,8 +417,10 @@ static void kvt_ns_destroy(struct kvt_pool *p, struct kvt_ns *ns)
 	/* Who looks for one by its id holds the meta lock. */
 	spin_lock(&p->meta_lock);
 	xa_erase(&p->ns, ns->idx);
+	p->policy.only = NULL;
 	spin_unlock(&p->meta_lock);
 	p->nr_ns--;
+	kvt_ns_only(p);
 	kvt_ns_guarantee(p, -(s64)ns->min_bytes);
 	kvt_mlog_ns_gone(p, ns);
 	kvt_sysfs_ns_del(ns);
@@ -487,14 +528,14 @@ int kvt_ns_adopt(struct kvt_pool *p, u32 idx, const struct kvt_nsdef *def)
 	ns->idx = idx;
 	kvt_ns_fill_def(ns, def);
 	err = -ENOMEM;
-	ns->counts = alloc_percpu_gfp(struct kvt_counts, GFP_KERNEL_ACCOUNT);
-	if (ns->counts)
+	if (kvt_ns_alloc_parts(ns))
 		err = xa_insert(&p->ns, idx, ns, GFP_KERNEL);
 	if (err) {
 		kvt_ns_free(ns);
 		return err;
 	}
 	p->nr_ns++;
+	kvt_ns_only(p);
 	kvt_ns_guarantee(p, ns->min_bytes);
 	return 0;
 }

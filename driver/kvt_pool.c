@@ -16,6 +16,7 @@
 
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
+#include "kvt_test.h"
 
 #define KVT_CHUNKS_MAX		(1u << 15)	/* 64 Mi blocks */
 
@@ -24,7 +25,7 @@ static DEFINE_IDR(kvt_pools);	/* kvt_registry_lock */
 /* Pool clock: only differences mean anything. */
 u32 kvt_now_ms(void)
 {
-	return (u32)ktime_to_ms(ktime_get_coarse());
+	return kvt_test_clock_ms() ?: (u32)ktime_to_ms(ktime_get_coarse());
 }
 
 u32 kvt_now_s(void)
@@ -228,6 +229,7 @@ static int kvt_pool_init_index(struct kvt_pool *p)
 	BUILD_BUG_ON(((u64)KVT_CHUNKS_MAX << KVT_CHUNK_SHIFT) > KVT_SLOT_POISON);
 	kvt_table_init(&p->table, hot, cold, KVT_CHUNKS_MAX);
 	get_random_bytes(&seed, sizeof(seed));
+	kvt_test_hash(&seed);
 	kvt_ix_init(&p->index, &p->table, &seed);
 	if (!hot || !cold)
 		return -ENOMEM;
@@ -239,7 +241,8 @@ static int kvt_pool_init_index(struct kvt_pool *p)
 		kvt_ix_shard_init(&p->index.shards[i], buckets, KVT_SHARD_BUCKETS_MIN);
 	}
 	p->meta_bytes = KVT_SHARDS * KVT_SHARD_BUCKETS_MIN * sizeof(u32);
-	kvt_policy_init(&p->policy, &kvt_policy_lru, &p->table);
+	kvt_policy_init(&p->policy, kvt_policy_at(0), &p->table);
+	p->policy.mind_of = kvt_ns_mind_of;
 	p->rings = alloc_percpu(struct kvt_ring);
 	p->counts = alloc_percpu(struct kvt_counts);
 	if (!p->rings || !p->counts)

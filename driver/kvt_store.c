@@ -7,11 +7,6 @@
  * A block leaves by becoming DEAD (unnamed, unlisted) and is freed by
  * kvt_block_reap() once nothing refers to its entry: no lease, no move, no child.
  * A dead block has left its parent, so it stands in nobody's way.
- *
- * Touches: GET only notes the ids it leased in this CPU's ring. Whoever gets the
- * meta lock next, at the end of a batch or before choosing a victim, shows them
- * to the policy. An id that means another block by then costs that block's
- * position in the list a little accuracy and nothing else.
  */
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
@@ -385,19 +380,52 @@ void kvt_block_kill(struct kvt_pool *p, u32 id)
 }
 
 /**
+ * kvt_block_unread() - a block leaves a tier downwards, or for good
+ * @p:  pool, meta lock held
+ * @id: block, READY
+ * @t:  tier it leaves
+ */
+void kvt_block_unread(struct kvt_pool *p, u32 id, struct kvt_tier *t)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+
+	lockdep_assert_held(&p->meta_lock);
+	if (!(h->flags & KVT_HOT_UNREAD))
+		return;
+	WRITE_ONCE(h->flags, h->flags & ~KVT_HOT_UNREAD);
+	atomic64_inc(&t->count.unread);
+}
+
+static void kvt_evict_trace(struct kvt_pool *p, u32 id, struct kvt_ns *ns, u32 tier,
+			    enum kvt_why why)
+{
+	const struct kvt_cold *c = kvt_cold(&p->table, id);
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+
+	trace_kvtier_evict(p->id, ns->id, h->ns_group & 15, h->key, tier, why,
+			   kvt_age_ms(kvt_now_ms(), c->touch_ms), c->cls,
+			   kvt_policy_worth(&p->policy, id));
+}
+
+/**
  * kvt_block_lose() - a READY block leaves the pool, and is counted and traced
  * @p:   pool, meta lock held
  * @id:  block, READY
- * @why: KVT_WHY_*
+ * @why: the cause; one whose time to live is over goes for that, not for room
  */
-void kvt_block_lose(struct kvt_pool *p, u32 id, u32 why)
+void kvt_block_lose(struct kvt_pool *p, u32 id, enum kvt_why why)
 {
 	struct kvt_hot *h = kvt_hot(&p->table, id);
 	struct kvt_ns *ns = kvt_ns_of(p, h->ns_group);
 	u32 tier = kvt_block_tier(h, kvt_ctl(h));
 
-	trace_kvtier_evict(p->id, ns->id, h->ns_group & 15, h->key, tier, why,
-			   kvt_age_ms(kvt_now_ms(), kvt_cold(&p->table, id)->touch_ms));
+	if (why == KVT_WHY_ROOM && kvt_block_expired(p, id))
+		why = KVT_WHY_TTL;
+	if (trace_kvtier_evict_enabled())
+		kvt_evict_trace(p, id, ns, tier, why);
+	p->tiers[tier]->left[why]++;
+	ns->left[tier][why]++;
+	kvt_block_unread(p, id, p->tiers[tier]);
 	if (why == KVT_WHY_DROP) {
 		kvt_count(p, ns, KVT_CNT_DROPS, 1);
 	} else {
@@ -433,65 +461,4 @@ void kvt_lease_drop(struct kvt_pool *p, u32 id)
 	spin_lock(&p->meta_lock);
 	kvt_block_reap(p, id);
 	spin_unlock(&p->meta_lock);
-}
-
-static void kvt_ring_drain(struct kvt_pool *p, struct kvt_ring *ring)
-{
-	u32 i;
-
-	spin_lock(&ring->lock);
-	for (i = 0; i < ring->nr; i++) {
-		u32 id = ring->id[i], ctl = kvt_ctl(kvt_hot(&p->table, id));
-
-		if (kvt_ctl_state(ctl) == KVT_READY)
-			p->policy.ops->touch(&p->policy,
-					     kvt_block_tier(kvt_hot(&p->table, id), ctl), id);
-	}
-	ring->nr = 0;
-	spin_unlock(&ring->lock);
-}
-
-/**
- * kvt_touch_drain() - show the policy all touches there are
- * @p: pool, meta lock held
- */
-void kvt_touch_drain(struct kvt_pool *p)
-{
-	int cpu;
-
-	lockdep_assert_held(&p->meta_lock);
-	p->policy.now_ms = kvt_now_ms();
-	for_each_possible_cpu(cpu) {
-		struct kvt_ring *ring = per_cpu_ptr(p->rings, cpu);
-
-		if (READ_ONCE(ring->nr))
-			kvt_ring_drain(p, ring);
-	}
-}
-
-/**
- * kvt_touch() - note that blocks were used
- * @p:   pool; no spinlock held
- * @ids: blocks of one chain, head first; noted tail first, so that the tail is
- *       the older
- * @nr:  how many
- */
-void kvt_touch(struct kvt_pool *p, const u32 *ids, u32 nr)
-{
-	struct kvt_ring *ring = raw_cpu_ptr(p->rings);
-	u32 room;
-
-	spin_lock(&ring->lock);
-	room = KVT_RING_SIZE - ring->nr;
-	if (nr > room) {
-		this_cpu_add(p->counts->v[KVT_CNT_LOST_TOUCHES], nr - room);
-		nr = room;
-	}
-	while (nr--)
-		ring->id[ring->nr++] = ids[nr];
-	spin_unlock(&ring->lock);
-	if (spin_trylock(&p->meta_lock)) {
-		kvt_touch_drain(p);
-		spin_unlock(&p->meta_lock);
-	}
 }

@@ -105,6 +105,13 @@ static ssize_t page_struct_bytes_show(struct device *dev, struct device_attribut
 }
 static DEVICE_ATTR_RO(page_struct_bytes);
 
+static ssize_t policy_bytes_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%zu\n",
+			  READ_ONCE(to_pool(dev)->nr_ns) * sizeof(struct kvt_mind));
+}
+static DEVICE_ATTR_RO(policy_bytes);
+
 static ssize_t policies_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	ssize_t len = 0;
@@ -251,6 +258,7 @@ static struct attribute *kvt_pool_attrs[] = {
 	&dev_attr_meta_bytes_per_block.attr,
 	&dev_attr_lease_bytes.attr,
 	&dev_attr_page_struct_bytes.attr,
+	&dev_attr_policy_bytes.attr,
 	&dev_attr_degraded.attr,
 	&dev_attr_uuid.attr,
 	&dev_attr_scrub_state.attr,
@@ -332,6 +340,16 @@ KVT_TIER_COUNT(clean_demotions);
 KVT_TIER_COUNT(demoted_bytes);
 KVT_TIER_ATTR(copy_bytes, "%llu", READ_ONCE(t->log.copy_units) * t->unit_bytes);
 KVT_TIER_COUNT(evictions);
+KVT_TIER_ATTR(promotions_unread, "%lld", atomic64_read(&t->count.unread));
+#define KVT_TIER_LEFT(name, why) KVT_TIER_ATTR(name, "%llu", READ_ONCE(t->left[why]))
+KVT_TIER_LEFT(evicted_room, KVT_WHY_ROOM);
+KVT_TIER_LEFT(evicted_quota, KVT_WHY_QUOTA);
+KVT_TIER_LEFT(evicted_ttl, KVT_WHY_TTL);
+KVT_TIER_LEFT(evicted_worth, KVT_WHY_WORTH);
+KVT_TIER_LEFT(evicted_io, KVT_WHY_IO);
+KVT_TIER_LEFT(evicted_lost, KVT_WHY_LOST);
+KVT_TIER_LEFT(evicted_detach, KVT_WHY_DETACH);
+KVT_TIER_LEFT(dropped, KVT_WHY_DROP);
 KVT_TIER_COUNT(read_bytes);
 KVT_TIER_COUNT(write_bytes);
 KVT_TIER_COUNT(log_bytes);
@@ -353,6 +371,11 @@ static struct attribute *kvt_tier_attrs[] = {
 	&tier_attr_demotions_in.attr, &tier_attr_demotions_out.attr,
 	&tier_attr_clean_demotions.attr, &tier_attr_demoted_bytes.attr,
 	&tier_attr_copy_bytes.attr,
+	&tier_attr_promotions_unread.attr, &tier_attr_evicted_room.attr,
+	&tier_attr_evicted_quota.attr, &tier_attr_evicted_ttl.attr,
+	&tier_attr_evicted_worth.attr, &tier_attr_evicted_io.attr,
+	&tier_attr_evicted_lost.attr, &tier_attr_evicted_detach.attr,
+	&tier_attr_dropped.attr,
 	&tier_attr_evictions.attr, &tier_attr_read_bytes.attr, &tier_attr_write_bytes.attr,
 	&tier_attr_log_bytes.attr, &tier_attr_dma_bytes.attr, &tier_attr_io_errors.attr,
 	&tier_attr_quarantined_bytes.attr, &tier_attr_retired_bytes.attr,
@@ -383,6 +406,38 @@ KVT_NS_COUNT(evictions, KVT_CNT_EVICTIONS);
 KVT_NS_COUNT(promotions, KVT_CNT_PROMOTIONS);
 KVT_NS_COUNT(demotions, KVT_CNT_DEMOTIONS);
 
+KVT_NS_ATTR(policy_bytes, "%zu", sizeof(*ns->mind));
+
+/* A line for each tier that any left: its id, and how many. */
+static ssize_t kvt_ns_left_show(struct kvt_ns *ns, enum kvt_why why, char *buf)
+{
+	ssize_t len = 0;
+	u32 i;
+
+	for (i = 0; i < KVT_TIERS; i++) {
+		if (READ_ONCE(ns->left[i][why]))
+			len += sysfs_emit_at(buf, len, "%u %llu\n", i,
+					     READ_ONCE(ns->left[i][why]));
+	}
+	return len;
+}
+
+#define KVT_NS_LEFT(name, why)						\
+static ssize_t ns_##name##_show(struct kvt_ns *ns, char *buf)		\
+{									\
+	return kvt_ns_left_show(ns, why, buf);				\
+}									\
+static struct kvt_ns_attr ns_attr_##name = __KVT_ATTR(name, 0400, ns_##name##_show)
+
+KVT_NS_LEFT(evicted_room, KVT_WHY_ROOM);
+KVT_NS_LEFT(evicted_quota, KVT_WHY_QUOTA);
+KVT_NS_LEFT(evicted_ttl, KVT_WHY_TTL);
+KVT_NS_LEFT(evicted_worth, KVT_WHY_WORTH);
+KVT_NS_LEFT(evicted_io, KVT_WHY_IO);
+KVT_NS_LEFT(evicted_lost, KVT_WHY_LOST);
+KVT_NS_LEFT(evicted_detach, KVT_WHY_DETACH);
+KVT_NS_LEFT(dropped, KVT_WHY_DROP);
+
 static ssize_t ns_groups_show(struct kvt_ns *ns, char *buf)
 {
 	ssize_t len = 0;
@@ -401,7 +456,10 @@ static struct attribute *kvt_ns_sysfs_attrs[] = {
 	&ns_attr_min_bytes.attr, &ns_attr_used_bytes.attr, &ns_attr_blocks.attr,
 	&ns_attr_groups.attr, &ns_attr_hits.attr, &ns_attr_misses.attr,
 	&ns_attr_puts.attr, &ns_attr_evictions.attr, &ns_attr_promotions.attr,
-	&ns_attr_demotions.attr, NULL
+	&ns_attr_demotions.attr, &ns_attr_policy_bytes.attr, &ns_attr_evicted_room.attr,
+	&ns_attr_evicted_quota.attr, &ns_attr_evicted_ttl.attr, &ns_attr_evicted_worth.attr,
+	&ns_attr_evicted_io.attr, &ns_attr_evicted_lost.attr, &ns_attr_evicted_detach.attr,
+	&ns_attr_dropped.attr, NULL
 };
 ATTRIBUTE_GROUPS(kvt_ns_sysfs);
 

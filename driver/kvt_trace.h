@@ -13,16 +13,6 @@
 #include <linux/tracepoint.h>
 #include <linux/unaligned.h>
 
-#ifndef KVT_TRACE_TYPES
-#define KVT_TRACE_TYPES
-/* Why a block left or moved. */
-#define KVT_WHY_ROOM	0	/* to make room */
-#define KVT_WHY_DROP	1	/* DROP */
-#define KVT_WHY_IO	3	/* its bytes could not be read or verified */
-#define KVT_WHY_LOST	4	/* its tier is gone */
-#define KVT_WHY_DETACH	5	/* its tier is being detached */
-#endif
-
 DECLARE_EVENT_CLASS(kvtier_block,
 	TP_PROTO(u32 pool, u64 ns, u32 group, const u8 *key, u32 tier),
 	TP_ARGS(pool, ns, group, key, tier),
@@ -82,10 +72,14 @@ DEFINE_EVENT(kvtier_move, kvtier_promote,
 	TP_PROTO(u32 pool, u64 ns, u32 group, const u8 *key, u32 from, u32 to),
 	TP_ARGS(pool, ns, group, key, from, to));
 
-/* A block moved down from tier @from to tier @to; @clean: nothing was written for that. */
+/*
+ * A block moved down from tier @from to tier @to; @clean: nothing was written for that.
+ * @cls and @worth: to the policy; @idle_ms since its last use.
+ */
 TRACE_EVENT(kvtier_demote,
-	TP_PROTO(u32 pool, u64 ns, u32 group, const u8 *key, u32 from, u32 to, bool clean),
-	TP_ARGS(pool, ns, group, key, from, to, clean),
+	TP_PROTO(u32 pool, u64 ns, u32 group, const u8 *key, u32 from, u32 to, bool clean,
+		 u32 idle_ms, u32 cls, u32 worth),
+	TP_ARGS(pool, ns, group, key, from, to, clean, idle_ms, cls, worth),
 	TP_STRUCT__entry(
 		__field(u32, pool)
 		__field(u32, group)
@@ -94,6 +88,9 @@ TRACE_EVENT(kvtier_demote,
 		__field(u32, from)
 		__field(u32, to)
 		__field(u32, clean)
+		__field(u32, idle_ms)
+		__field(u32, cls)
+		__field(u32, worth)
 	),
 	TP_fast_assign(
 		__entry->pool = pool;
@@ -103,16 +100,23 @@ TRACE_EVENT(kvtier_demote,
 		__entry->from = from;
 		__entry->to = to;
 		__entry->clean = clean;
+		__entry->idle_ms = idle_ms;
+		__entry->cls = cls;
+		__entry->worth = worth;
 	),
-	TP_printk("pool=%u ns=%llu group=%u key=%016llx from=%u to=%u clean=%u",
+	TP_printk("pool=%u ns=%llu group=%u key=%016llx from=%u to=%u clean=%u idle_ms=%u class=%u worth=%u",
 		  __entry->pool, __entry->ns, __entry->group, __entry->key, __entry->from,
-		  __entry->to, __entry->clean)
+		  __entry->to, __entry->clean, __entry->idle_ms, __entry->cls, __entry->worth)
 );
 
-/* A block left the pool from @tier; @why is KVT_WHY_*; @idle_ms since its last use. */
+/*
+ * A block left the pool from @tier; @why is enum kvt_why; @idle_ms since its last use;
+ * @cls and @worth: to the policy.
+ */
 TRACE_EVENT(kvtier_evict,
-	TP_PROTO(u32 pool, u64 ns, u32 group, const u8 *key, u32 tier, u32 why, u32 idle_ms),
-	TP_ARGS(pool, ns, group, key, tier, why, idle_ms),
+	TP_PROTO(u32 pool, u64 ns, u32 group, const u8 *key, u32 tier, u32 why, u32 idle_ms,
+		 u32 cls, u32 worth),
+	TP_ARGS(pool, ns, group, key, tier, why, idle_ms, cls, worth),
 	TP_STRUCT__entry(
 		__field(u32, pool)
 		__field(u32, group)
@@ -121,6 +125,8 @@ TRACE_EVENT(kvtier_evict,
 		__field(u32, tier)
 		__field(u32, why)
 		__field(u32, idle_ms)
+		__field(u32, cls)
+		__field(u32, worth)
 	),
 	TP_fast_assign(
 		__entry->pool = pool;
@@ -130,10 +136,12 @@ TRACE_EVENT(kvtier_evict,
 		__entry->tier = tier;
 		__entry->why = why;
 		__entry->idle_ms = idle_ms;
+		__entry->cls = cls;
+		__entry->worth = worth;
 	),
-	TP_printk("pool=%u ns=%llu group=%u key=%016llx tier=%u why=%u idle_ms=%u",
+	TP_printk("pool=%u ns=%llu group=%u key=%016llx tier=%u why=%u idle_ms=%u class=%u worth=%u",
 		  __entry->pool, __entry->ns, __entry->group, __entry->key,
-		  __entry->tier, __entry->why, __entry->idle_ms)
+		  __entry->tier, __entry->why, __entry->idle_ms, __entry->cls, __entry->worth)
 );
 
 /*

@@ -59,7 +59,19 @@ struct kvt_getter {
 };
 
 int kvt_get_prefix(struct kvt_getter *g);
-void kvt_get_account(struct kvt_batch *b, u32 first, u32 nr);
+void kvt_get_account(struct kvt_batch *b, u32 first, u32 nr, const struct kvt_use *use);
+
+/* The call that used the first @nr blocks of a batch, the chain's. */
+static inline struct kvt_use kvt_use_of(const struct kvt_batch *b, u32 nr, u64 request)
+{
+	struct kvt_use u = { .who = b->f->id, .request = kvt_request_of(request), .nr = nr };
+
+	if (nr) {
+		u.tip = b->id[nr - 1];
+		u.gen = b->gen[nr - 1];
+	}
+	return u;
+}
 
 /**
  * struct kvt_putter - reserving blocks
@@ -72,6 +84,7 @@ void kvt_get_account(struct kvt_batch *b, u32 first, u32 nr);
  * @deadline_ns: for WAIT
  * @nr_reserved: so far
  * @over_quota: nothing of the namespace's own could go
+ * @request: kvt_request_of() the call
  * @idx:     srcu
  */
 struct kvt_putter {
@@ -84,6 +97,7 @@ struct kvt_putter {
 	u64 deadline_ns;
 	u32 nr_reserved;
 	bool over_quota;
+	u32 request;
 	int idx;
 };
 

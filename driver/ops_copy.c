@@ -113,6 +113,7 @@ static int kvt_read_all(struct kvt_batch *b, const struct kvtier_buf *bufs,
 	struct kvt_getter g = { .b = b, .flags = KVTIER_GET_WAIT,
 				.deadline_ns = kvt_deadline(a->timeout_ns) };
 	struct kvt_pool *p = b->f->pool;
+	struct kvt_use use;
 	u32 first;
 	int err, err2, idx;
 
@@ -124,10 +125,12 @@ static int kvt_read_all(struct kvt_batch *b, const struct kvtier_buf *bufs,
 			kvt_promo_put(g.promo);
 		g.promo = NULL;
 		idx = srcu_read_lock(&p->srcu);
-		kvt_get_account(b, first, g.at - first);
+		kvt_get_account(b, first, g.at - first, NULL);
 		srcu_read_unlock(&p->srcu, idx);
 		err2 = kvt_read_window(b, bufs, first, g.at, &a->nr_done);
 	} while (!err && !err2 && g.at == g.end && g.end < b->nr);
+	use = kvt_use_of(b, g.at, a->request);
+	kvt_touch(p, b->id, 0, &use);
 	for (first = g.end; first < b->nr; first++)
 		b->res[first].status = KVTIER_ST_SKIPPED;
 	if (g.at < b->nr && !err2) {
@@ -296,15 +299,20 @@ static int kvt_write_all(struct kvt_putter *w, struct kvtier_copy *a,
 {
 	struct kvt_batch *b = w->b;
 	struct kvt_pool *p = b->f->pool;
+	struct kvt_use use = { 0 };
 	int err = 0;
 	u32 i;
 
 	w->idx = srcu_read_lock(&p->srcu);
 	for (i = 0; i < b->nr && !err; i++) {
 		err = kvt_write_one(w, i, &bufs[i]);
-		a->nr_done += b->res[i].status == KVTIER_ST_DONE;
+		if (b->res[i].status != KVTIER_ST_DONE)
+			continue;
+		a->nr_done++;
+		use = kvt_use_of(b, i + 1, a->request);
 	}
 	srcu_read_unlock(&p->srcu, w->idx);
+	kvt_touch(p, b->id, 0, &use);
 	kvt_reclaim_kick(p);
 	return err;
 }

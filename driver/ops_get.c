@@ -311,8 +311,9 @@ int kvt_get_prefix(struct kvt_getter *g)
  * @b:     batch
  * @first: of them
  * @nr:    how many
+ * @use:   the call that this is the end of, or NULL
  */
-void kvt_get_account(struct kvt_batch *b, u32 first, u32 nr)
+void kvt_get_account(struct kvt_batch *b, u32 first, u32 nr, const struct kvt_use *use)
 {
 	struct kvt_pool *p = b->f->pool;
 	u32 hits[KVT_TIERS] = { 0 }, i;
@@ -334,7 +335,7 @@ void kvt_get_account(struct kvt_batch *b, u32 first, u32 nr)
 			atomic64_add(hits[i], &t->count.hits);
 	}
 	kvt_count(p, b->f->ns, KVT_CNT_HITS, nr);
-	kvt_touch(p, &b->id[first], nr);
+	kvt_touch(p, &b->id[first], nr, use);
 }
 
 static void kvt_get_count_misses(struct kvt_batch *b, u32 prefix)
@@ -420,6 +421,7 @@ int kvt_op_get(struct kvt_file *f, void *arg)
 	struct kvt_async *as = NULL;
 	struct kvt_getter g = { .flags = a->flags };
 	struct kvt_batch b;
+	struct kvt_use use;
 	int err, herr, idx;
 
 	err = kvt_get_check(a) ?: kvt_batch_init(&b, f, a->group, a->nr, a->keys);
@@ -446,8 +448,9 @@ int kvt_op_get(struct kvt_file *f, void *arg)
 		a->nr_prefix = 0;
 		err = err ?: herr == -ENOSPC ? 0 : herr;
 	}
+	use = kvt_use_of(&b, a->nr_prefix, a->request);
 	idx = srcu_read_lock(&f->pool->srcu);
-	kvt_get_account(&b, 0, a->nr_prefix);
+	kvt_get_account(&b, 0, a->nr_prefix, &use);
 	srcu_read_unlock(&f->pool->srcu, idx);
 	if (!herr)
 		kvt_get_count_misses(&b, a->nr_prefix);

@@ -90,6 +90,7 @@ static void kvt_reserve_enter(struct kvt_putter *w, u32 i, u32 id, u32 parent, u
 	h->hash = kvt_ix_hash(&p->index, b->ns_group, h->key);
 	h->flags = 0;
 	c->owner = w->owner;
+	c->csum = w->request;
 	c->touch_ms = kvt_now_ms();
 	kvt_block_mem_set(p, id, p->tiers[tier], page);
 	if (parent != KVT_NIL)
@@ -239,7 +240,7 @@ static bool kvt_reserve_evict(struct kvt_pool *p, u32 id)
 	bool gone;
 
 	spin_lock(&p->meta_lock);
-	gone = kvt_evict_claimed(p, id, KVT_WHY_ROOM);
+	gone = kvt_evict_claimed(p, id, KVT_WHY_QUOTA);
 	spin_unlock(&p->meta_lock);
 	return gone;
 }
@@ -489,7 +490,9 @@ static int kvt_reserve_run(struct kvt_putter *w, const struct kvtier_reserve *a)
 int kvt_op_reserve(struct kvt_file *f, void *arg)
 {
 	struct kvtier_reserve *a = arg;
-	struct kvt_putter w = { .flags = a->flags, .owner = f->id };
+	struct kvt_putter w = {
+		.flags = a->flags, .owner = f->id, .request = kvt_request_of(a->request),
+	};
 	struct kvt_batch b;
 	int err;
 
@@ -537,6 +540,7 @@ s32 kvt_commit_locked(struct kvt_pool *p, struct kvt_ns *ns, u32 id, bool lease)
 	}
 	kvt_list_del(&p->table, &p->filling, id);
 	c->owner = 0;
+	c->csum = 0;
 	c->touch_ms = kvt_now_ms();
 	p->policy.ops->insert(&p->policy, t->id, id);
 	kvt_tier_count_block(p, t, h->ns_group, 1);
@@ -548,12 +552,17 @@ s32 kvt_commit_locked(struct kvt_pool *p, struct kvt_ns *ns, u32 id, bool lease)
 	return status;
 }
 
-/* One chunk of handles on its way through COMMIT. */
+/*
+ * One chunk of handles on its way through COMMIT. @use: for the policy, chains that were
+ * stored; the last may go on in the next chunk.
+ */
 struct kvt_commit_chunk {
 	u64 handle[KVT_CHUNK_KEYS];
 	u32 id[KVT_CHUNK_KEYS];
 	struct kvtier_block_result res[KVT_CHUNK_KEYS];
 	u32 nr;
+	struct kvt_use use[KVT_CHUNK_KEYS + 1];
+	u32 nr_uses;
 };
 
 /* Claim what can be committed; the others' results are final. */
@@ -615,23 +624,60 @@ static void kvt_commit_revoke(struct kvt_file *f, struct kvt_commit_chunk *c)
 	}
 }
 
+/* A block has been stored: one more of a chain, or the first. Meta lock held. */
+static void kvt_commit_use(struct kvt_file *f, struct kvt_commit_chunk *c, u32 id, u32 request)
+{
+	struct kvt_table *t = &f->pool->table;
+	struct kvt_use *u = c->nr_uses ? &c->use[c->nr_uses - 1] : NULL;
+
+	lockdep_assert_held(&f->pool->meta_lock);
+	if (!u || u->request != request || kvt_cold(t, id)->parent != u->tip) {
+		u = &c->use[c->nr_uses++];
+		*u = (struct kvt_use) { .who = f->id, .request = request };
+	}
+	u->tip = id;
+	u->gen = kvt_hot(t, id)->gen;
+	u->nr++;
+}
+
+/* Tell the policy of all chains stored but the last @keep, one by one: each takes time. */
+static void kvt_commit_tell(struct kvt_pool *p, struct kvt_commit_chunk *c, u32 keep)
+{
+	u32 i;
+
+	for (i = 0; i + keep < c->nr_uses; i++) {
+		spin_lock(&p->meta_lock);
+		kvt_touch_drain(p);
+		kvt_use_end(p, &c->use[i]);
+		spin_unlock(&p->meta_lock);
+	}
+	if (i) {
+		c->use[0] = c->use[i];
+		c->nr_uses -= i;
+	}
+}
+
 static void kvt_commit_publish(struct kvt_file *f, struct kvt_commit_chunk *c, bool lease)
 {
 	struct kvt_pool *p = f->pool;
-	u32 i;
+	u32 i, request;
 
 	spin_lock(&p->meta_lock);
+	/* What the caller has read of the chain comes before what he stores. */
+	kvt_touch_drain(p);
 	for (i = 0; i < c->nr; i++) {
 		struct kvt_hot *h = kvt_hot(&p->table, c->id[i]);
 
 		if (c->id[i] == KVT_NIL)
 			continue;
+		request = kvt_cold(&p->table, c->id[i])->csum;
 		c->res[i].status = kvt_commit_locked(p, f->ns, c->id[i], lease);
 		c->res[i].tier = h->mem_tier;
 		c->res[i].offset = kvt_window_offset(p->tiers[h->mem_tier], h->mem_page);
+		if (c->res[i].status >= 0)
+			kvt_commit_use(f, c, c->id[i], request);
 	}
 	/* A chain's tail is to be the older, as with every other use. */
-	p->policy.now_ms = kvt_now_ms();
 	for (i = c->nr; i-- > 0;) {
 		if (c->id[i] != KVT_NIL && c->res[i].status >= 0)
 			p->policy.ops->touch(&p->policy, c->res[i].tier, c->id[i]);
@@ -725,6 +771,7 @@ static int kvt_commit_chunk(struct kvt_file *f, struct kvtier_commit *a,
 	kvt_commit_lost(f, c);
 	a->nr_done += kvt_commit_records(f, c);
 	mutex_unlock(&f->lock);
+	kvt_commit_tell(p, c, 1);
 	kvt_commit_pressure(p);
 	srcu_read_unlock(&p->srcu, idx);
 	if (copy_to_user(u64_to_user_ptr(a->results) + at * sizeof(c->res[0]), c->res,
@@ -753,8 +800,10 @@ int kvt_op_commit(struct kvt_file *f, void *arg)
 	if (!c)
 		return -ENOMEM;
 	a->nr_done = 0;
+	c->nr_uses = 0;
 	for (at = 0; at < a->nr && !err; at += KVT_CHUNK_KEYS)
 		err = kvt_commit_chunk(f, a, c, at);
+	kvt_commit_tell(f->pool, c, 0);
 	kfree(c);
 	return err;
 }

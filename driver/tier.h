@@ -132,11 +132,26 @@ enum kvt_cause {
 	KVT_CAUSES,
 };
 
+/* Why a block left the pool, as tracepoints number it. */
+enum kvt_why {
+	KVT_WHY_ROOM = 0,	/* to make room */
+	KVT_WHY_DROP = 1,	/* DROP */
+	KVT_WHY_QUOTA = 2,	/* its namespace is at its quota */
+	KVT_WHY_IO = 3,		/* its bytes could not be read or verified */
+	KVT_WHY_LOST = 4,	/* its tier is gone */
+	KVT_WHY_DETACH = 5,	/* its tier is being detached */
+	KVT_WHY_TTL = 6,	/* to make room, and its time to live was over */
+	KVT_WHY_WORTH = 7,	/* it was to go down, and is not worth a write there */
+	KVT_WHYS,
+};
+
 /**
  * struct kvt_tier_count - counters of a tier, as struct kvtier_tier_stat
  * @clean_demotions: block: of @demotions_in, those for which nothing was written
  * @demoted_bytes: block: payload written for the others
  * @log_bytes: block: written beside payload: headers, footers, superblocks
+ * @unread: blocks that left this tier for a slower one, or the pool, after they had been
+ *          promoted here and before anybody read them
  * @io_errors: sum of @faults; see kvt_tier_fault()
  */
 struct kvt_tier_count {
@@ -147,6 +162,7 @@ struct kvt_tier_count {
 	atomic64_t demotions_out;
 	atomic64_t clean_demotions;
 	atomic64_t demoted_bytes;
+	atomic64_t unread;
 	atomic64_t evictions;
 	atomic64_t read_bytes;
 	atomic64_t write_bytes;
@@ -192,6 +208,7 @@ struct kvt_tier_count {
  * @foreign_until: memory: pages of a region that was to be taken were referenced
  *            lately; until then, others are looked at but once. In jiffies
  * @nr_blocks: blocks whose fastest copy is here. Meta lock
+ * @left:     blocks that left the pool from here, by enum kvt_why. Meta lock
  * @count:    counters
  * @kobj:     sysfs directory tiers/<name>
  */
@@ -229,6 +246,7 @@ struct kvt_tier {
 	bool lowering;
 	unsigned long foreign_until;
 	u32 nr_blocks;
+	u64 left[KVT_WHYS];
 	struct kvt_tier_count count;
 	struct kobject kobj;
 	struct completion kobj_gone;

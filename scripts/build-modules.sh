@@ -73,8 +73,9 @@ build()
 	if [ -e "$kernel/kvt-make-args" ]; then
 		mapfile -t -O "${#args[@]}" args <"$kernel/kvt-make-args"
 	fi
-	# The instrumented kernel is the one the unit tests run in.
-	[ "$flavour" != debug ] || args+=(KVT_KUNIT=1)
+	# The instrumented kernel is the one the unit tests run in, and the one whose module
+	# can be told what time it is.
+	[ "$flavour" != debug ] || args+=(KVT_KUNIT=1 KVT_TEST=1)
 	make "${args[@]}" M="$tree" modules
 	if [ -e "$tree/selftests/modules/Kbuild" ]; then
 		make "${args[@]}" M="$tree/selftests/modules" \

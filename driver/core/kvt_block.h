@@ -51,6 +51,7 @@
 #define KVT_HOT_DURABLE		(1u << 3)	/* its log copy is found again after a crash */
 #define KVT_HOT_GHOST		(1u << 4)	/* DEAD, and its log copy is still there */
 #define KVT_HOT_GHOST_ODD	(1u << 5)	/* ... and the namespace's age was odd when it died */
+#define KVT_HOT_UNREAD		(1u << 7)	/* was promoted, and nobody has read it since */
 #define KVT_HOT_STALE		(1u << 6)	/* its record is lost, or tells of another time to live */
 
 enum kvt_state {
@@ -106,7 +107,8 @@ struct kvt_hot {
  * @lru_prev:   links of the one list the block is on (policy, filling, limbo)
  * @lru_next:   links; the free list uses this one
  * @touch_ms:   last use (or reservation), low 32 bits of the pool's clock
- * @csum:       struct kvt_payload_sum of the payload on a block tier
+ * @csum:       struct kvt_payload_sum of the payload on a block tier; FILLING: the number
+ *              of the request that it belongs to
  * @owner:      FILLING, ARENA: id of the open file that may write
  * @expire_s:   time to live: second of the pool's clock, 0: none
  * @cls:        policy: its class; 0 in a new entry
@@ -161,9 +163,11 @@ static inline struct kvt_cold *kvt_cold(const struct kvt_table *t, u32 id)
 	return &t->cold[id >> KVT_CHUNK_SHIFT][id & (KVT_CHUNK_BLOCKS - 1)];
 }
 
+#define KVT_NS_SHIFT	4
+
 static inline u32 kvt_ns_group(u32 ns, u32 group)
 {
-	return (ns << 4) | group;
+	return (ns << KVT_NS_SHIFT) | group;
 }
 
 /*

@@ -280,6 +280,15 @@ static u32 kvt_log_least(const struct kvt_log *l)
 	return least;
 }
 
+/* Does more than a part of what can be used hold blocks that the log is needed for. */
+static bool log_well_used(const struct kvt_log *l)
+{
+	u32 segs = l->nr_segs - l->nr_bad;
+	u64 all = (u64)(segs - min(segs / 2, 4u)) * l->seg_units;
+
+	return kvt_log_used(l) * 100 > all * KVT_LOG_WELL_USED;
+}
+
 /**
  * kvt_log_dense() - is it better to evict from the log than to clean it
  * @l: log; meta lock held
@@ -293,12 +302,20 @@ static u32 kvt_log_least(const struct kvt_log *l)
  */
 bool kvt_log_dense(const struct kvt_log *l)
 {
-	u32 segs = l->nr_segs - l->nr_bad;
-	u64 all = (u64)(segs - min(segs / 2, 4u)) * l->seg_units;
 	u32 least = kvt_log_least(l);
 
-	return least != ~0u && least > l->seg_units / KVT_SEG_CHEAP &&
-	       kvt_log_used(l) * 100 > all * KVT_LOG_WELL_USED;
+	return least != ~0u && least > l->seg_units / KVT_SEG_CHEAP && log_well_used(l);
+}
+
+/**
+ * kvt_log_tight() - does what is written now make something else go
+ * @l: log; meta lock held
+ * Return: whether the segments left are for those who clean, and it is so well used that
+ * the next one is had by evictions.
+ */
+bool kvt_log_tight(const struct kvt_log *l)
+{
+	return l->nr_free <= l->keep[KVT_HEAD_DEMOTE] && log_well_used(l);
 }
 
 /**

@@ -32,7 +32,7 @@
 #include "kvt_block.h"
 
 #define KVT_SEG_CHEAP		8u	/* one part in so many of a segment is cheap to carry */
-#define KVT_LOG_WELL_USED	70u	/* percent of what can be used, see kvt_log_dense() */
+#define KVT_LOG_WELL_USED	75u	/* percent of what can be used, see kvt_log_dense() */
 
 #define KVT_NO_SEG	(~0u)
 #define KVT_NO_UNIT	(~0u)
@@ -118,6 +118,7 @@ u32 *kvt_log_free(struct kvt_log *l, u32 unit, u32 units);
 void kvt_log_copy(struct kvt_log *l, u32 unit, u32 units, bool copy);
 u32 kvt_log_victim(struct kvt_log *l);
 bool kvt_log_dense(const struct kvt_log *l);
+bool kvt_log_tight(const struct kvt_log *l);
 void kvt_log_pass_over(struct kvt_log *l, u32 seg);
 bool kvt_log_claim(struct kvt_log *l, u32 seg);
 u32 *kvt_log_clean_end(struct kvt_log *l, u32 seg);

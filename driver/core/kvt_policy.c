@@ -13,7 +13,8 @@
 #include "kvt_policy.h"
 #include "kvt_chain.h"
 
-#define LRU_LIST	0
+#define LRU_LIST		0
+#define POLICY_OWN_STEPS	8u
 
 /**
  * kvt_policy_add() - put a block that is on no list at an end of one
@@ -157,6 +158,51 @@ u32 kvt_policy_after(const struct kvt_policy *p, u32 tier, u32 id)
 	return left ? p->list[tier][fls(left) - 1].tail : KVT_NIL;
 }
 
+/* The oldest block of an owner's that can go, of the first few on a list. */
+static u32 policy_own_old(const struct kvt_policy *p, const struct kvt_list *l, u32 ns_group,
+			  bool leaf, u32 spare)
+{
+	u32 id = l->tail, steps = POLICY_OWN_STEPS, ctl;
+
+	for (; id && steps; steps--, id = kvt_cold(p->table, id)->lru_prev) {
+		const struct kvt_hot *h = kvt_hot(p->table, id);
+
+		ctl = kvt_ctl(h);
+		if (h->ns_group == ns_group && id != spare && !(ctl & KVT_CTL_MOVING) &&
+		    !kvt_ctl_leases(ctl) &&
+		    (!leaf || (kvt_ch_leaf(p->table, id) && !(ctl & KVT_CTL_PINNED))))
+			return id;
+	}
+	return KVT_NIL;
+}
+
+/**
+ * kvt_policy_least_of() - the block of one owner's that is worth least, or nearly
+ * @p:        policy
+ * @tier:     tier
+ * @ns_group: owner
+ * @leaf:     only one that may leave the pool
+ * @spare:    a block that is to stay, or KVT_NIL
+ *
+ * Looks at the first few blocks of each list only.
+ * Return: a block that nobody holds, or KVT_NIL: none was found there.
+ */
+u32 kvt_policy_least_of(const struct kvt_policy *p, u32 tier, u32 ns_group, bool leaf, u32 spare)
+{
+	u32 left = p->some[tier], best = KVT_NIL, best_worth = 0, id, worth;
+
+	for (; left; left &= left - 1) {
+		id = policy_own_old(p, &p->list[tier][fls(left & -left) - 1], ns_group, leaf,
+				    spare);
+		worth = id ? kvt_policy_worth(p, id) : 0;
+		if (id && (!best || worth < best_worth)) {
+			best = id;
+			best_worth = worth;
+		}
+	}
+	return best;
+}
+
 static void lru_insert(struct kvt_policy *p, u32 tier, u32 id)
 {
 	kvt_policy_add(p, tier, LRU_LIST, id, false);
@@ -238,8 +284,9 @@ const struct kvt_policy_ops kvt_policy_lru = {
 	.skip = lru_rotate,
 };
 
-/* To be chosen at run time. kvt_policy_reuse is not, before it is told of requests. */
+/* To be chosen at run time; what a new pool has comes first. */
 static const struct kvt_policy_ops *const kvt_policies[] = {
+	&kvt_policy_reuse,
 	&kvt_policy_lru,
 };
 
@@ -283,6 +330,4 @@ void kvt_policy_init(struct kvt_policy *p, const struct kvt_policy_ops *ops,
 		memset(p->ends[tier].key, 0xff, sizeof(p->ends[tier].key));
 	p->ops = ops;
 	p->table = table;
-	kvt_learn_init(&p->learn);
-	kvt_turns_init(&p->turns);
 }

@@ -25,14 +25,13 @@
 #define KVT_POLICY_H
 
 #include "kvt_block.h"
-#include "kvt_policy_ask.h"
-#include "kvt_policy_learn.h"
-#include "kvt_policy_turn.h"
+#include "kvt_policy_mind.h"
 
 #define KVT_TIERS	16
 #define KVT_LISTS	32
 #define KVT_ON_LIST	(KVT_LISTS - 1u)	/* of kvt_cold.on: the list */
 #define KVT_ON_USED	0x80u			/* of kvt_cold.on: used since it was put there */
+#define KVT_REQUEST_MAX	4096u			/* blocks of a chain that a request is about */
 
 struct kvt_policy;
 
@@ -49,11 +48,14 @@ struct kvt_policy;
  * @skip:   what @next gave cannot go now; do not offer it again soon
  * @request: a request has come to this block, its last one so far; it has been touched.
  *          @ask: where to note what has to be known if it goes on, or NULL if it does
- *          not. NULL: of no interest. Takes time in proportion to the chain's length
+ *          not. NULL: of no interest. Takes time in proportion to the chain's length, up
+ *          to KVT_REQUEST_MAX blocks of it; adds their number to @nr_steps
  * @admit:  is a block that is to go down worth a write to this tier, where it takes
  *          the place of what is worth least there, or, with @room, of nothing.
  *          NULL: always
- * @keep:   is the copy on a slower tier to be kept when a block goes up. NULL: never
+ * @keep:   is the copy on a slower tier to be kept when a block goes up. NULL: it does
+ *          not care
+ * @worth:  what a block is worth now, for people to look at. NULL: it does not know
  *
  * All run under the meta lock, in constant time but for @next and @request.
  */
@@ -68,6 +70,7 @@ struct kvt_policy_ops {
 	void (*request)(struct kvt_policy *p, u32 id, struct kvt_ask *ask);
 	bool (*admit)(struct kvt_policy *p, u32 tier, u32 id, bool room);
 	bool (*keep)(struct kvt_policy *p, u32 nr_copies, u32 nr_blocks);
+	u32 (*worth)(const struct kvt_policy *p, u32 id);
 };
 
 /**
@@ -97,11 +100,11 @@ struct kvt_ends {
  * @stale:  by tier: bit i is set if @list[i] has changed since @ends was worked out
  * @young:  by list: last block of the youngest request on it, or KVT_NIL
  * @ends:   by tier; of "reuse"
- * @learn:  what "reuse" has learned; its own
- * @turns:  sessions it remembers; its own
- * @asks:   requests that may go on
- * @nr_requests: it was told of
- * @bar:    what a block must be worth to be written to a block tier, for it
+ * @only:   what was learned of the only namespace there is, or NULL: see @mind_of
+ * @mind_of: what was learned of a namespace (an index as in kvt_ns_group()) that has
+ *          blocks; the owner of all this provides it. One of the two is needed for
+ *          policies that learn
+ * @nr_steps: blocks that requests have been about, all together; wraps
  */
 struct kvt_policy {
 	const struct kvt_policy_ops *ops;
@@ -112,11 +115,9 @@ struct kvt_policy {
 	u32 stale[KVT_TIERS];
 	u32 young[KVT_TIERS][KVT_LISTS];
 	struct kvt_ends ends[KVT_TIERS];
-	struct kvt_learn learn;
-	struct kvt_turns turns;
-	struct kvt_asks asks;
-	u32 nr_requests;
-	u32 bar;
+	struct kvt_mind *only;
+	struct kvt_mind *(*mind_of)(const struct kvt_policy *p, u32 ns);
+	u32 nr_steps;
 };
 
 /**
@@ -153,6 +154,13 @@ void kvt_policy_renew(struct kvt_policy *p, const struct kvt_run *r);
 void kvt_policy_renew_one(struct kvt_policy *p, u32 tier, u32 list, u32 id);
 u32 kvt_policy_first(const struct kvt_policy *p, u32 tier);
 u32 kvt_policy_after(const struct kvt_policy *p, u32 tier, u32 id);
+u32 kvt_policy_least_of(const struct kvt_policy *p, u32 tier, u32 ns_group, bool leaf, u32 spare);
+
+/* What was learned of a block's namespace. */
+static inline struct kvt_mind *kvt_policy_mind(const struct kvt_policy *p, u32 id)
+{
+	return p->only ?: p->mind_of(p, kvt_hot(p->table, id)->ns_group >> KVT_NS_SHIFT);
+}
 
 /* The list a block is on. */
 static inline u32 kvt_policy_list(const struct kvt_cold *c)
@@ -200,7 +208,7 @@ static inline void kvt_policy_call(struct kvt_policy *p, const struct kvt_call *
 
 	if (!p->ops->request)
 		return;
-	ask = kvt_ask_of(&p->asks, p->table, c, p->now_ms);
+	ask = kvt_ask_of(&kvt_policy_mind(p, c->tip)->asks, p->table, c, p->now_ms);
 	if (ask)
 		p->ops->request(p, c->tip, ask);
 }
@@ -211,10 +219,20 @@ static inline bool kvt_policy_admit(struct kvt_policy *p, u32 tier, u32 id, bool
 	return !p->ops->admit || p->ops->admit(p, tier, id, room);
 }
 
-/* Is one more copy to be kept, of @nr_copies already there, in room for @nr_blocks. */
-static inline bool kvt_policy_keep_copy(struct kvt_policy *p, u32 nr_copies, u32 nr_blocks)
+/*
+ * Is one more copy to be kept, of @nr_copies already there, in room for @nr_blocks; @else_keep
+ * if the policy does not care.
+ */
+static inline bool kvt_policy_keep_copy(struct kvt_policy *p, u32 nr_copies, u32 nr_blocks,
+					bool else_keep)
 {
-	return p->ops->keep && p->ops->keep(p, nr_copies, nr_blocks);
+	return p->ops->keep ? p->ops->keep(p, nr_copies, nr_blocks) : else_keep;
+}
+
+/* What a block is worth, 0 if the policy does not know. */
+static inline u32 kvt_policy_worth(const struct kvt_policy *p, u32 id)
+{
+	return p->ops->worth ? p->ops->worth(p, id) : 0;
 }
 
 /* The tier of a block's fastest copy, if it is there to be used; else KVT_NO_TIER. */

@@ -15,10 +15,10 @@ static bool ask_has_tip(const struct kvt_ask *e, const struct kvt_table *t)
 	return h->gen == e->tip_gen && kvt_ctl_state(kvt_ctl(h)) == KVT_READY;
 }
 
-/* Is @above among the @steps blocks from @id upwards. */
-static bool ask_passes(const struct kvt_table *t, u32 id, u32 above, u32 steps)
+/* Is @above among the @steps blocks from @id upwards. Not looked at: no. */
+static bool ask_passes(const struct kvt_table *t, u32 id, u32 above, u32 steps, u32 *left)
 {
-	for (; id && steps; steps--) {
+	for (; id && steps && *left; steps--, (*left)--) {
 		if (id == above)
 			return true;
 		id = kvt_cold(t, id)->parent;
@@ -27,7 +27,7 @@ static bool ask_passes(const struct kvt_table *t, u32 id, u32 above, u32 steps)
 }
 
 static bool ask_goes_on(const struct kvt_ask *e, const struct kvt_table *t,
-			const struct kvt_call *c, u32 now_ms)
+			const struct kvt_call *c, u32 now_ms, u32 *left)
 {
 	u32 age_ms = kvt_age_since(now_ms, e->at_ms);
 
@@ -36,7 +36,7 @@ static bool ask_goes_on(const struct kvt_ask *e, const struct kvt_table *t,
 	if (c->request)
 		return age_ms <= KVT_ASK_OLD_MS;
 	return age_ms <= KVT_ASK_GAP_MS && ask_has_tip(e, t) &&
-	       ask_passes(t, c->tip, e->tip, c->nr + 1);
+	       ask_passes(t, c->tip, e->tip, c->nr + 1, left);
 }
 
 /* A free entry, or the one that was not heard of for the longest time. */
@@ -64,7 +64,8 @@ static struct kvt_ask *ask_slot(struct kvt_asks *a, u32 now_ms)
  * @now_ms: pool clock
  *
  * A request whose last block has gone, or whose number comes again with another chain,
- * begins anew: what it had is of no use then.
+ * begins anew: what it had is of no use then. So does one whose last block is more than
+ * KVT_ASK_STEPS away.
  * Return: its entry, brought up to date; @more says that the policy knows a part of it.
  * NULL: this tells nothing new, since the request has come further down that chain
  * before.
@@ -73,18 +74,19 @@ struct kvt_ask *kvt_ask_of(struct kvt_asks *a, const struct kvt_table *t,
 			   const struct kvt_call *c, u32 now_ms)
 {
 	struct kvt_ask *e = a->ask;
+	u32 left = KVT_ASK_STEPS;
 
-	while (e < a->ask + KVT_ASKS && !ask_goes_on(e, t, c, now_ms))
+	while (e < a->ask + KVT_ASKS && !ask_goes_on(e, t, c, now_ms, &left))
 		e++;
 	if (e == a->ask + KVT_ASKS) {
 		e = ask_slot(a, now_ms);
 		memset(e, 0, sizeof(*e));
 	} else if (!ask_has_tip(e, t)) {
 		e->more = false;
-	} else if (c->tip != e->tip && ask_passes(t, e->tip, c->tip, U32_MAX)) {
+	} else if (c->tip != e->tip && ask_passes(t, e->tip, c->tip, U32_MAX, &left)) {
 		e->at_ms = now_ms;
 		return NULL;
-	} else if (!ask_passes(t, c->tip, e->tip, U32_MAX)) {
+	} else if (!ask_passes(t, c->tip, e->tip, U32_MAX, &left)) {
 		e->more = false;
 	}
 	e->who = c->who;

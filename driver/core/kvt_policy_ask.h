@@ -24,6 +24,7 @@
 #define KVT_ASK_MARKS	5u
 #define KVT_ASK_GAP_MS	1000u	/* longest time between parts, no number given */
 #define KVT_ASK_OLD_MS	60000u	/* then a number may be used for another request */
+#define KVT_ASK_STEPS	8192u	/* blocks looked at for a call, all walks together */
 
 /**
  * struct kvt_ask - a request, as far as it has come

@@ -27,7 +27,7 @@
 
 #include "kvt_env.h"
 
-#define KVT_CLASSES	32
+#define KVT_CLASSES	27
 #define KVT_AGE_BINS	32
 #define KVT_AGE_SHIFT	8		/* bin 0: below 2^KVT_AGE_SHIFT ms */
 #define KVT_AGE_BACK_MS	3600000u	/* clocks go back by no more than this */

@@ -38,6 +38,7 @@
 #define REUSE_TIP_BLOCKS	4u	/* of those there: how many may end a session */
 #define REUSE_STRANGERS		2u
 #define REUSE_LEARN_EACH	2u	/* requests for each row worked out */
+#define REUSE_LEARN_ROUND	32u	/* rows until the first comes again, some are empty */
 #define REUSE_LEN_SHIFT		1	/* first edge between lengths' classes: 2 blocks */
 #define REUSE_LEN_MAX		32u	/* the last one */
 #define REUSE_GAP_SHIFT		12	/* first edge between gaps' classes: 4 s */
@@ -55,9 +56,14 @@ static u32 reuse_age_ms(const struct kvt_policy *p, const struct kvt_cold *c)
 	return kvt_age_since(p->now_ms, c->touch_ms);
 }
 
-static u32 reuse_worth(const struct kvt_policy *p, const struct kvt_cold *c)
+static inline u32 reuse_worth_of(const struct kvt_policy *p, u32 id, const struct kvt_cold *c)
 {
-	return kvt_learn_worth(&p->learn, c->cls, reuse_age_ms(p, c));
+	return kvt_learn_worth(&kvt_policy_mind(p, id)->learn, c->cls, reuse_age_ms(p, c));
+}
+
+static u32 reuse_worth(const struct kvt_policy *p, u32 id)
+{
+	return reuse_worth_of(p, id, kvt_cold(p->table, id));
 }
 
 /* A block has got a child: is that one's place just after it. */
@@ -120,7 +126,7 @@ static void reuse_remove(struct kvt_policy *p, u32 tier, u32 id)
 
 	kvt_policy_del(p, tier, id);
 	if (kvt_class_shared(c->cls))
-		kvt_learn_use(&p->learn, c->cls, reuse_age_ms(p, c), false);
+		kvt_learn_use(&kvt_policy_mind(p, id)->learn, c->cls, reuse_age_ms(p, c), false);
 	if (c->parent && !c->sib_next && !c->sib_prev)
 		reuse_childless(p, tier, c->parent);
 }
@@ -132,7 +138,7 @@ static void reuse_touch(struct kvt_policy *p, u32 tier, u32 id)
 
 	if (age_ms) {
 		if (kvt_class_shared(c->cls))
-			kvt_learn_use(&p->learn, c->cls, age_ms, true);
+			kvt_learn_use(&kvt_policy_mind(p, id)->learn, c->cls, age_ms, true);
 		c->past = (u8)((c->past & ~REUSE_GAP_MASK) | kvt_age_bin(age_ms));
 	}
 	if (c->cls == KVT_CLS_COLD)
@@ -223,9 +229,9 @@ static void reuse_look_at(struct kvt_policy *p, u32 tier, u32 list, bool leaf, u
 	u32 young = reuse_young_end(p, tier, list, leaf);
 
 	if (old)
-		worth = reuse_worth(p, kvt_cold(p->table, old));
+		worth = reuse_worth_of(p, old, kvt_cold(p->table, old));
 	if (young && young != old) {
-		young_worth = reuse_worth(p, kvt_cold(p->table, young));
+		young_worth = reuse_worth_of(p, young, kvt_cold(p->table, young));
 		if (young_worth < worth) {
 			worth = young_worth;
 			old = young;
@@ -283,6 +289,7 @@ static u32 reuse_next(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
 
 /**
  * struct reuse_chain - a request's chain
+ * @m:    what is known of its namespace
  * @ask:  where it is noted for its next part; or NULL
  * @tip:  its last block
  * @more: a part of it was looked at before
@@ -299,6 +306,7 @@ static u32 reuse_next(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
  * @gap_ms: since the turn before
  */
 struct reuse_chain {
+	struct kvt_mind *m;
 	struct kvt_ask *ask;
 	u32 tip;
 	bool more;
@@ -378,7 +386,7 @@ static bool reuse_goes_on(struct kvt_policy *p, struct reuse_chain *ch, u32 id, 
 static bool reuse_follows(struct kvt_policy *p, struct reuse_chain *ch, u32 id, u32 child,
 			  u32 pos, bool old, bool child_old)
 {
-	struct kvt_turn *e = kvt_turn_find(&p->turns, reuse_hash(p, id));
+	struct kvt_turn *e = kvt_turn_find(&ch->m->turns, reuse_hash(p, id));
 	u32 past = kvt_cold(p->table, id)->past;
 
 	if (e) {
@@ -388,7 +396,7 @@ static bool reuse_follows(struct kvt_policy *p, struct reuse_chain *ch, u32 id, 
 		ch->turn = e->turn + 1;
 		ch->turn_was = *e;
 		ch->gap_ms = kvt_turn_age_ms(e, p->now_ms);
-		kvt_learn_use(&p->learn, e->cls, ch->gap_ms, true);
+		kvt_learn_use(&ch->m->learn, e->cls, ch->gap_ms, true);
 		e->name = 0;
 		return true;
 	}
@@ -451,24 +459,25 @@ static void reuse_restore_marks(struct kvt_policy *p, const struct kvt_ask *a)
 static void reuse_resume(struct kvt_policy *p, struct reuse_chain *ch)
 {
 	const struct kvt_ask *a = ch->ask;
-	struct kvt_turn *e = kvt_turn_find(&p->turns, a->name);
+	struct kvt_turn *e = kvt_turn_find(&ch->m->turns, a->name);
 	struct kvt_cold *c;
-	u32 id;
+	u32 id, n;
 
 	ch->more = true;
 	ch->old = a->old;
 	if (e)
 		*e = a->turn_over;
 	if (a->turn_over.name)
-		kvt_learn_forget(&p->learn, a->turn_over.cls, a->over_ms, false);
+		kvt_learn_forget(&ch->m->learn, a->turn_over.cls, a->over_ms, false);
 	reuse_restore_marks(p, a);
 	if (a->turn_was.name) {
-		kvt_learn_forget(&p->learn, a->turn_was.cls, a->gap_ms, true);
-		e = kvt_turn_slot(&p->turns, a->turn_was.name, p->now_ms);
+		kvt_learn_forget(&ch->m->learn, a->turn_was.cls, a->gap_ms, true);
+		e = kvt_turn_slot(&ch->m->turns, a->turn_was.name, p->now_ms);
 		if (!e->name)
 			*e = a->turn_was;
 	}
-	for (id = a->known ? KVT_NIL : a->old; id; id = c->parent) {
+	id = a->known ? KVT_NIL : a->old;
+	for (n = 0; id && n < KVT_REQUEST_MAX; n++, id = c->parent) {
 		c = kvt_cold(p->table, id);
 		c->shared -= c->shared && c->shared < U8_MAX;
 	}
@@ -541,11 +550,11 @@ static void reuse_place(struct kvt_policy *p, struct reuse_places *w)
 static void reuse_settle(struct kvt_policy *p, struct reuse_chain *ch, u32 cls)
 {
 	struct reuse_places w = { .tier = KVT_NO_TIER };
-	u32 id, beside = KVT_NIL, to, tier;
+	u32 id, beside = KVT_NIL, to, tier, n;
 	bool stranger = false;
 	struct kvt_cold *c;
 
-	for (id = ch->tip; id; id = c->parent) {
+	for (id = ch->tip, n = 0; id && n < KVT_REQUEST_MAX; n++, id = c->parent) {
 		c = kvt_cold(p->table, id);
 		stranger |= id == ch->old && !ch->known;
 		to = reuse_classify(c, cls, stranger);
@@ -564,6 +573,7 @@ static void reuse_settle(struct kvt_policy *p, struct reuse_chain *ch, u32 cls)
 		beside = c->lru_prev;
 	}
 	reuse_place(p, &w);
+	p->nr_steps += n;
 	/* Where a session ends. */
 	id = ch->len > 1 ? kvt_cold(p->table, ch->tip)->parent : ch->tip;
 	ch->marked = id;
@@ -572,12 +582,12 @@ static void reuse_settle(struct kvt_policy *p, struct reuse_chain *ch, u32 cls)
 
 static void reuse_remember(struct kvt_policy *p, struct reuse_chain *ch, u32 cls)
 {
-	struct kvt_turn *e = kvt_turn_slot(&p->turns, ch->name, p->now_ms);
+	struct kvt_turn *e = kvt_turn_slot(&ch->m->turns, ch->name, p->now_ms);
 
 	ch->turn_over = *e;
 	ch->over_ms = kvt_turn_age_ms(e, p->now_ms);
 	if (e->name)
-		kvt_learn_use(&p->learn, e->cls, ch->over_ms, false);
+		kvt_learn_use(&ch->m->learn, e->cls, ch->over_ms, false);
 	e->name = ch->name;
 	e->time = (u16)(p->now_ms >> KVT_TURN_SHIFT);
 	e->last = (u8)(reuse_hash(p, ch->tip) >> 8);
@@ -586,20 +596,27 @@ static void reuse_remember(struct kvt_policy *p, struct reuse_chain *ch, u32 cls
 }
 
 /*
- * Ages of a list's blocks, added to @waiting: of the oldest as they are; of the others
- * it is taken that they were used at a constant rate since.
+ * Ages of a namespace's blocks on a list, added to @waiting: of those among the oldest as
+ * they are; of the others it is taken that they were used at a constant rate since, and
+ * that as many of them are the namespace's.
  */
-static void reuse_ages(const struct kvt_policy *p, const struct kvt_list *l, u16 *waiting)
+static void reuse_ages(const struct kvt_policy *p, const struct kvt_list *l,
+		       const struct kvt_mind *m, u16 *waiting)
 {
-	u32 left = l->count, id = l->tail, bin = 0, i, part;
+	u32 left = l->count, id = l->tail, bin = 0, own = 0, i, part;
 
 	for (i = 0; id && i < REUSE_AGES_STEPS; i++, left--) {
 		const struct kvt_cold *c = kvt_cold(p->table, id);
 
-		bin = kvt_age_bin(reuse_age_ms(p, c));
-		waiting[bin] += waiting[bin] < U16_MAX;
+		if (kvt_policy_mind(p, id) == m) {
+			bin = kvt_age_bin(reuse_age_ms(p, c));
+			waiting[bin] += waiting[bin] < U16_MAX;
+			own++;
+		}
 		id = c->lru_prev;
 	}
+	if (own < i)
+		left = min(left, U32_MAX / REUSE_AGES_STEPS) * own / i;
 	/* The time between two edges is three tenths of the time up to the second. */
 	for (left = min(left, KVT_COUNT_MAX); left; left -= part) {
 		part = bin ? DIV_ROUND_UP(left * 3, 10) : left;
@@ -608,33 +625,34 @@ static void reuse_ages(const struct kvt_policy *p, const struct kvt_list *l, u16
 	}
 }
 
-static void reuse_waiting(const struct kvt_policy *p, u32 cls, u16 *waiting)
+static void reuse_waiting(const struct kvt_policy *p, const struct kvt_mind *m, u32 cls,
+			  u16 *waiting)
 {
 	u32 tier, c;
 
 	if (cls == KVT_CLS_NEW || cls >= KVT_CLS_SESSION) {
-		kvt_turns_waiting(&p->turns, cls, p->now_ms, waiting);
+		kvt_turns_waiting(&m->turns, cls, p->now_ms, waiting);
 		return;
 	}
 	for (tier = 0; tier < KVT_TIERS; tier++) {
 		for (c = KVT_CLS_SHARED; p->some[tier] && c < KVT_CLS_SESSION; c++) {
 			if (c == cls || cls == KVT_CLS_POOL)
-				reuse_ages(p, &p->list[tier][c], waiting);
+				reuse_ages(p, &p->list[tier][c], m, waiting);
 		}
 	}
 }
 
 /* One row at a time: a request never does more than that. */
-static void reuse_learn(struct kvt_policy *p)
+static void reuse_learn(struct kvt_policy *p, struct kvt_mind *m)
 {
-	u32 tier, cls = p->nr_requests++ / REUSE_LEARN_EACH % KVT_CLASSES;
+	u32 tier, cls = m->nr_requests++ / REUSE_LEARN_EACH % REUSE_LEARN_ROUND;
 	u16 waiting[KVT_AGE_BINS] = { 0 };
 
-	kvt_turns_expire(&p->turns, &p->learn, p->now_ms);
-	if (p->nr_requests % REUSE_LEARN_EACH || cls == KVT_CLS_COLD)
+	kvt_turns_expire(&m->turns, &m->learn, p->now_ms);
+	if (m->nr_requests % REUSE_LEARN_EACH || cls == KVT_CLS_COLD || cls >= KVT_CLASSES)
 		return;
-	reuse_waiting(p, cls, waiting);
-	kvt_learn_row(&p->learn, cls, waiting);
+	reuse_waiting(p, m, cls, waiting);
+	kvt_learn_row(&m->learn, cls, waiting);
 	for (tier = 0; tier < KVT_TIERS; tier++)
 		p->stale[tier] = U32_MAX;
 }
@@ -642,13 +660,13 @@ static void reuse_learn(struct kvt_policy *p)
 /* What the requests before have taught is worked out first: that is once for each. */
 static void reuse_request(struct kvt_policy *p, u32 id, struct kvt_ask *ask)
 {
-	struct reuse_chain ch = { .tip = id, .ask = ask };
+	struct reuse_chain ch = { .tip = id, .ask = ask, .m = kvt_policy_mind(p, id) };
 	u32 cls;
 
 	if (ask && ask->more)
 		reuse_resume(p, &ch);
 	else
-		reuse_learn(p);
+		reuse_learn(p, ch.m);
 	reuse_look(p, &ch);
 	reuse_save_marks(p, &ch);
 	cls = reuse_session_class(&ch);
@@ -668,19 +686,20 @@ static void reuse_request(struct kvt_policy *p, u32 id, struct kvt_ask *ask)
  */
 static bool reuse_admit(struct kvt_policy *p, u32 tier, u32 id, bool room)
 {
-	u32 budget = REUSE_ADMIT_STEPS, worth = reuse_worth(p, kvt_cold(p->table, id)), least;
+	u32 budget = REUSE_ADMIT_STEPS, worth = reuse_worth(p, id), least;
+	struct kvt_mind *m = kvt_policy_mind(p, id);
 	bool ok = true;
 
 	if (room)
 		return true;
 	if (kvt_ch_leaf(p->table, id)) {
 		least = reuse_next(p, tier, true, &budget);
-		ok = worth >= p->bar && (!least || worth >= reuse_worth(p, kvt_cold(p->table, least)));
+		ok = worth >= m->bar && (!least || worth >= reuse_worth(p, least));
 	}
 	if (ok)
-		p->bar = min(p->bar + REUSE_BAR_STEP, (u32)U16_MAX);
+		m->bar = min(m->bar + REUSE_BAR_STEP, (u32)U16_MAX);
 	else
-		p->bar -= min(p->bar, REUSE_BAR_STEP);
+		m->bar -= min(m->bar, REUSE_BAR_STEP);
 	return ok;
 }
 
@@ -701,4 +720,5 @@ const struct kvt_policy_ops kvt_policy_reuse = {
 	.request = reuse_request,
 	.admit = reuse_admit,
 	.keep = reuse_keep,
+	.worth = reuse_worth,
 };

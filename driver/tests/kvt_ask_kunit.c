@@ -181,19 +181,22 @@ static void parts_are_one(struct kunit *test)
 	struct kvt_policy *whole = kunit_kzalloc(test, sizeof(*whole), GFP_KERNEL);
 	struct kvt_policy *parts = kunit_kzalloc(test, sizeof(*parts), GFP_KERNEL);
 	struct kvt_table *tw = kvt_test_table(test, 1), *tp = kvt_test_table(test, 1);
+	struct kvt_mind *mw, *mp;
 	u32 id;
 
 	KUNIT_ASSERT_NOT_NULL(test, whole);
 	KUNIT_ASSERT_NOT_NULL(test, parts);
 	kvt_policy_init(whole, &kvt_policy_reuse, tw);
 	kvt_policy_init(parts, &kvt_policy_reuse, tp);
+	mw = kvt_test_mind(test, whole);
+	mp = kvt_test_mind(test, parts);
 	turns(test, whole, tw, 10, 10);
 	turns(test, parts, tp, 10, 3);
-	KUNIT_EXPECT_EQ(test, whole->nr_requests, 6u);
-	KUNIT_EXPECT_EQ(test, parts->nr_requests, 6u);
-	KUNIT_EXPECT_EQ(test, whole->learn.total[KVT_CLS_NEW], 5u);
-	KUNIT_EXPECT_EQ(test, memcmp(&whole->learn, &parts->learn, sizeof(whole->learn)), 0);
-	KUNIT_EXPECT_EQ(test, memcmp(&whole->turns, &parts->turns, sizeof(whole->turns)), 0);
+	KUNIT_EXPECT_EQ(test, mw->nr_requests, 6u);
+	KUNIT_EXPECT_EQ(test, mp->nr_requests, 6u);
+	KUNIT_EXPECT_EQ(test, mw->learn.total[KVT_CLS_NEW], 5u);
+	KUNIT_EXPECT_EQ(test, memcmp(&mw->learn, &mp->learn, sizeof(mw->learn)), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(&mw->turns, &mp->turns, sizeof(mw->turns)), 0);
 	for (id = 1; id <= 60; id++) {
 		const struct kvt_cold *a = kvt_cold(tw, id), *b = kvt_cold(tp, id);
 

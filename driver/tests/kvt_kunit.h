@@ -12,6 +12,7 @@
 #include <kunit/test.h>
 
 #include "../core/kvt_block.h"
+#include "../core/kvt_policy.h"
 
 /* Seeded, so that a failure can be had again. */
 static inline u32 kvt_test_random(u64 *state)
@@ -55,6 +56,15 @@ static inline u32 kvt_test_block(struct kunit *test, struct kvt_table *t, u32 ct
 	KUNIT_ASSERT_NE(test, id, KVT_NIL);
 	atomic_set(&kvt_hot(t, id)->ctl, (int)ctl);
 	return id;
+}
+
+/* The only namespace's. */
+static inline struct kvt_mind *kvt_test_mind(struct kunit *test, struct kvt_policy *p)
+{
+	p->only = kunit_kzalloc(test, sizeof(*p->only), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, p->only);
+	kvt_mind_init(p->only);
+	return p->only;
 }
 
 #endif /* KVT_KUNIT_H */

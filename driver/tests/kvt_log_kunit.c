@@ -405,7 +405,10 @@ static void log_dense_is_evicted_from(struct kunit *test)
 	u32 seg[NR_SEGS], n, nr, i;
 
 	KUNIT_EXPECT_FALSE(test, kvt_log_dense(&f->l));
+	f->l.keep[DEMOTE] = 1;
 	for (n = 0; f->l.nr_free > 1; n++) {
+		/* There are segments for the taking. */
+		KUNIT_EXPECT_FALSE(test, kvt_log_tight(&f->l));
 		KUNIT_EXPECT_EQ(test, kvt_log_dense(&f->l),
 				n > 1 && (u64)n * SEG_UNITS * 100 >
 				(u64)(NR_SEGS - min(NR_SEGS / 2, 4)) * SEG_UNITS *
@@ -413,6 +416,7 @@ static void log_dense_is_evicted_from(struct kunit *test)
 		seg[n] = fill_seg(test, f, 8);
 	}
 	KUNIT_ASSERT_TRUE(test, kvt_log_dense(&f->l));
+	KUNIT_EXPECT_TRUE(test, kvt_log_tight(&f->l));
 	/* One that is cheap is enough, dead or copies. */
 	for (i = 0; i < SEG_UNITS - 8; i += 8) {
 		if (SEG_UNITS - i > SEG_UNITS / KVT_SEG_CHEAP)

@@ -291,7 +291,9 @@ static void turns_clock_goes_back(struct kunit *test)
 struct fixture {
 	struct kvt_policy p;
 	struct kvt_table *t;
+	struct kvt_mind *mind[2];
 	u32 nr;
+	u32 ns;
 };
 
 static struct fixture *setup(struct kunit *test)
@@ -301,6 +303,7 @@ static struct fixture *setup(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	f->t = kvt_test_table(test, 1);
 	kvt_policy_init(&f->p, &kvt_policy_reuse, f->t);
+	kvt_test_mind(test, &f->p);
 	f->p.now_ms = 1000;
 	return f;
 }
@@ -314,6 +317,7 @@ static u32 grow(struct kunit *test, struct fixture *f, u32 parent, u32 nr)
 		id = kvt_test_block(test, f->t, KVT_READY | KVT_CTL_MEM);
 		kvt_hot(f->t, id)->mem_tier = TIER;
 		kvt_hot(f->t, id)->hash = ++f->nr * 2654435761u;
+		kvt_hot(f->t, id)->ns_group = kvt_ns_group(f->ns, 0);
 		kvt_cold(f->t, id)->touch_ms = f->p.now_ms;
 		if (parent)
 			kvt_ch_link(f->t, id, parent);
@@ -386,7 +390,7 @@ static void sessions_go_on(struct kunit *test)
 	u32 head = grow(test, f, KVT_NIL, 8), tip = grow(test, f, head, 2), name, again;
 
 	request(f, tip);
-	KUNIT_EXPECT_EQ(test, f->p.learn.total[KVT_CLS_NEW], 0u);
+	KUNIT_EXPECT_EQ(test, f->p.only->learn.total[KVT_CLS_NEW], 0u);
 	f->p.now_ms += MINUTE;
 	name = kvt_hot(f->t, kvt_cold(f->t, tip)->parent)->hash;
 	again = kvt_cold(f->t, tip)->parent;
@@ -395,11 +399,11 @@ static void sessions_go_on(struct kunit *test)
 	again = grow(test, f, head, 1);
 	kvt_hot(f->t, again)->hash = name;
 	request(f, grow(test, f, again, 3));
-	KUNIT_EXPECT_EQ(test, f->p.learn.total[KVT_CLS_NEW], 1u);
-	KUNIT_EXPECT_EQ(test, f->p.learn.used[KVT_CLS_NEW][kvt_age_bin(MINUTE)], 1u);
+	KUNIT_EXPECT_EQ(test, f->p.only->learn.total[KVT_CLS_NEW], 1u);
+	KUNIT_EXPECT_EQ(test, f->p.only->learn.used[KVT_CLS_NEW][kvt_age_bin(MINUTE)], 1u);
 	KUNIT_EXPECT_EQ(test, kvt_cold(f->t, head)->shared, 0u);
 	/* Not by the table, but by the mark. */
-	kvt_turns_init(&f->p.turns);
+	kvt_turns_init(&f->p.only->turns);
 	f->p.now_ms += MINUTE;
 	again = kvt_cold(f->t, head)->first_child;
 	while (kvt_cold(f->t, again)->first_child)
@@ -463,6 +467,134 @@ static void cooled_goes_first(struct kunit *test)
 	drains(test, f);
 }
 
+/* --- namespaces ------------------------------------------------------------------------ */
+
+static struct fixture *tenants;
+
+static struct kvt_mind *mind_of(const struct kvt_policy *p, u32 ns)
+{
+	return &tenants->p == p ? tenants->mind[ns % 2] : NULL;
+}
+
+/* Two namespaces instead of one; the first goes on with what it had. */
+static void two_tenants(struct kunit *test, struct fixture *f)
+{
+	tenants = f;
+	f->mind[0] = f->p.only;
+	f->mind[1] = kvt_test_mind(test, &f->p);
+	f->p.only = NULL;
+	f->p.mind_of = mind_of;
+}
+
+/* A session of a few turns, some time apart, and one that is not gone on with. */
+static void some_turns(struct kunit *test, struct fixture *f, u32 gap_ms)
+{
+	u32 tip = grow(test, f, KVT_NIL, 4), i;
+
+	request(f, tip);
+	for (i = 0; i < 4; i++) {
+		f->p.now_ms += gap_ms;
+		tip = grow(test, f, tip, 2);
+		request(f, tip);
+	}
+	request(f, grow(test, f, KVT_NIL, 3));
+}
+
+/*
+ * What a tenant does, be it with blocks of the same names, changes nothing that is known of
+ * another.
+ */
+static void tenants_are_apart(struct kunit *test)
+{
+	struct fixture *alone = setup(test), *both = setup(test);
+	u32 i, nr, now_ms, now_after_ms;
+
+	two_tenants(test, both);
+	for (i = 0; i < 30; i++) {
+		some_turns(test, alone, 20000);
+		nr = both->nr;
+		now_ms = both->p.now_ms;
+		some_turns(test, both, 20000);
+		/* In between the other one goes on at once, and seldom. */
+		now_after_ms = both->p.now_ms;
+		both->nr = nr;
+		both->p.now_ms = now_ms;
+		both->ns = 1;
+		some_turns(test, both, i % 2 ? 300 : 900000);
+		both->ns = 0;
+		both->p.now_ms = now_after_ms;
+	}
+	KUNIT_EXPECT_LT(test, 100u, both->mind[0]->learn.total[KVT_CLS_NEW]);
+	KUNIT_EXPECT_EQ(test, both->mind[1]->nr_requests, both->mind[0]->nr_requests);
+	KUNIT_EXPECT_NE(test, 0, memcmp(&both->mind[1]->learn, &both->mind[0]->learn,
+					sizeof(both->mind[0]->learn)));
+	KUNIT_EXPECT_EQ(test, 0, memcmp(&alone->p.only->learn, &both->mind[0]->learn,
+					sizeof(both->mind[0]->learn)));
+	KUNIT_EXPECT_EQ(test, 0, memcmp(&alone->p.only->turns, &both->mind[0]->turns,
+					sizeof(both->mind[0]->turns)));
+}
+
+/* Of one owner's blocks that can go, the one that is worth least. */
+static void owners_least(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 ns_group = kvt_ns_group(1, 0), tip, first, cold, other;
+
+	f->ns = 1;
+	first = grow(test, f, KVT_NIL, 3);
+	request(f, first);
+	f->ns = 0;
+	other = grow(test, f, KVT_NIL, 2);
+	request(f, other);
+	f->p.ops->cool(&f->p, TIER, other);
+	f->p.now_ms += 10 * MINUTE;
+	f->ns = 1;
+	tip = grow(test, f, KVT_NIL, 3);
+	request(f, tip);
+	/* Nothing is known: the older one. Only its end is a leaf. */
+	KUNIT_EXPECT_EQ(test, kvt_policy_least_of(&f->p, TIER, ns_group, true, KVT_NIL), first);
+	KUNIT_EXPECT_EQ(test, kvt_policy_least_of(&f->p, TIER, ns_group, true, first), tip);
+	kvt_lease_try(kvt_hot(f->t, first));
+	KUNIT_EXPECT_EQ(test, kvt_policy_least_of(&f->p, TIER, ns_group, true, KVT_NIL), tip);
+	cold = kvt_cold(f->t, tip)->parent;
+	f->p.ops->cool(&f->p, TIER, cold);
+	KUNIT_EXPECT_EQ(test, kvt_policy_least_of(&f->p, TIER, ns_group, false, KVT_NIL), cold);
+	KUNIT_EXPECT_EQ(test, kvt_policy_least_of(&f->p, TIER, kvt_ns_group(5, 0), false, KVT_NIL),
+			KVT_NIL);
+}
+
+/* However long a chain is, a request is about so many of its blocks. */
+static void long_chains_are_cut(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	struct kvt_call c = { .who = 1, .request = 7, .nr = 1 };
+	u32 first, tip;
+
+	f->t = kvt_test_table(test, 5);
+	f->p.table = f->t;
+	first = grow(test, f, KVT_NIL, 1);
+	c.tip = first;
+	kvt_policy_call(&f->p, &c);
+	KUNIT_EXPECT_EQ(test, f->p.nr_steps, 1u);
+	tip = grow(test, f, first, KVT_REQUEST_MAX);
+	c.tip = tip;
+	kvt_policy_call(&f->p, &c);
+	KUNIT_EXPECT_EQ(test, f->p.nr_steps, 1 + KVT_REQUEST_MAX);
+	/* It was a part of the same request. */
+	KUNIT_EXPECT_EQ(test, f->p.only->nr_requests, 1u);
+	tip = grow(test, f, tip, KVT_ASK_STEPS - KVT_REQUEST_MAX);
+	c.request++;
+	c.tip = first;
+	kvt_policy_call(&f->p, &c);
+	KUNIT_EXPECT_EQ(test, f->p.only->nr_requests, 2u);
+	/* Too far away to be known as that. */
+	c.tip = tip;
+	kvt_policy_call(&f->p, &c);
+	KUNIT_EXPECT_EQ(test, f->p.only->nr_requests, 3u);
+	KUNIT_EXPECT_EQ(test, f->p.nr_steps, 2 + 2 * KVT_REQUEST_MAX);
+	drains(test, f);
+}
+
 /* A change of policy at any time loses nothing. */
 static void changes_hands(struct kunit *test)
 {
@@ -489,7 +621,7 @@ static void writes_are_gated(struct kunit *test)
 
 	request(f, tip);
 	KUNIT_EXPECT_TRUE(test, f->p.ops->admit(&f->p, TIER + 1, tip, true));
-	KUNIT_EXPECT_EQ(test, f->p.bar, 0u);
+	KUNIT_EXPECT_EQ(test, f->p.only->bar, 0u);
 	for (i = 0; i < 6000; i++)
 		f->p.ops->admit(&f->p, TIER + 1, tip, false);
 	for (i = 0; i < 6000; i++)
@@ -499,7 +631,7 @@ static void writes_are_gated(struct kunit *test)
 	for (i = 0; i < 6000; i++)
 		KUNIT_EXPECT_TRUE(test, f->p.ops->admit(&f->p, TIER + 1,
 							kvt_cold(f->t, tip)->parent, false));
-	KUNIT_EXPECT_LE(test, f->p.bar, (u32)U16_MAX);
+	KUNIT_EXPECT_LE(test, f->p.only->bar, (u32)U16_MAX);
 	KUNIT_EXPECT_TRUE(test, f->p.ops->keep(&f->p, 24, 100));
 	KUNIT_EXPECT_FALSE(test, f->p.ops->keep(&f->p, 25, 100));
 }
@@ -528,6 +660,9 @@ static struct kunit_case kvt_reuse_cases[] = {
 	KUNIT_CASE(strangers_share),
 	KUNIT_CASE(scans_pass_by),
 	KUNIT_CASE(cooled_goes_first),
+	KUNIT_CASE(tenants_are_apart),
+	KUNIT_CASE(owners_least),
+	KUNIT_CASE(long_chains_are_cut),
 	KUNIT_CASE(changes_hands),
 	KUNIT_CASE(writes_are_gated),
 	KUNIT_CASE(tables_are_bounded),

@@ -37,6 +37,7 @@ static struct fixture *setup(struct kunit *test, u64 seed)
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	f->t = kvt_test_table(test, 1);
 	kvt_policy_init(&f->p, &kvt_policy_reuse, f->t);
+	kvt_test_mind(test, &f->p);
 	f->rng = seed;
 	f->p.now_ms = U32_MAX - 500000;	/* wraps on the way */
 	return f;
@@ -200,8 +201,8 @@ static void lists_are_lists(struct kunit *test, struct fixture *f)
 	KUNIT_ASSERT_EQ(test, nr, f->t->nr_used);
 	for (cls = 0; cls < KVT_CLASSES; cls++) {
 		for (bin = 0, sum = 0; bin < KVT_AGE_BINS; bin++)
-			sum += f->p.learn.used[cls][bin] + f->p.learn.lost[cls][bin];
-		KUNIT_ASSERT_EQ(test, sum, (u32)f->p.learn.total[cls]);
+			sum += f->p.only->learn.used[cls][bin] + f->p.only->learn.lost[cls][bin];
+		KUNIT_ASSERT_EQ(test, sum, (u32)f->p.only->learn.total[cls]);
 		KUNIT_ASSERT_TRUE(test, sum <= KVT_COUNT_MAX);
 	}
 }
@@ -263,7 +264,7 @@ static void random_uses(struct kunit *test)
 				lists_are_lists(test, f);
 		}
 		KUNIT_EXPECT_LT(test, STEPS / 100, f->nr_left);
-		KUNIT_EXPECT_LT(test, 0u, f->p.nr_requests);
+		KUNIT_EXPECT_LT(test, 0u, f->p.only->nr_requests);
 	}
 }
 

@@ -27,7 +27,8 @@
  *               without any goes from the tier above it instead, until one has none.
  *               So a request is in the fastest tier for a moment however large it
  *               is, and its own blocks stand in line with the others. With a log,
- *               room is made below after each block that goes down.
+ *               room is made below after each block that goes down, and leaves of the
+ *               log go before a segment with much in it is emptied.
  *   Copies      The slowest of several tiers is a block tier. When the policy wants
  *               the copy there kept at a promotion, it stays and counts against that
  *               tier's capacity; a demotion of its block writes nothing. The policy
@@ -63,6 +64,7 @@ struct store {
 	struct kvt_table table;
 	struct kvt_index *index;
 	struct kvt_policy *policy;
+	struct kvt_mind *mind;
 	u32 nr_keep[SIM_TIERS_MAX];
 	u32 nr_dup;
 	struct sim_log *log;
@@ -133,6 +135,7 @@ static struct store *store_new(const struct sim_config *c, u32 len_max)
 	st->c = c;
 	st->index = sim_alloc(1, sizeof(*st->index));
 	st->policy = sim_alloc(1, sizeof(*st->policy));
+	st->mind = sim_alloc(1, sizeof(*st->mind));
 	st->moved = sim_alloc(chunks, KVT_CHUNK_BLOCKS);
 	st->path = sim_alloc(len_max, sizeof(u32));
 	if (c->segment && c->nr_tiers > 1)
@@ -165,6 +168,7 @@ static void store_free(struct store *st)
 	free(st->table.cold);
 	free(st->index);
 	free(st->policy);
+	free(st->mind);
 	free(st->moved);
 	sim_log_delete(st->log);
 	free(st->path);
@@ -174,7 +178,7 @@ static void store_free(struct store *st)
 /* DRAM of table, index and policy for each block that was ever there at a time. */
 static double meta_bytes(const struct store *st)
 {
-	u64 bytes = sizeof(*st->index) + sizeof(*st->policy);
+	u64 bytes = sizeof(*st->index) + sizeof(*st->policy) + sizeof(*st->mind);
 	u32 i;
 
 	for (i = 0; i < KVT_SHARDS; i++)
@@ -219,22 +223,6 @@ static void drop_copy(struct store *st, u32 id)
 		sim_log_drop(st->log, &st->table, id);
 }
 
-/* Write a block to the slowest tier. What is in the way there may have to move. */
-static void write_copy(struct store *st, u32 id)
-{
-	u64 carried, dropped;
-
-	st->r->slow_writes++;
-	if (!st->log)
-		return;
-	carried = st->log->nr_carried;
-	dropped = st->log->nr_dropped;
-	sim_log_put(st->log, &st->table, id);
-	st->r->slow_writes += st->log->nr_carried - carried;
-	st->r->carried += st->log->nr_carried - carried;
-	st->nr_dup -= (u32)(st->log->nr_dropped - dropped);
-}
-
 /* The policy's view and the counts: the fastest copy is on another tier now. */
 static void move(struct store *st, u32 id, u32 from, u32 to)
 {
@@ -266,7 +254,7 @@ static void promote(struct store *st, u32 id)
 		return;
 	if (is_mem(st, from))
 		return;	/* the copy was counted before */
-	if (kvt_policy_keep_copy(st->policy, st->nr_dup, st->c->blocks[from]))
+	if (kvt_policy_keep_copy(st->policy, st->nr_dup, st->c->blocks[from], false))
 		st->nr_dup++;
 	else
 		drop_copy(st, id);
@@ -294,13 +282,43 @@ static void evict(struct store *st, u32 id)
 	st->r->evictions++;
 }
 
+/* As kvt_log_thin() of the driver: rather than carry much, let go what goes next anyway. */
+static void thin_log(struct store *st)
+{
+	u32 last = last_tier(st), id = 1;
+
+	while (id && sim_log_dense(st->log)) {
+		id = policy_next(st, last, true, 2 * st->nr_keep[last] + 16);
+		if (id)
+			evict(st, id);
+	}
+}
+
+/* Write a block to the slowest tier. What is in the way there may have to move, or go. */
+static void write_copy(struct store *st, u32 id)
+{
+	u64 carried, dropped;
+
+	st->r->slow_writes++;
+	if (!st->log)
+		return;
+	thin_log(st);
+	carried = st->log->nr_carried;
+	dropped = st->log->nr_dropped;
+	sim_log_put(st->log, &st->table, id);
+	st->r->slow_writes += st->log->nr_carried - carried;
+	st->r->carried += st->log->nr_carried - carried;
+	st->nr_dup -= (u32)(st->log->nr_dropped - dropped);
+}
+
 /* Is a block that leaves @tier to go out rather than be written to the one below. */
 static bool not_worth(struct store *st, u32 tier, u32 id)
 {
 	u32 to = tier + 1;
+	bool room = st->nr_keep[to] + st->nr_dup < st->c->blocks[to] &&
+		    !(st->log && kvt_log_tight(&st->log->log));
 
-	return !is_mem(st, to) && !has_copy(st, id) &&
-	       !policy_admit(st, to, id, st->nr_keep[to] + st->nr_dup < st->c->blocks[to]);
+	return !is_mem(st, to) && !has_copy(st, id) && !policy_admit(st, to, id, room);
 }
 
 static void demote(struct store *st, u32 tier, u32 id)
@@ -469,8 +487,8 @@ static void check_log(const struct store *st)
 
 static const struct kvt_policy_ops *policy_of(const char *name)
 {
-	if (!strcmp(name, "default") || !strcmp(name, kvt_policy_reuse.name))
-		return &kvt_policy_reuse;
+	if (!strcmp(name, "default"))
+		return kvt_policy_at(0);
 	return kvt_policy_find(name, strlen(name));
 }
 
@@ -497,6 +515,8 @@ int sim_core_run(const struct sim_trace *t, const struct sim_config *c,
 	st = store_new(c, len_max);
 	st->r = r;
 	kvt_policy_init(st->policy, ops, &st->table);
+	kvt_mind_init(st->mind);
+	st->policy->only = st->mind;
 	start = now_ns();
 	for (i = 0; i < t->nr_requests; i++)
 		request(st, t->ids + t->first[i], sim_request_len(t, i), t->ts_ms[i]);

@@ -6,7 +6,7 @@
  * its heads, and one is free for the cleaner. All others may be full of live blocks.
  * When no segment is free the cheapest one is emptied: blocks that are nowhere else are
  * carried forward, which is a write; copies of blocks that are on a faster tier, too,
- * are dropped.
+ * are dropped. If it has much in it, blocks are to be evicted first: sim_log_dense().
  */
 #ifndef KVT_SIM_LOG_H
 #define KVT_SIM_LOG_H
@@ -34,6 +34,8 @@ struct sim_log *sim_log_new(u32 blocks, u32 seg_blocks);
 void sim_log_delete(struct sim_log *l);
 
 /* A block without a copy on the tier gets one; its KVT_CTL_LOG is the caller's to set. */
+/* Would the next block have a segment emptied that has much in it. */
+bool sim_log_dense(const struct sim_log *l);
 void sim_log_put(struct sim_log *l, struct kvt_table *t, u32 id);
 
 /* A block's copy goes; the same. */

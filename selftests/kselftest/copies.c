@@ -131,6 +131,8 @@ FIXTURE_SETUP(copies)
 	ASSERT_LE(0, self->bdev);
 	/* Nothing is to go in the background but for want of room. */
 	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_high_percent", "100"));
+	/* One that does not mind how many copies there are. */
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "policy", "lru"));
 	ASSERT_EQ(0, open_client(self));
 	ASSERT_EQ(BLOCKS, put_chains(&self->c, 0, CHAINS));
 	ASSERT_EQ(0, send_down(self));
@@ -179,6 +181,51 @@ TEST_F_TIMEOUT(copies, nothing_is_written, 300)
 		ASSERT_EQ(BLOCKS, bring_up(self));
 	}
 	EXPECT_EQ(0, on_disk(self, "evictions"));
+}
+
+/* The policy says how many copies are enough: a quarter of the disk. */
+TEST_F_TIMEOUT(copies, not_more_than_wanted, 300)
+{
+	long long enough = on_disk(self, "capacity_bytes") / 4, copies;
+
+	ASSERT_GT(BLOCKS * BLOCK_BYTES, enough);
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "policy", "reuse"));
+	ASSERT_EQ(0, send_down(self));
+	ASSERT_EQ(BLOCKS, bring_up(self));
+	copies = on_disk(self, "copy_bytes");
+	EXPECT_LT(enough / 2, copies);
+	EXPECT_GE(enough + (long long)BLOCK_BYTES, copies);
+	EXPECT_EQ(0, on_disk(self, "evictions"));
+	EXPECT_EQ(BLOCKS, check_chains(&self->c, 0, CHAINS));
+}
+
+/* What was brought up, and goes again before anybody has read it, is counted. */
+TEST_F_TIMEOUT(copies, unread, 300)
+{
+	static const char unread[] = "tiers/dram0/promotions_unread";
+	struct kvt_key keys[CHAIN];
+	char buf[32];
+	int i;
+
+	ASSERT_EQ(0, send_down(self));
+	self->dram = kvt_tier_dram(&self->pool, 0, DRAM_BYTES);
+	ASSERT_LE(0, self->dram);
+	for (i = 0; i < CHAINS; i++) {
+		kvt_keys(keys, SET, i * CHAIN, CHAIN);
+		ASSERT_EQ(CHAIN, kvt_prefetch(self->c.fd, 0, 0, keys, CHAIN, 0, -1));
+	}
+	ASSERT_TRUE(KVT_UNTIL(60000, !on_disk(self, "blocks")));
+	/* One chain is read. */
+	ASSERT_EQ(CHAIN, check_chains(&self->c, 0, 1));
+	ASSERT_LT(0, kvt_sysfs_read(&self->pool, unread, buf, sizeof(buf)));
+	EXPECT_EQ(0, atoi(buf));
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_low_percent", "1"));
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_high_percent", "2"));
+	/* All but two or three of them, whichever. */
+	ASSERT_TRUE(KVT_UNTIL(60000, on_disk(self, "blocks") >= BLOCKS - 8));
+	ASSERT_LT(0, kvt_sysfs_read(&self->pool, unread, buf, sizeof(buf)));
+	EXPECT_LE(BLOCKS - CHAIN - 8, atoi(buf));
+	EXPECT_GE(BLOCKS - CHAIN, atoi(buf));
 }
 
 static int assemble(FIXTURE_DATA(copies) *self, int disk, struct kvtier_pool_assemble *a)

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * For tests only, in builds with KVT_TEST=1: the module under the simulator's conditions.
+ *
+ *   test_now_ms   the pool clock stands there, unless it is 0
+ *   test_hash     pools made from now on hash keys as the simulator does
+ *   test_blocks   what tiers are to hold, fastest first, in blocks; 0: what they can.
+ *                 Blocks are of 4 KiB. A copy on the slowest tier counts there
+ *   test_settle   write a pool's number: its tiers are brought below that, now, one
+ *                 block at a time, as make_room() in selftests/host/sim_core.c does
+ *
+ * The tiers themselves have to be large enough that nothing else makes room.
+ */
+#include <linux/moduleparam.h>
+
+#include "kvt_test.h"
+#include "kvt_trace.h"
+
+static u32 kvt_test_now_ms;
+module_param_cb(test_now_ms, &param_ops_uint, &kvt_test_now_ms, 0600);
+
+static bool kvt_test_known_hash;
+module_param_cb(test_hash, &param_ops_bool, &kvt_test_known_hash, 0600);
+
+static u32 kvt_test_blocks[KVT_TIERS];
+module_param_array_named(test_blocks, kvt_test_blocks, uint, NULL, 0600);
+
+u32 kvt_test_clock_ms(void)
+{
+	return READ_ONCE(kvt_test_now_ms);
+}
+
+void kvt_test_hash(struct kvt_hash_seed *seed)
+{
+	if (READ_ONCE(kvt_test_known_hash))
+		memset(seed, 0x5a, sizeof(*seed));
+}
+
+u32 kvt_test_capacity(const struct kvt_tier *t)
+{
+	const struct kvt_pool *p = t->pool;
+	u32 i;
+
+	lockdep_assert_held(&p->meta_lock);
+	for (i = 0; i < p->nr_tiers; i++) {
+		if (p->order[i] == t->id)
+			return READ_ONCE(kvt_test_blocks[i]);
+	}
+	return 0;
+}
+
+/* Does the tier hold more than it is to. Meta lock held. */
+static bool kvt_test_over(struct kvt_tier *t)
+{
+	u32 all = kvt_test_capacity(t);
+
+	lockdep_assert_held(&t->pool->meta_lock);
+	return all && t->nr_blocks + (t->ops->is_mem ? 0 : t->log.copy_units) > all;
+}
+
+/* The simulator's next_of(). Meta lock held. */
+static u32 kvt_test_next(struct kvt_pool *p, struct kvt_tier *t, bool leaf)
+{
+	u32 budget = 2 * t->nr_blocks + 16;
+
+	lockdep_assert_held(&p->meta_lock);
+	return p->policy.ops->next(&p->policy, t->id, leaf, &budget);
+}
+
+/*
+ * One block of @t[@at] goes if there are too many: down, or, from the last of @nr, out.
+ * Return: 1: one went; 0: there is nothing to do; -EBUSY: it cannot go.
+ */
+static int kvt_test_lower(struct kvt_pool *p, struct kvt_tier **t, u32 nr, u32 at)
+{
+	bool leaf = at + 1 == nr, gone = true;
+	u32 id = KVT_NIL, from = at;
+
+	spin_lock(&p->meta_lock);
+	kvt_touch_drain(p);
+	if (!kvt_test_over(t[at])) {
+		spin_unlock(&p->meta_lock);
+		return 0;
+	}
+	id = kvt_test_next(p, t[at], leaf);
+	while (leaf && id == KVT_NIL && from)
+		id = kvt_test_next(p, t[--from], true);
+	if (id == KVT_NIL || !kvt_move_try(kvt_hot(&p->table, id)))
+		gone = false;
+	else if (leaf)
+		gone = kvt_evict_claimed(p, id, KVT_WHY_ROOM);
+	spin_unlock(&p->meta_lock);
+	if (gone && !leaf)
+		gone = kvt_demote(p, t[at], &id, 1, false) == 1;
+	kvt_garbage_free(p);
+	return gone ? 1 : -EBUSY;
+}
+
+static int kvt_test_settle(struct kvt_pool *p)
+{
+	struct kvt_tier *t[KVT_TIERS];
+	int idx = srcu_read_lock(&p->srcu), err = 0;
+	u32 nr = kvt_tier_snapshot(p, t, false), i;
+
+	for (i = 0; i < nr && !err; i++) {
+		do
+			err = kvt_test_lower(p, t, nr, i);
+		while (err > 0);
+	}
+	srcu_read_unlock(&p->srcu, idx);
+	return err;
+}
+
+static int kvt_test_settle_set(const char *val, const struct kernel_param *kp)
+{
+	struct kvt_pool *p;
+	u32 id;
+	int err = kstrtou32(val, 0, &id);
+
+	if (err)
+		return err;
+	p = kvt_pool_get(id);
+	if (!p)
+		return -ENODEV;
+	err = kvt_test_settle(p);
+	kvt_pool_put(p);
+	return err;
+}
+
+static const struct kernel_param_ops kvt_test_settle_ops = { .set = kvt_test_settle_set };
+module_param_cb(test_settle, &kvt_test_settle_ops, NULL, 0200);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a test build adds, so that the module can be held against the simulator; see
+ * kvt_test.c. In any other build there is nothing of it.
+ */
+#ifndef KVT_TEST_HOOKS_H
+#define KVT_TEST_HOOKS_H
+
+#include "kvt_internal.h"
+
+#ifdef CONFIG_KVTIER_TEST
+u32 kvt_test_clock_ms(void);
+void kvt_test_hash(struct kvt_hash_seed *seed);
+u32 kvt_test_capacity(const struct kvt_tier *t);
+#else
+/* The clock instead of the pool's, or 0. */
+static inline u32 kvt_test_clock_ms(void)
+{
+	return 0;
+}
+
+/* Make a hash seed a known one. */
+static inline void kvt_test_hash(struct kvt_hash_seed *seed)
+{
+}
+
+/* Blocks that a tier is to hold, or 0: what it can. Meta lock held. */
+static inline u32 kvt_test_capacity(const struct kvt_tier *t)
+{
+	return 0;
+}
+#endif
+
+#endif /* KVT_TEST_HOOKS_H */
