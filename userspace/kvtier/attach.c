@@ -125,6 +125,8 @@ static const char *attach_hint(int err, uint32_t type)
 		return type == KVTIER_TIER_BDEV ?
 		       "is it mounted, or does another driver or pool have it?" :
 		       "does another pool have it?";
+	case -EIO:
+		return "the kernel log says more: dmesg | tail";
 	case -ENOMEM:
 		return "there is not so much free memory";
 	}
