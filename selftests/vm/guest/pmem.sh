@@ -17,20 +17,17 @@ FAILED=0
 
 prepare()
 {
-	local module daxes said=/run/create
+	local module daxes said=/run/create maps=() status=0
 	for module in cxl_pmem nd_pmem dax_pmem device_dax kvtier; do
 		modprobe "$module" || return 1
 	done
 	cxl_wait_endpoints 1 || return 1
 	# The second machine asks for another map, and gets what is there.
-	if [ "$1" = first ]; then
-		kvtier -j cxl create --type pmem --memdev serial=100 --uuid "$UUID" \
-			--map dev --map mem >"$said" || return 1
-	else
-		kvtier -j cxl create --type pmem --memdev serial=100 --uuid "$UUID" >"$said" ||
-			return 1
-	fi
+	[ "$1" != first ] || maps=(--map dev --map mem)
+	kvtier -j cxl create --type pmem --memdev serial=100 --uuid "$UUID" "${maps[@]}" \
+		>"$said" || status=1
 	cat "$said"
+	[ "$status" -eq 0 ] || return 1
 	daxes=$(grep -o '"dax[0-9.]*"' "$said" | tr -d '"' | sort -u)
 	{ read -r KVT_PMEM0 && read -r KVT_PMEM1; } <<<"$daxes" || return 1
 	udevadm settle
