@@ -356,7 +356,7 @@ static int nullz_make(struct kvt_disk *d)
 {
 	int err = kvt_sh("modprobe -q null_blk nr_devices=0 && "
 			 "{ [ -d /sys/kernel/config/nullb ] || "
-			 "mount -t configfs configfs /sys/kernel/config; } && mkdir " NULLZ
+			 "mount -t configfs none /sys/kernel/config; } && mkdir " NULLZ
 			 " && cd " NULLZ " && echo 4096 > blocksize && echo 1 > memory_backed && "
 			 "echo 1 > zoned && echo %llu > zone_size && echo %llu > size && "
 			 "echo %d > zone_max_active && echo %d > zone_max_open && echo 1 > power",

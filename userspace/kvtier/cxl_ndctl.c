@@ -161,7 +161,7 @@ static void random_uuid(uuid_t uuid)
 
 static int shape_namespace(struct ndctl_namespace *ns, uint64_t bytes)
 {
-	uuid_t uuid;
+	uuid_t uuid = { 0 };
 	int ret;
 
 	random_uuid(uuid);
@@ -175,7 +175,7 @@ static int shape_namespace(struct ndctl_namespace *ns, uint64_t bytes)
 
 static int shape_dax(struct ndctl_dax *dax, struct ndctl_namespace *ns, bool on_device)
 {
-	uuid_t uuid;
+	uuid_t uuid = { 0 };
 	int ret;
 
 	random_uuid(uuid);

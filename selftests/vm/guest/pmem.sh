@@ -58,7 +58,7 @@ udev_wants()
 # shellcheck disable=SC2317 # called by name
 udev_starts()
 {
-	local rules=/etc/udev/rules.d/64-kvtier.rules dax status=1
+	local rules=/etc/udev/rules.d/64-kvtier.rules status=1
 	mkdir -p /etc/kvtier && touch /etc/kvtier/assemble
 	sed 's,@SBINDIR@,/usr/bin,' /usr/lib/udev/rules.d/64-kvtier.rules >"$rules"
 	udevadm control --reload
