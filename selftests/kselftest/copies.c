@@ -301,6 +301,47 @@ TEST_F_TIMEOUT(copies, disk_leaves, 300)
 	EXPECT_EQ(BLOCKS, bring_up(self));
 }
 
+static int corrupt(const struct kvt_disk *disk, const struct kvt_medium *m, int i)
+{
+	char *page = aligned_alloc(4096, 4096);
+	struct kvt_key key = kvt_key(SET, i);
+	const struct kvt_medium_block *b = kvt_medium_find(m, &key);
+	int err = b && b->good ? kvt_disk_io(disk, b->byte, page, 4096, false) : -ENOENT;
+
+	page[100] ^= 4;
+	if (!err)
+		err = kvt_disk_io(disk, b->byte, page, 4096, true);
+	free(page);
+	return err;
+}
+
+static bool scrub_is_over(const struct kvt_pool *p)
+{
+	char state[32];
+
+	return kvt_sysfs_read(p, "scrub_state", state, sizeof(state)) > 0 &&
+	       !strncmp(state, "done", 4);
+}
+
+/* A copy that the scrub finds bad is none: the block is written when it goes down. */
+TEST_F_TIMEOUT(copies, found_bad, 300)
+{
+	struct kvtier_pool_scrub s = { .size = sizeof(s), .pool_id = self->pool.id };
+	long long payload = on_disk(self, "write_bytes");
+
+	ASSERT_EQ(0, kvt_medium_read(self->disk[0].dev, &self->m));
+	ASSERT_EQ(0, corrupt(&self->disk[0], &self->m, 3));
+	ASSERT_EQ(0, corrupt(&self->disk[0], &self->m, CHAIN + 1));
+	ASSERT_EQ(0, kvt_ioctl(self->pool.ctl, KVTIER_OP_POOL_SCRUB, &s));
+	ASSERT_TRUE(KVT_UNTIL(60000, scrub_is_over(&self->pool)));
+	EXPECT_EQ(2, on_disk(self, "checksum_errors"));
+	EXPECT_EQ((BLOCKS - 2) * BLOCK_BYTES, on_disk(self, "copy_bytes"));
+	EXPECT_EQ(BLOCKS, check_chains(&self->c, 0, CHAINS));
+	ASSERT_EQ(0, send_down(self));
+	EXPECT_EQ(payload + 2 * BLOCK_BYTES, on_disk(self, "write_bytes"));
+	EXPECT_EQ(BLOCKS, bring_up(self));
+}
+
 /* --- more dead ones than can be written down ----------------------------------------- */
 
 #define SMALL_BYTES	(4 * KVT_KIB)
