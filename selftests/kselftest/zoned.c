@@ -2,7 +2,8 @@
 /*
  * Tiers on zoned NVMe namespaces: written at the write pointer only, reclaimed by resets
  * of zones, and found again. Most writes that are out of order fail on the device, and a
- * tier all of whose writes succeed has made none.
+ * tier all of whose writes succeed has made none. And on a device of null_blk, some of
+ * whose zones fail.
  */
 #include <linux/blkzoned.h>
 
