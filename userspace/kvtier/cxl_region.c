@@ -172,6 +172,15 @@ static int shape_region(struct cxl_region_plan *plan,
 	return ret;
 }
 
+/* With the end of line that this one file insists on. */
+static int write_uuid(const struct cxl_region_plan *plan, struct cxl_trouble *trouble)
+{
+	char line[CXL_UUID_MAX + 1];
+
+	snprintf(line, sizeof(line), "%s\n", plan->uuid);
+	return cxl_write(trouble, line, DEVICES "/%s/uuid", plan->region);
+}
+
 static int make_region(struct cxl_region_plan *plan,
 		       struct cxl_trouble *trouble)
 {
@@ -189,7 +198,7 @@ static int make_region(struct cxl_region_plan *plan,
 		return ret;
 	plan->exists = true;
 	if (plan->pmem)
-		ret = cxl_write(trouble, plan->uuid, DEVICES "/%s/uuid", plan->region);
+		ret = write_uuid(plan, trouble);
 	if (!ret)
 		ret = size_devices(plan, trouble);
 	if (!ret)

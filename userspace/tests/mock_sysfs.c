@@ -359,6 +359,8 @@ static int effect(const char *path, const char *rel, const char *value)
 		return set_commit(path, value);
 	if (!strncmp(name, "target", 6))
 		return set_target(path, value);
+	if (!strcmp(name, "uuid") && (strlen(value) != 37 || value[36] != '\n'))
+		return -EINVAL;
 	if (!strcmp(name, "dpa_size"))
 		return set_dpa_size(path, value);
 	if (!strcmp(rel, "bus/cxl/drivers/cxl_region/bind"))
