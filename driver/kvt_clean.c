@@ -7,6 +7,10 @@
  * so that what has survived long stays together. Copies of what is in memory are
  * given up. If too much would have to be carried, blocks leave the tier instead, until
  * it is less: see kvt_log_dense().
+ *
+ * Cleaning may move blocks down (KVT_CLEAN_LOWER), and moving blocks down may clean the
+ * tiers below, which then must not move any: so no path goes through either twice,
+ * however many tiers there are, and the stack has a bound.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -142,7 +146,7 @@ static void kvt_seg_keep(struct kvt_tier *t, u32 seg, bool full)
  * Before a segment is cleaned: is it not the time for that. *@less: but blocks have left.
  * If none can leave there is nothing else but to clean.
  */
-static bool kvt_log_thin(struct kvt_tier *t, bool *less)
+static bool kvt_log_thin(struct kvt_tier *t, enum kvt_clean how, bool *less)
 {
 	struct kvt_pool *p = t->pool;
 	bool dense, wait;
@@ -155,16 +159,17 @@ static bool kvt_log_thin(struct kvt_tier *t, bool *less)
 	/* What is free will do for a while, in which segments go on dying. */
 	wait = t->log.nr_free > t->log.keep[KVT_HEAD_DEMOTE];
 	spin_unlock(&p->meta_lock);
-	*less = dense && !wait && kvt_lower_some(p, t, KVT_THIN_STEP);
-	return dense && (wait || *less);
+	*less = dense && !wait && how == KVT_CLEAN_LOWER && kvt_lower_some(p, t, KVT_THIN_STEP);
+	return dense && (wait || *less || how == KVT_CLEAN_SPARE);
 }
 
 /**
  * kvt_log_clean() - empty one segment
- * @t: block tier; srcu held, may sleep; called by the pool's worker, or by detach
+ * @t:   block tier; srcu held, may sleep; called by the pool's worker, or by detach
+ * @how: KVT_CLEAN_LOWER is the worker's alone; who moves blocks down must not say so
  * Return: whether more segments are free than before, or come nearer to being so.
  */
-bool kvt_log_clean(struct kvt_tier *t)
+bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how)
 {
 	struct kvt_pool *p = t->pool;
 	bool more, full, doomed, shed;
@@ -172,7 +177,7 @@ bool kvt_log_clean(struct kvt_tier *t)
 
 	if (kvt_log_reap(t))
 		return true;
-	if (kvt_log_thin(t, &more))
+	if (kvt_log_thin(t, how, &more))
 		return more;
 	spin_lock(&p->meta_lock);
 	before = t->log.nr_free;

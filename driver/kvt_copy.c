@@ -89,6 +89,16 @@ void kvt_copy_made(struct kvt_pool *p, u32 id)
 }
 
 /**
+ * kvt_copy_unmade() - a dead block is about to lose MEM, and keeps its record for now
+ * @p:  pool, meta lock held
+ * @id: block
+ */
+void kvt_copy_unmade(struct kvt_pool *p, u32 id)
+{
+	kvt_copy_account(p, kvt_hot(&p->table, id), false);
+}
+
+/**
  * kvt_copy_tier() - where a block in memory can go without being written
  * @p:  pool, meta lock held
  * @id: block

@@ -482,11 +482,12 @@ static bool kvt_evict_below(struct kvt_pool *p, struct kvt_tier *t, u32 want)
 		if (tiers[nr]->rank <= t->rank || tiers[nr]->state != KVTIER_TIER_ONLINE)
 			continue;
 		/* What is dead, or a copy, first. */
-		any = !tiers[nr]->ops->is_mem && kvt_log_clean(tiers[nr]);
+		any = !tiers[nr]->ops->is_mem && kvt_log_clean(tiers[nr], KVT_CLEAN_SPARE);
 		if (!any) {
 			any = kvt_evict_some(p, tiers[nr], want) != 0;
 			if (!tiers[nr]->ops->is_mem)
-				any |= kvt_log_clean(tiers[nr]);
+				any |= kvt_log_clean(tiers[nr], any ? KVT_CLEAN_SPARE :
+								      KVT_CLEAN_CARRY);
 		}
 		if (any)
 			break;

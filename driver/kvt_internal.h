@@ -606,6 +606,7 @@ void kvt_use_end(struct kvt_pool *p, const struct kvt_use *u);	/* meta lock held
 /* kvt_copy.c: blocks in memory with a copy on a block tier. Meta lock held but as noted */
 bool kvt_copy_keep(struct kvt_pool *p, u32 id);
 bool kvt_copy_wanted(struct kvt_pool *p, u32 id);
+void kvt_copy_unmade(struct kvt_pool *p, u32 id);
 void kvt_copy_made(struct kvt_pool *p, u32 id);
 struct kvt_tier *kvt_copy_tier(struct kvt_pool *p, u32 id);
 bool kvt_copy_free(struct kvt_pool *p, u32 id);
@@ -761,7 +762,13 @@ void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t);
 bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group);
 
 /* kvt_clean.c: block tiers */
-bool kvt_log_clean(struct kvt_tier *t);
+enum kvt_clean {
+	KVT_CLEAN_LOWER,	/* what leaves may go to a tier below */
+	KVT_CLEAN_SPARE,	/* a log that is dense is left to whoever evicts */
+	KVT_CLEAN_CARRY,	/* it is cleaned all the same: none can leave */
+};
+
+bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how);
 bool kvt_log_retire(struct kvt_tier *t);
 void kvt_log_evacuate(struct kvt_pool *p, struct kvt_tier *t, bool discard);
 

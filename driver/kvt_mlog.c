@@ -366,8 +366,10 @@ int kvt_mlog_write_super(struct kvt_mlog *m, bool clean)
  */
 int kvt_mlog_start(struct kvt_tier *t)
 {
-	int err = kvt_mlog_write_super(t->mlog, false);
+	int err;
 
+	kvt_mzone_others(t->mlog);
+	err = kvt_mlog_write_super(t->mlog, false);
 	if (err)
 		return err == -EBUSY ? -EIO : err;
 	kvt_mzone_start(t->mlog);
@@ -431,6 +433,8 @@ static bool kvt_mlog_settle_all(struct kvt_mlog *m)
 			;
 		kvt_mlog_seal(m);
 		kvt_mlog_progress(m);
+		/* Somebody else may be at one. */
+		wait_event(m->wait, !atomic_read(&m->nr_filling));
 		spin_lock(&p->meta_lock);
 		quiet = kvt_wlog_quiet(&m->w);
 		spin_unlock(&p->meta_lock);

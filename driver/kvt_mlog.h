@@ -83,6 +83,7 @@ struct kvt_tier;
  * @turn:     NULL, or the device is zoned: for each segment the unit whose batch is to be
  *            written next. Meta lock; see kvt_mlog_zone.c, as for the next two
  * @zero:     zeroes
+ * @nr_filling: footers whose segment is being filled up to them
  * @slog:     where superblocks go. io_lock
  */
 struct kvt_mlog {
@@ -110,6 +111,7 @@ struct kvt_mlog {
 	u32 nr_gone;
 	u32 *turn;
 	void *zero;
+	atomic_t nr_filling;
 	struct kvt_super_log slog;
 	bool refill;
 	bool kept;
@@ -167,6 +169,7 @@ void kvt_mzone_free(struct kvt_mlog *m);
 int kvt_mzone_fill(struct kvt_mlog *m, u32 seg, u32 from, u32 unit);
 u32 kvt_mzone_first(struct kvt_mlog *m, u32 seg);
 void kvt_mzone_finish(struct kvt_mlog *m, u32 seg);
+void kvt_mzone_others(struct kvt_mlog *m);
 void kvt_mzone_start(struct kvt_mlog *m);
 void kvt_mzone_opened(struct kvt_mlog *m, u32 seg);
 void kvt_mzone_prepare(struct kvt_mv *mv, u32 nr, u32 put);

@@ -274,7 +274,32 @@ bool kvt_mlog_flush_locked(struct kvt_mlog *m)
 	return true;
 }
 
-/* Write one footer. io_lock held. False: none can be written now. */
+/*
+ * Of a zoned device: what is between the last batch and the footer becomes zeroes, which
+ * may be much. Others flush meanwhile; nobody else writes to a segment whose footer is
+ * being made.
+ */
+static int kvt_mlog_fill(struct kvt_mlog *m, const struct kvt_wlog_footer *f)
+{
+	int err;
+
+	lockdep_assert_held(&m->io_lock);
+	if (!m->turn)
+		return 0;
+	atomic_inc(&m->nr_filling);
+	mutex_unlock(&m->io_lock);
+	err = kvt_mzone_fill(m, f->seg, 0, f->unit);
+	mutex_lock(&m->io_lock);
+	return READ_ONCE(m->w.given_up) ? -EIO : err;
+}
+
+static void kvt_mlog_filled(struct kvt_mlog *m)
+{
+	if (m->turn && atomic_dec_and_test(&m->nr_filling))
+		wake_up_all(&m->wait);
+}
+
+/* Write one footer. io_lock held, and let go of meanwhile. False: none can be written now. */
 static bool kvt_mlog_footer(struct kvt_mlog *m)
 {
 	struct kvt_pool *p = m->tier->pool;
@@ -298,7 +323,7 @@ static bool kvt_mlog_footer(struct kvt_mlog *m)
 	spin_unlock(&p->meta_lock);
 	if (!st) {
 		bytes = (m->geo.seg_units - f.unit) * m->geo.unit_bytes;
-		err = m->turn ? kvt_mzone_fill(m, f.seg, 0, f.unit) : 0;
+		err = kvt_mlog_fill(m, &f);
 		if (!err)
 			err = kvt_mlog_rw(m->tier, kvt_geo_byte(&m->geo, f.seg, f.unit), buf,
 					  bytes, true, false);
@@ -307,6 +332,7 @@ static bool kvt_mlog_footer(struct kvt_mlog *m)
 		spin_lock(&p->meta_lock);
 		kvt_wlog_footer_written(&m->w, f.handle, err);
 		spin_unlock(&p->meta_lock);
+		kvt_mlog_filled(m);
 		kvt_mlog_judge(m, err);
 	}
 	kvfree(buf);

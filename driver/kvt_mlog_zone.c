@@ -113,6 +113,14 @@ u32 kvt_mzone_first(struct kvt_mlog *m, u32 seg)
 	return kvt_geo_units(&m->geo, end);
 }
 
+static void kvt_mzone_finish_zone(struct kvt_mlog *m, u64 byte)
+{
+	u64 wp;
+
+	if (!m->tier->zones->wp(m->tier, byte, &wp) && wp && wp < m->geo.zone_bytes)
+		m->tier->zones->finish(m->tier, byte, m->geo.zone_bytes);
+}
+
 /* Is a zone of the segment partly written. */
 static bool kvt_mzone_active(struct kvt_mlog *m, u32 seg)
 {
@@ -135,12 +143,85 @@ static bool kvt_mzone_active(struct kvt_mlog *m, u32 seg)
  */
 void kvt_mzone_finish(struct kvt_mlog *m, u32 seg)
 {
-	u64 start = kvt_geo_byte(&m->geo, seg, 0), at, wp;
+	u64 start = kvt_geo_byte(&m->geo, seg, 0), at;
 
-	for (at = 0; at < m->geo.seg_bytes; at += m->geo.zone_bytes) {
-		if (!m->tier->zones->wp(m->tier, start + at, &wp) && wp &&
-		    wp < m->geo.zone_bytes)
-			m->tier->zones->finish(m->tier, start + at, m->geo.zone_bytes);
+	for (at = 0; at < m->geo.seg_bytes; at += m->geo.zone_bytes)
+		kvt_mzone_finish_zone(m, start + at);
+}
+
+/* A segment that is FREE, before anything is put: it never will be. */
+static void kvt_mzone_retire(struct kvt_mlog *m, u32 seg)
+{
+	static const struct kvt_seg bad = { .state = KVT_SEG_BAD };
+	struct kvt_tier *t = m->tier;
+
+	spin_lock(&t->pool->meta_lock);
+	if (t->log.segs[seg].state == KVT_SEG_FREE)
+		kvt_log_restore(&t->log, seg, &bad);
+	spin_unlock(&t->pool->meta_lock);
+}
+
+/* The worst of a segment's zones. */
+static int kvt_mzone_usable(struct kvt_mlog *m, u32 seg)
+{
+	u64 start = kvt_geo_byte(&m->geo, seg, 0), at;
+	int err = 0;
+
+	for (at = 0; at < m->geo.seg_bytes && err != -EIO; at += m->geo.zone_bytes)
+		err = m->tier->zones->usable(m->tier, start + at) ?: err;
+	return err;
+}
+
+/* A device may have zones that cannot be written any more. */
+static void kvt_mzone_retire_dead(struct kvt_mlog *m)
+{
+	u32 seg, nr = 0;
+
+	for (seg = 0; seg < m->geo.nr_segs; seg++) {
+		if (!kvt_mzone_usable(m, seg))
+			continue;
+		kvt_mzone_retire(m, seg);
+		nr++;
+	}
+	if (nr)
+		pr_warn("kvtier%u: tier %s: %u segments cannot be written any more\n",
+			m->tier->pool->id, m->tier->args.name, nr);
+}
+
+/*
+ * A segment that cannot be read makes a restart impossible, whatever was in it. So a new
+ * member must not have one.
+ */
+static int kvt_mzone_check_new(struct kvt_mlog *m)
+{
+	u32 seg;
+
+	for (seg = 0; seg < m->geo.nr_segs; seg++) {
+		if (kvt_mzone_usable(m, seg) != -EIO)
+			continue;
+		pr_err("kvtier%u: tier %s: a zone of segment %u, at byte %llu of what can be written, is offline: the device cannot be used from there on\n",
+		       m->tier->pool->id, m->tier->args.name, seg, kvt_geo_byte(&m->geo, seg, 0));
+		return -EIO;
+	}
+	return 0;
+}
+
+/**
+ * kvt_mzone_others() - zones that are not in the layout count as active no more
+ * @m: member, not started; sleeps
+ *
+ * Before anything is written: they may be all that may be active. What is in them stays.
+ */
+void kvt_mzone_others(struct kvt_mlog *m)
+{
+	u64 end = m->geo.first_byte + m->geo.nr_segs * m->geo.seg_bytes, at;
+
+	if (!m->turn || !m->tier->max_active_zones)
+		return;
+	for (at = KVT_SUPER_ZONES * m->geo.zone_bytes; at < m->tier->device_bytes;
+	     at += m->geo.zone_bytes) {
+		if (at < m->geo.first_byte || at >= end)
+			kvt_mzone_finish_zone(m, at);
 	}
 }
 
@@ -150,12 +231,15 @@ void kvt_mzone_finish(struct kvt_mlog *m, u32 seg)
  *
  * A device may limit how many zones are partly written. Crashes leave some: those of
  * segments that are free, and of more unsealed ones than there is room for, are
- * finished. The latter do not get footers then, but live on without.
+ * finished. The latter do not get footers then, but live on without. Free segments that
+ * can never be written are left out.
  */
 void kvt_mzone_start(struct kvt_mlog *m)
 {
 	u32 seg, nr = 0;
 
+	if (m->turn)
+		kvt_mzone_retire_dead(m);
 	for (seg = 0; m->tier->max_active_zones && m->turn && seg < m->geo.nr_segs; seg++) {
 		struct kvt_wseg *ws = &m->w.segs[seg];
 
@@ -410,10 +494,20 @@ int kvt_mzone_write_super(struct kvt_mlog *m, void *block)
  */
 int kvt_mzone_wipe(struct kvt_mlog *m, bool all)
 {
-	u64 len = KVT_SUPER_ZONES * m->geo.zone_bytes;
+	const struct kvt_zone_ops *ops = m->tier->zones;
+	u32 seg;
+	int err;
 
-	if (all)
-		len = m->geo.first_byte + m->geo.nr_segs * m->geo.seg_bytes;
 	kvt_super_log_init(&m->slog, m->geo.zone_bytes);
-	return m->tier->zones->reset(m->tier, 0, len);
+	if (all && kvt_mzone_check_new(m))
+		return -EIO;
+	if (all && !ops->reset(m->tier, 0, m->geo.first_byte + m->geo.nr_segs * m->geo.seg_bytes))
+		return 0;
+	err = ops->reset(m->tier, 0, KVT_SUPER_ZONES * m->geo.zone_bytes);
+	/* One by one, then: what cannot be emptied is not used. */
+	for (seg = 0; all && !err && seg < m->geo.nr_segs; seg++) {
+		if (ops->reset(m->tier, kvt_geo_byte(&m->geo, seg, 0), m->geo.seg_bytes))
+			kvt_mzone_retire(m, seg);
+	}
+	return err ?: m->tier->log.nr_free < KVT_WLOG_SEGS_MIN ? -EIO : 0;
 }

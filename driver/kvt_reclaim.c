@@ -192,7 +192,7 @@ static bool kvt_balance_tier(struct kvt_pool *p, struct kvt_tier *t)
 		return true;
 	if (!t->ops->is_mem &&
 	    READ_ONCE(t->log.nr_free) < min(KVT_LOG_FREE_MIN, t->nr_segs / 2) &&
-	    kvt_log_clean(t))
+	    kvt_log_clean(t, KVT_CLEAN_LOWER))
 		return true;
 	if (!kvt_tier_lowering(p, t))
 		return false;

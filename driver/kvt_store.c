@@ -318,6 +318,20 @@ static void kvt_block_free(struct kvt_pool *p, u32 id)
 	kvt_table_free(&p->table, id);
 }
 
+/* The bytes in memory of a dead block that has to wait for its kill go before it. */
+static void kvt_block_mem_drop(struct kvt_pool *p, u32 id)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+
+	lockdep_assert_held(&p->meta_lock);
+	kvt_copy_unmade(p, id);
+	if (h->flags & KVT_HOT_HELD)
+		kvt_limbo_add(p, p->tiers[h->mem_tier], h->mem_page, h->ns_group);
+	else
+		kvt_block_mem_free(p, h->mem_tier, h->mem_page, h->ns_group);
+	kvt_ctl_update(h, 0, 0, KVT_CTL_MEM, 0);
+}
+
 /**
  * kvt_block_reap() - free a block if it is DEAD and nothing refers to it
  * @p:  pool, meta lock held
@@ -333,8 +347,11 @@ void kvt_block_reap(struct kvt_pool *p, u32 id)
 	ctl = kvt_ctl(kvt_hot(&p->table, id));
 	if (kvt_ctl_state(ctl) != KVT_DEAD || (ctl & KVT_CTL_MOVING))
 		return;
-	if ((ctl & KVT_CTL_LOG) && !kvt_block_log_drop(p, id))
+	if ((ctl & KVT_CTL_LOG) && !kvt_block_log_drop(p, id)) {
+		if ((ctl & KVT_CTL_MEM) && !kvt_ctl_leases(ctl))
+			kvt_block_mem_drop(p, id);
 		return;
+	}
 	if (!kvt_ctl_leases(ctl) && kvt_ch_leaf(&p->table, id))
 		kvt_block_free(p, id);
 }

@@ -38,6 +38,8 @@ struct kvt_bio_xfer;
  * @reset:  the zones in @len bytes at @byte are empty. 0 or -EIO
  * @finish: nothing more is written to them, so that they do not count as active; what
  *          is in them stays. 0 or -EIO
+ * @usable: can the zone that begins at @byte be used. 0; -EROFS: it can only be read, for
+ *          good; -EIO: not even that
  * @wp:     write pointer of the zone that begins at @byte, in bytes from there; its
  *          capacity if it cannot be written. Not less than what has been written, if
  *          nothing is being written to it. 0 or -EIO
@@ -45,6 +47,7 @@ struct kvt_bio_xfer;
 struct kvt_zone_ops {
 	int (*reset)(struct kvt_tier *t, u64 byte, u64 len);
 	int (*finish)(struct kvt_tier *t, u64 byte, u64 len);
+	int (*usable)(struct kvt_tier *t, u64 byte);
 	int (*wp)(struct kvt_tier *t, u64 byte, u64 *wp);
 };
 

@@ -66,6 +66,17 @@ int kvt_zones_probe(struct block_device *bdev, struct kvt_zones *z)
 	return 0;
 }
 
+static int kvt_zones_usable_cb(struct blk_zone *zone, unsigned int idx, void *data)
+{
+	int *err = data;
+
+	if (zone->cond == BLK_ZONE_COND_READONLY)
+		*err = -EROFS;
+	else if (zone->cond == BLK_ZONE_COND_OFFLINE)
+		*err = -EIO;
+	return 0;
+}
+
 static int kvt_zones_wp_cb(struct blk_zone *zone, unsigned int idx, void *data)
 {
 	u64 *wp = data;
@@ -106,6 +117,18 @@ static int kvt_zones_wp(struct kvt_tier *t, u64 byte, u64 *wp)
 	return ret == 1 ? 0 : -EIO;
 }
 
+/* If it is not known a write will tell. */
+static int kvt_zones_usable(struct kvt_tier *t, u64 byte)
+{
+	unsigned int noio = memalloc_noio_save();
+	int err = 0;
+
+	blkdev_report_zones(kvt_bdev_of(t), kvt_zones_sector(t, byte), 1, kvt_zones_usable_cb,
+			    &err);
+	memalloc_noio_restore(noio);
+	return err;
+}
+
 static int kvt_zones_mgmt(struct kvt_tier *t, u64 byte, u64 len, enum req_op op)
 {
 	u64 nr = div64_u64(len, t->geo.zone_bytes);
@@ -131,5 +154,6 @@ static int kvt_zones_finish(struct kvt_tier *t, u64 byte, u64 len)
 const struct kvt_zone_ops kvt_zoned_ops = {
 	.reset = kvt_zones_reset,
 	.finish = kvt_zones_finish,
+	.usable = kvt_zones_usable,
 	.wp = kvt_zones_wp,
 };

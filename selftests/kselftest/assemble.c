@@ -806,16 +806,19 @@ TEST_F(assemble, quota_and_owner)
 /* Time goes on while a pool is not there. */
 TEST_F_TIMEOUT(assemble, time_to_live, 300)
 {
-	struct kvt_key keys[2] = { kvt_key(SET, 0), kvt_key(SET, CHAIN) };
+	struct kvt_key keys[3] = { kvt_key(SET, 0), kvt_key(SET, CHAIN), kvt_key(SET, 2 * CHAIN) };
 	struct kvtier_lookup_result res;
 	__u64 start;
 	bool there;
 
-	ASSERT_EQ(2 * CHAIN, put_chains(&self->c, 0, 2));
+	ASSERT_EQ(3 * CHAIN, put_chains(&self->c, 0, 3));
 	ASSERT_EQ(1, kvt_advise(self->c.fd, 0, &keys[0], 1, KVTIER_ADV_TTL, 3 * KVT_SEC, NULL));
 	start = kvt_now_ns();
 	ASSERT_EQ(1, kvt_advise(self->c.fd, 0, &keys[1], 1, KVTIER_ADV_TTL, 900 * KVT_SEC, NULL));
 	ASSERT_EQ(0, send_down(self));
+	/* Not as it was written: it holds until the pool ends. */
+	ASSERT_EQ(1, kvt_advise(self->c.fd, 0, &keys[2], 1, KVTIER_ADV_TTL, 1, NULL));
+	EXPECT_TRUE(KVT_UNTIL(5000, !kvt_lookup(self->c.fd, 0, &keys[2], 1, &res)));
 	ASSERT_EQ(0, end_pool(self));
 	/* Unless it took so long that it was over before. */
 	there = kvt_now_ns() - start < 3 * KVT_SEC;
@@ -827,6 +830,7 @@ TEST_F_TIMEOUT(assemble, time_to_live, 300)
 	ASSERT_EQ(0, open_again(self));
 	EXPECT_EQ(0, kvt_lookup(self->c.fd, 0, &keys[0], 1, &res));
 	EXPECT_EQ(1, kvt_lookup(self->c.fd, 0, &keys[1], 1, &res));
+	EXPECT_EQ(1, kvt_lookup(self->c.fd, 0, &keys[2], 1, &res));
 }
 
 /* A result that cannot be told of is none: the pool is not up. */

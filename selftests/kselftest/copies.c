@@ -352,4 +352,133 @@ TEST_F_TIMEOUT(copies, disk_leaves, 300)
 	EXPECT_EQ(BLOCKS, bring_up(self));
 }
 
+static int corrupt(const struct kvt_disk *disk, const struct kvt_medium *m, int i)
+{
+	char *page = aligned_alloc(4096, 4096);
+	struct kvt_key key = kvt_key(SET, i);
+	const struct kvt_medium_block *b = kvt_medium_find(m, &key);
+	int err = b && b->good ? kvt_disk_io(disk, b->byte, page, 4096, false) : -ENOENT;
+
+	page[100] ^= 4;
+	if (!err)
+		err = kvt_disk_io(disk, b->byte, page, 4096, true);
+	free(page);
+	return err;
+}
+
+static bool scrub_is_over(const struct kvt_pool *p)
+{
+	char state[32];
+
+	return kvt_sysfs_read(p, "scrub_state", state, sizeof(state)) > 0 &&
+	       !strncmp(state, "done", 4);
+}
+
+/* A copy that the scrub finds bad is none: the block is written when it goes down. */
+TEST_F_TIMEOUT(copies, found_bad, 300)
+{
+	struct kvtier_pool_scrub s = { .size = sizeof(s), .pool_id = self->pool.id };
+	long long payload = on_disk(self, "write_bytes");
+
+	ASSERT_EQ(0, kvt_medium_read(self->disk[0].dev, &self->m));
+	ASSERT_EQ(0, corrupt(&self->disk[0], &self->m, 3));
+	ASSERT_EQ(0, corrupt(&self->disk[0], &self->m, CHAIN + 1));
+	ASSERT_EQ(0, kvt_ioctl(self->pool.ctl, KVTIER_OP_POOL_SCRUB, &s));
+	ASSERT_TRUE(KVT_UNTIL(60000, scrub_is_over(&self->pool)));
+	EXPECT_EQ(2, on_disk(self, "checksum_errors"));
+	EXPECT_EQ((BLOCKS - 2) * BLOCK_BYTES, on_disk(self, "copy_bytes"));
+	EXPECT_EQ(BLOCKS, check_chains(&self->c, 0, CHAINS));
+	ASSERT_EQ(0, send_down(self));
+	EXPECT_EQ(payload + 2 * BLOCK_BYTES, on_disk(self, "write_bytes"));
+	EXPECT_EQ(BLOCKS, bring_up(self));
+}
+
+/* --- more dead ones than can be written down ----------------------------------------- */
+
+#define SMALL_BYTES	(4 * KVT_KIB)
+#define SMALL_SET	58
+#define SMALL_CALL	256
+#define DROP_CALL	2048
+#define DROPPERS	6
+
+static int drop_some(struct kvt_child *me, void *arg)
+{
+	struct kvt_key keys[DROP_CALL];
+	const struct kvt_client *c = arg;
+	int first = kvt_hear(me, 10000);
+
+	if (first < 0)
+		return 1;
+	kvt_keys(keys, SMALL_SET, first, DROP_CALL);
+	return kvt_drop(c->fd, 0, keys, DROP_CALL, NULL) == DROP_CALL ? 0 : 2;
+}
+
+static long long tier_value(const struct kvt_pool *p, const char *name)
+{
+	char buf[32];
+
+	return kvt_sysfs_read(p, name, buf, sizeof(buf)) < 0 ? -1 : strtoll(buf, NULL, 10);
+}
+
+/* All of them in memory, and on the disk. */
+static int small_copies(struct kvt_pool *p, struct kvt_client *c, int dram)
+{
+	struct kvt_key keys[SMALL_CALL];
+	int i, err;
+
+	for (i = 0; i < DROPPERS * DROP_CALL; i += SMALL_CALL) {
+		kvt_keys(keys, SMALL_SET, i, SMALL_CALL);
+		if (kvt_put(c, KVTIER_RESERVE_WAIT, 0, keys, NULL, SMALL_CALL) != SMALL_CALL)
+			return -ENOSPC;
+	}
+	err = kvt_tier_detach(p, dram, 0, 60 * KVT_SEC);
+	if (!err)
+		err = kvt_tier_dram(p, 0, 64 * KVT_MIB);
+	for (i = 0; err >= 0 && i < DROPPERS * DROP_CALL; i += SMALL_CALL) {
+		kvt_keys(keys, SMALL_SET, i, SMALL_CALL);
+		if (kvt_check(c, 0, keys, SMALL_CALL, 20 * KVT_SEC) != SMALL_CALL)
+			err = -ENODATA;
+	}
+	return err < 0 ? err : 0;
+}
+
+/* The disk takes nothing, not even that they are dead: memory is free all the same. */
+TEST(memory_does_not_wait)
+{
+	struct kvt_child child[DROPPERS];
+	struct kvt_client c = { .fd = -1 };
+	struct kvt_pool pool;
+	struct kvt_dm dm;
+	int i, dram;
+
+	if (getenv("KVT_KERNEL") && strcmp(getenv("KVT_KERNEL"), "stock"))
+		SKIP(return, "too many blocks for this kernel");
+	ASSERT_EQ(0, kvt_dm_make(&dm, "copym", 128 * KVT_MIB));
+	ASSERT_EQ(0, kvt_setup(&pool));
+	ASSERT_EQ(0, kvt_sysfs_write(&pool, "watermark_high_percent", "100"));
+	dram = kvt_tier_dram(&pool, 0, 64 * KVT_MIB);
+	ASSERT_LE(0, dram);
+	ASSERT_LE(0, kvt_tier_disk(&pool, 30, &dm.disk));
+	ASSERT_EQ(0, kvt_client_open(&pool, &c, "small", SMALL_BYTES));
+	ASSERT_EQ(0, small_copies(&pool, &c, dram));
+	ASSERT_EQ(DROPPERS * DROP_CALL * SMALL_BYTES, tier_value(&pool, "tiers/bdev30/copy_bytes"));
+	ASSERT_EQ(0, kvt_dm_stop(&dm, true));
+	for (i = 0; i < DROPPERS; i++) {
+		EXPECT_EQ(0, kvt_spawn(&child[i], drop_some, &c));
+		EXPECT_EQ(0, kvt_say(&child[i], i * DROP_CALL));
+	}
+	EXPECT_TRUE(KVT_UNTIL(20000, !tier_value(&pool, "tiers/dram0/used_bytes")));
+	/* Not all could be written down: some are still on the log. */
+	EXPECT_LT(0, tier_value(&pool, "tiers/bdev30/used_bytes") +
+		     tier_value(&pool, "tiers/bdev30/copy_bytes"));
+	EXPECT_EQ(0, kvt_dm_stop(&dm, false));
+	for (i = 0; i < DROPPERS; i++)
+		EXPECT_EQ(0, kvt_join(&child[i], 60000));
+	EXPECT_TRUE(KVT_UNTIL(20000, !tier_value(&pool, "tiers/bdev30/used_bytes")));
+	EXPECT_EQ(0, tier_value(&pool, "tiers/bdev30/copy_bytes"));
+	kvt_client_close(&c);
+	EXPECT_EQ(0, kvt_teardown(&pool));
+	kvt_dm_remove(&dm);
+}
+
 TEST_HARNESS_MAIN

@@ -487,6 +487,7 @@ TEST_F(faults, failed_writes)
 /* Its own member comes back: it needs no force, and brings nothing back. */
 TEST_F(faults, member_comes_back)
 {
+	struct kvt_key key = kvt_key(SET, NR - 1);
 	struct kvt_disk copy;
 	int id;
 
@@ -496,7 +497,13 @@ TEST_F(faults, member_comes_back)
 	ASSERT_EQ(0, kvt_disk_make(&copy, "copy", DISK_BYTES));
 	ASSERT_EQ(0, kvt_disk_copy(&copy, &self->dm.under));
 	EXPECT_EQ(-EEXIST, kvt_tier_disk(&self->pool, 40, &copy));
-	/* The device fails for everything, so the member is given up; it cannot be wiped. */
+	/* Nor one of a member that is given up and still serves: that wipes what is on it. */
+	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_ERROR_WRITES));
+	EXPECT_GT(1, kvt_drop(self->c.fd, 0, &key, 1, NULL));
+	EXPECT_TRUE(KVT_UNTIL(20000, sysfs_is(self, "tiers/bdev30/state", "draining")));
+	EXPECT_EQ(-EEXIST, kvt_tier_disk(&self->pool, 40, &copy));
+	EXPECT_EQ(10, check(self, 20, 10));
+	/* The device fails for everything; it cannot be wiped. */
 	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_ERROR));
 	EXPECT_EQ(0, check(self, 0, 10));
 	EXPECT_LT(0, stat_of(self, self->tier).read_errors);

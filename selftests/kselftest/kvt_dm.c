@@ -63,6 +63,11 @@ static int dm_suspend(const struct kvt_dm *d, bool suspend)
 	return dm_do(DM_DEV_SUSPEND, dm_prepare(buf, d, suspend ? DM_SUSPEND_FLAG : 0));
 }
 
+int kvt_dm_stop(const struct kvt_dm *d, bool stop)
+{
+	return dm_suspend(d, stop);
+}
+
 int kvt_dm_set(const struct kvt_dm *d, enum kvt_dm_mode mode)
 {
 	static const char *const features[] = {

@@ -208,6 +208,8 @@ struct kvt_dm {
 
 int kvt_dm_make(struct kvt_dm *d, const char *name, __u64 bytes);
 int kvt_dm_set(const struct kvt_dm *d, enum kvt_dm_mode mode);
+/* Requests wait, after those under way, until it goes on. */
+int kvt_dm_stop(const struct kvt_dm *d, bool stop);
 void kvt_dm_remove(struct kvt_dm *d);
 
 /* --- kvt_block.c: keys, contents, whole operations --------------------------- */

@@ -208,6 +208,67 @@ TEST_F_TIMEOUT(media, some_requests_fail, 300)
 	EXPECT_LT(0, io_errors(&self->c, self->disk));
 }
 
+static __u64 blocks_on(const struct kvt_client *c, int tier)
+{
+	struct kvtier_tier_stat tiers[KVTIER_TIERS_MAX];
+	struct kvtier_stat st;
+	int i, nr = kvt_tier_stats(c->fd, &st, tiers);
+
+	for (i = 0; i < nr; i++)
+		if ((int)tiers[i].id == tier)
+			return tiers[i].nr_blocks;
+	return 0;
+}
+
+/* A disk in a file system of its own, which can be full: writes fail, and nothing else. */
+static int full_make(struct kvt_disk *d)
+{
+	int err = kvt_sh("mkdir -p /tmp/kvt-%d-full && mount -t tmpfs -o size=16m tmpfs "
+			 "/tmp/kvt-%d-full", getpid(), getpid());
+
+	return err ? err : kvt_disk_make(d, "full/disk", 256 * KVT_MIB);
+}
+
+static int full_fill(void)
+{
+	return kvt_sh("! cat /dev/zero > /tmp/kvt-%d-full/rest 2>/dev/null", getpid());
+}
+
+static void full_remove(struct kvt_disk *d)
+{
+	kvt_disk_remove(d);
+	kvt_sh("umount /tmp/kvt-%d-full; rmdir /tmp/kvt-%d-full", getpid(), getpid());
+}
+
+/* What cannot be written to where it should go is as good as before where it is. */
+TEST_F_TIMEOUT(media, destination_fails, 120)
+{
+	struct kvtier_tier_op op = { .size = sizeof(op), .timeout_ns = 30 * KVT_SEC };
+	struct kvt_key keys[CHAIN];
+	struct kvt_disk full;
+	int low, i;
+
+	ASSERT_EQ(0, full_make(&full));
+	/* Few are left, all of them on the first device, so that they fit into memory. */
+	ASSERT_EQ(CHAINS * CHAIN, put_chains(&self->c, 0, CHAINS));
+	for (i = 1; i < CHAINS; i++) {
+		kvt_keys(keys, SET, i * CHAIN, CHAIN);
+		ASSERT_EQ(CHAIN, kvt_drop(self->c.fd, 0, keys, CHAIN, NULL));
+	}
+	ASSERT_EQ(CHAIN, blocks_on(&self->c, self->disk));
+	low = kvt_tier_disk(&self->pool, 2, &full);
+	ASSERT_LE(0, low);
+	ASSERT_EQ(0, full_fill());
+	op.pool_id = self->pool.id;
+	op.tier_id = self->disk;
+	EXPECT_EQ(0, kvt_ioctl(self->pool.ctl, KVTIER_OP_TIER_DRAIN, &op));
+	EXPECT_LT(0, io_errors(&self->c, low));
+	EXPECT_EQ(0, io_errors(&self->c, self->disk));
+	EXPECT_EQ(CHAIN, check_chains(&self->c, 0, 1));
+	EXPECT_EQ(0, kvt_tier_detach(&self->pool, low, 0, 30 * KVT_SEC));
+	full_remove(&full);
+}
+
 /* --- memory ----------------------------------------------------------------------------- */
 
 #define OFFLINE		"/sys/devices/system/memory/hard_offline_page"

@@ -2,7 +2,8 @@
 /*
  * Tiers on zoned NVMe namespaces: written at the write pointer only, reclaimed by resets
  * of zones, and found again. Most writes that are out of order fail on the device, and a
- * tier all of whose writes succeed has made none.
+ * tier all of whose writes succeed has made none. And on a device of null_blk, some of
+ * whose zones fail.
  */
 #include <linux/blkzoned.h>
 
@@ -100,18 +101,25 @@ static int open_client(FIXTURE_DATA(zoned) *self)
 	return kvt_client_open(&self->pool, &self->c, "zoned", BLOCK_BYTES);
 }
 
-static int attach(FIXTURE_DATA(zoned) *self, __u32 rank, const struct kvt_disk *d,
-		  __u64 segment_bytes, __u32 flags)
+static int attach_some(FIXTURE_DATA(zoned) *self, __u32 rank, const struct kvt_disk *d,
+		       __u64 capacity_bytes, __u64 segment_bytes, __u32 flags)
 {
 	struct kvtier_tier_attach a;
 	int err;
 
 	kvt_tier_args(&self->pool, &a, KVTIER_TIER_BDEV, rank);
 	snprintf(a.path, sizeof(a.path), "%s", d->dev);
+	a.capacity_bytes = capacity_bytes;
 	a.segment_bytes = segment_bytes;
 	a.flags = flags;
 	err = kvt_ioctl(self->pool.ctl, KVTIER_OP_TIER_ATTACH, &a);
 	return err ? err : (int)a.tier_id;
+}
+
+static int attach(FIXTURE_DATA(zoned) *self, __u32 rank, const struct kvt_disk *d,
+		  __u64 segment_bytes, __u32 flags)
+{
+	return attach_some(self, rank, d, 0, segment_bytes, flags);
 }
 
 FIXTURE_SETUP(zoned)
@@ -324,6 +332,144 @@ TEST_F_TIMEOUT(zoned, refusals, 300)
 	ASSERT_EQ(0, copy_zones(&self->disk[1], &self->disk[0]));
 	EXPECT_EQ(-EEXIST, attach(self, 31, &self->disk[1], 0, 0));
 	EXPECT_EQ(-EBUSY, attach(self, 31, &self->disk[0], 0, KVTIER_ATTACH_FORCE));
+}
+
+/* --- zones that fail -------------------------------------------------------------- */
+
+#define NULLZ		"/sys/kernel/config/nullb/kvtz"
+#define NULLZ_ZONES	24
+#define NULLZ_ACTIVE	10
+#define NULLZ_USED	14	/* by a tier on a part of it */
+#define ZONE_BYTES	(2 * KVT_MIB)
+
+/* A zoned device in memory, whose zones can be told to fail. */
+static int nullz_make(struct kvt_disk *d)
+{
+	int err = kvt_sh("modprobe -q null_blk nr_devices=0 && "
+			 "{ [ -d /sys/kernel/config/nullb ] || "
+			 "mount -t configfs none /sys/kernel/config; } && mkdir " NULLZ
+			 " && cd " NULLZ " && echo 4096 > blocksize && echo 1 > memory_backed && "
+			 "echo 1 > zoned && echo %llu > zone_size && echo %llu > size && "
+			 "echo %d > zone_max_active && echo %d > zone_max_open && echo 1 > power",
+			 ZONE_BYTES / KVT_MIB, NULLZ_ZONES * ZONE_BYTES / KVT_MIB, NULLZ_ACTIVE,
+			 NULLZ_ACTIVE);
+
+	snprintf(d->dev, sizeof(d->dev), "/dev/kvtz");
+	if (err)
+		return err;
+	return KVT_UNTIL(3000, !access(d->dev, W_OK)) ? 0 : -ENOENT;
+}
+
+static int nullz_remove(void)
+{
+	return kvt_sh("echo 0 > " NULLZ "/power && rmdir " NULLZ);
+}
+
+static int nullz_set(const char *attribute, const char *prefix, int zone)
+{
+	__u64 first = zone * ZONE_BYTES / 512;
+
+	if (!*prefix)
+		return kvt_sh("echo %llu > " NULLZ "/%s", first, attribute);
+	return kvt_sh("echo %s%llu-%llu > " NULLZ "/%s", prefix, first,
+		      first + ZONE_BYTES / 512 - 1, attribute);
+}
+
+/* The device in place of the one that the fixture has attached. */
+static int use_nullz(FIXTURE_DATA(zoned) *self, __u64 capacity_bytes)
+{
+	int err = kvt_tier_detach(&self->pool, self->tier, 0, 60 * KVT_SEC);
+
+	if (err)
+		return err;
+	self->tier = attach_some(self, 30, &self->disk[1], capacity_bytes, 0,
+				 KVTIER_ATTACH_FORCE);
+	return self->tier < 0 ? self->tier : 0;
+}
+
+/* More than the device has room for, and what is left of it is found again. */
+static void fill_and_find(struct __test_metadata *_metadata, FIXTURE_DATA(zoned) *self,
+			  bool fails)
+{
+	int chains = (int)(capacity(self) * 5 / 4 / (CHAIN * BLOCK_BYTES)), there;
+	struct kvtier_tier_stat st;
+
+	ASSERT_EQ(chains * CHAIN, put_chains(&self->c, 0, chains));
+	ASSERT_EQ(0, send_down(self));
+	ASSERT_EQ(0, tier_stat(self, &st));
+	EXPECT_EQ(fails, st.io_errors > 0);
+	EXPECT_GE(NULLZ_ACTIVE, active_zones(&self->disk[1]));
+	there = count_settled(&self->c, chains);
+	EXPECT_LT(CHAINS * CHAIN, there);
+	if (fails)
+		ASSERT_EQ(0, nullz_set("badblocks", "-", 5));
+	ASSERT_EQ(0, end_pool(self));
+	ASSERT_EQ(0, assemble(self, 1));
+	EXPECT_EQ(KVTIER_MEMBER_CLEAN, self->dev.state);
+	EXPECT_EQ(there, (int)self->a.nr_blocks);
+	ASSERT_EQ(0, open_again(self));
+	EXPECT_EQ(there, check_chains(&self->c, 0, chains));
+	ASSERT_EQ(0, end_pool(self));
+}
+
+/* Zones that can only be read any more are left out, at first and after a restart. */
+TEST_F_TIMEOUT(zoned, dead_zones, 300)
+{
+	ASSERT_EQ(0, nullz_make(&self->disk[1]));
+	ASSERT_EQ(0, nullz_set("zone_readonly", "", 7));
+	ASSERT_EQ(0, nullz_set("zone_readonly", "", 20));
+	ASSERT_EQ(0, use_nullz(self, 0));
+	fill_and_find(_metadata, self, false);
+	EXPECT_EQ(0, nullz_remove());
+}
+
+/* What cannot be read would be missed after a restart: it is refused, and can be left out. */
+TEST_F_TIMEOUT(zoned, offline_zone, 60)
+{
+	ASSERT_EQ(0, nullz_make(&self->disk[1]));
+	ASSERT_EQ(0, nullz_set("zone_offline", "", NULLZ_USED + 1));
+	EXPECT_EQ(-EIO, attach(self, 31, &self->disk[1], 0, KVTIER_ATTACH_FORCE));
+	ASSERT_EQ(0, use_nullz(self, NULLZ_USED * ZONE_BYTES));
+	ASSERT_EQ(CHAIN, put_chains(&self->c, 0, 1));
+	ASSERT_EQ(0, send_down(self));
+	ASSERT_EQ(0, end_pool(self));
+	ASSERT_EQ(0, assemble(self, 1));
+	EXPECT_EQ(CHAIN, self->a.nr_blocks);
+	ASSERT_EQ(0, open_again(self));
+	EXPECT_EQ(CHAIN, check_chains(&self->c, 0, 1));
+	ASSERT_EQ(0, end_pool(self));
+	EXPECT_EQ(0, nullz_remove());
+}
+
+/* Zones behind the tier are partly written, as many as may be. */
+TEST_F_TIMEOUT(zoned, others_zones, 300)
+{
+	char *buf = aligned_alloc(4096, 4096);
+	int i;
+
+	ASSERT_EQ(0, nullz_make(&self->disk[1]));
+	memset(buf, 0x55, 4096);
+	for (i = 0; i < NULLZ_ZONES - NULLZ_USED; i++)
+		ASSERT_EQ(0, kvt_disk_io(&self->disk[1], (NULLZ_USED + i) * ZONE_BYTES, buf, 4096,
+					 true));
+	ASSERT_EQ(NULLZ_ZONES - NULLZ_USED, active_zones(&self->disk[1]));
+	ASSERT_EQ(0, use_nullz(self, NULLZ_USED * ZONE_BYTES));
+	fill_and_find(_metadata, self, false);
+	/* What was in them is still there. */
+	ASSERT_EQ(0, kvt_disk_io(&self->disk[1], NULLZ_USED * ZONE_BYTES, buf, 4096, false));
+	EXPECT_EQ(0x55, buf[4095]);
+	free(buf);
+	EXPECT_EQ(0, nullz_remove());
+}
+
+/* A zone that fails while it is written costs no block. */
+TEST_F_TIMEOUT(zoned, zone_fails, 300)
+{
+	ASSERT_EQ(0, nullz_make(&self->disk[1]));
+	ASSERT_EQ(0, use_nullz(self, 0));
+	ASSERT_EQ(0, nullz_set("badblocks", "+", 5));
+	fill_and_find(_metadata, self, true);
+	EXPECT_EQ(0, nullz_remove());
 }
 
 TEST_HARNESS_MAIN

@@ -63,26 +63,3 @@ cxl_create_region()
 	echo "$region"
 	return $status
 }
-
-# cxl_create_pmem_region SERIAL SIZE_BYTES UUID : prints the region's name.  The
-# uuid is in the labels on the device: only a region with the same one finds the
-# namespaces that were made in it.
-cxl_create_pmem_region()
-{
-	local root="$CXL_BUS/decoder0.0" decoder region path
-	decoder=$(cxl_endpoint_decoder "$1") || return 1
-	region=$(cat "$root/create_pmem_region")
-	path="$CXL_BUS/$region"
-	echo "$region" >"$root/create_pmem_region" &&
-		echo "$3" >"$path/uuid" &&
-		echo pmem >"$CXL_BUS/$decoder/mode" &&
-		echo "$2" >"$CXL_BUS/$decoder/dpa_size" &&
-		echo 256 >"$path/interleave_granularity" &&
-		echo 1 >"$path/interleave_ways" &&
-		echo "$2" >"$path/size" &&
-		echo "$decoder" >"$path/target0" &&
-		echo 1 >"$path/commit" &&
-		echo "$region" >/sys/bus/cxl/drivers/cxl_region/bind || return 1
-	udevadm settle
-	echo "$region"
-}

@@ -4,58 +4,33 @@
 # Persistent memory on two machines in a row: pmem.sh first|second.  The first
 # makes two namespaces in a region of the rig's persistent CXL device and a pool
 # on them, and ends without ending anything; the second finds the region's
-# namespaces by the labels on the device, and the pool by what is in them.
+# namespaces by the labels on the device, and the pool by what is in them. Both
+# have the tool make the region.
 # shellcheck source=selftests/vm/guest/lib.sh
 . /kvt/guest/lib.sh
 # shellcheck source=selftests/vm/guest/cxl.sh
 . /kvt/guest/cxl.sh
 
-BYTES=$((256 << 20))
 UUID=6f1a5c62-2d0e-4a51-8f4e-0d5f8f1b7a11
 ND=/sys/bus/nd/devices
 FAILED=0
 
-# make_namespace REGION NUMBER MODE : half of the region, with its struct pages in
-# memory (ram) or on the device (pmem).
-make_namespace()
-{
-	local region=$1 number=$2 mode=$3 ns dax
-	ns=$(cat "$ND/$region/namespace_seed") && dax=$(cat "$ND/$region/dax_seed") || return 1
-	echo "00000000-0000-0000-0001-00000000000$number" >"$ND/$ns/uuid" &&
-		echo dax >"$ND/$ns/holder_class" &&
-		echo $((BYTES / 2)) >"$ND/$ns/size" &&
-		echo "$mode" >"$ND/$dax/mode" &&
-		echo $((2 << 20)) >"$ND/$dax/align" &&
-		echo "00000000-0000-0000-0002-00000000000$number" >"$ND/$dax/uuid" &&
-		echo "$ns" >"$ND/$dax/namespace" &&
-		echo "$dax" >/sys/bus/nd/drivers/dax_pmem/bind || return 1
-	udevadm settle
-}
-
-daxes()
-{
-	local dev
-	for dev in /sys/bus/dax/devices/dax*; do
-		[ ! -e "$dev" ] || echo "${dev##*/}"
-	done
-}
-
 prepare()
 {
-	local module i
+	local module daxes said=/run/create maps=() status=0
 	for module in cxl_pmem nd_pmem dax_pmem device_dax kvtier; do
 		modprobe "$module" || return 1
 	done
-	cxl_wait_endpoints 1 && cxl_create_pmem_region 100 "$BYTES" "$UUID" >/dev/null || return 1
-	if [ "$1" = first ]; then
-		make_namespace region0 0 pmem && make_namespace region0 1 ram || return 1
-	fi
-	# Namespaces are probed in the background, and nodes come last.
-	for ((i = 0; i < 600; i++)); do
-		{ read -r KVT_PMEM0 && read -r KVT_PMEM1; } < <(daxes) &&
-			[ -c "/dev/$KVT_PMEM0" ] && [ -c "/dev/$KVT_PMEM1" ] && break
-		sleep 0.1
-	done
+	cxl_wait_endpoints 1 || return 1
+	# The second machine asks for another map, and gets what is there.
+	[ "$1" != first ] || maps=(--map dev --map mem)
+	kvtier -j cxl create --type pmem --memdev serial=100 --uuid "$UUID" "${maps[@]}" \
+		>"$said" || status=1
+	cat "$said"
+	[ "$status" -eq 0 ] || return 1
+	daxes=$(grep -o '"dax[0-9.]*"' "$said" | tr -d '"' | sort -u)
+	{ read -r KVT_PMEM0 && read -r KVT_PMEM1; } <<<"$daxes" || return 1
+	udevadm settle
 	export KVT_PMEM0 KVT_PMEM1
 	[ -c "/dev/$KVT_PMEM0" ] && [ -c "/dev/$KVT_PMEM1" ]
 }
@@ -70,6 +45,36 @@ both_kinds()
 		echo "$where"
 		return 1
 	}
+}
+
+udev_wants()
+{
+	udevadm settle
+	udevadm info -q property -p "$(readlink -f "/sys/bus/dax/devices/$1")" >/run/props
+	grep -q '^SYSTEMD_WANTS=kvtier-assemble@.*service$' /run/props
+}
+
+# A member starts the assembly of its pool when it can be looked at, and once only.
+# shellcheck disable=SC2317 # called by name
+udev_starts()
+{
+	local rules=/etc/udev/rules.d/64-kvtier.rules status=1
+	mkdir -p /etc/kvtier && touch /etc/kvtier/assemble
+	sed 's,@SBINDIR@,/usr/bin,' /usr/lib/udev/rules.d/64-kvtier.rules >"$rules"
+	udevadm control --reload
+	kvtier cxl bind "$KVT_PMEM0" "$KVT_PMEM1" && ! udev_wants "$KVT_PMEM0" &&
+		kvtier cxl unbind "$KVT_PMEM0" "$KVT_PMEM1" &&
+		udev_wants "$KVT_PMEM0" && udev_wants "$KVT_PMEM1" && status=0
+	grep -q "^ID_FS_UUID=$(kvtier -j pool members | grep -o '"pool_uuid": *"[^"]*"' |
+		head -n 1 | cut -d '"' -f 4)$" /run/props || status=1
+	if [ "$status" -eq 0 ]; then
+		kvtier cxl bind "$KVT_PMEM1" && kvtier cxl unbind "$KVT_PMEM1" || status=1
+		! udev_wants "$KVT_PMEM1" || status=1
+	fi
+	[ "$status" -eq 0 ] || cat /run/props
+	rm "$rules" /etc/kvtier/assemble
+	udevadm control --reload
+	return "$status"
 }
 
 dmesg_mark
@@ -87,6 +92,7 @@ else
 	done
 	run_test pmem.page-maps both_kinds || FAILED=1
 	run_test pmem.tools bash -eu /kvt/guest/pmem_tools.sh || FAILED=1
+	run_test pmem.udev udev_starts || FAILED=1
 	run_ktap pmem ./pmem -t removed || FAILED=1
 fi
 exit $FAILED
