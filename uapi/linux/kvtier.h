@@ -190,8 +190,9 @@ enum kvtier_tier_state {
  * @rank:           0 is fastest
  * @state:          enum kvtier_tier_state
  * @capacity_bytes: what can be stored
- * @used_bytes:     in slots that hold blocks (or are being filled)
- * @nr_blocks:      blocks whose fastest copy is here
+ * @used_bytes:     in slots that hold blocks (or are being filled); without CAP_SYS_ADMIN
+ *                  rounded up to a sixteenth of the capacity
+ * @nr_blocks:      blocks whose fastest copy is here; without CAP_SYS_ADMIN 0
  * @window_offset:  memory tiers: where the tier lies in the read view; block
  *                  tiers: 0
  * @window_bytes:   memory tiers: its length there; block tiers: 0
@@ -313,7 +314,8 @@ struct kvtier_ns_open {
  * struct kvtier_lookup_result - one key of LOOKUP
  * @status:  MISS, HIT or FILLING
  * @tier:    tier of the fastest copy (HIT)
- * @cost_ns: estimated time to make it readable (HIT), 0 in memory
+ * @cost_ns: estimated time to make it readable (HIT), 0 in memory; three leading bits of
+ *           it, rounded up
  */
 struct kvtier_lookup_result {
 	__s32 status;
