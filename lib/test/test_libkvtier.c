@@ -249,6 +249,9 @@ static bool test_open_errors(void)
 	p.identity_len = 6;
 	p.owner_uid = 1;
 	CHECK(kvtier_ns_open(pool, &p, &ns) == -EOPNOTSUPP);
+	p.flags = KVTIER_NS_OWNER;
+	CHECK(kvtier_ns_open(pool, &p, &ns) == -ENOENT);
+	p.flags = KVTIER_NS_CREATE;
 	p.owner_uid = 0;
 	p.size = 16;
 	CHECK(kvtier_ns_open(pool, &p, &ns) == -EINVAL);
