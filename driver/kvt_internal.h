@@ -842,6 +842,7 @@ static inline u64 kvt_window_offset(const struct kvt_tier *t, u32 page)
 /* kvt_sysfs.c */
 extern const struct attribute_group *kvt_pool_groups[];
 extern const struct attribute_group *kvt_class_groups[];
+void kvt_sysfs_hide(struct kobject *kobj);
 int kvt_sysfs_tier_add(struct kvt_tier *t);
 void kvt_sysfs_tier_del(struct kvt_tier *t);
 int kvt_sysfs_ns_add(struct kvt_ns *ns);

@@ -163,7 +163,7 @@ static const struct kvt_op kvt_ops[] = {
 	DATA(QUERY, kvt_op_query, kvtier_query, window_bytes, RSV(kvtier_query),
 	     .unbound = true),
 	DATA(NS_OPEN, kvt_op_ns_open, kvtier_ns_open, fill_bytes,
-	     .flags = KVTIER_NS_FLAGS, RSV(kvtier_ns_open), .unbound = true),
+	     .flags = KVTIER_NS_FLAGS, .unbound = true),
 	DATA(LOOKUP, kvt_op_lookup, kvtier_lookup, cost_ns, RSV(kvtier_lookup)),
 	DATA(GET, kvt_op_get, kvtier_get, nr_prefix, .flags = KVTIER_GET_FLAGS),
 	DATA(RESERVE, kvt_op_reserve, kvtier_reserve, nr_reserved,

@@ -16,6 +16,7 @@
  * page_mkwrite: long-term pins would be refused.
  */
 #include <linux/mm.h>
+#include <linux/nospec.h>
 #include <linux/pagemap.h>
 
 #include "kvt_internal.h"
@@ -100,7 +101,9 @@ static bool kvt_fault_resolve(struct kvt_file *f, u64 offset, bool fill, struct 
 	v->tier = kvt_window_tier(p, offset);
 	if (!v->tier)
 		return false;
-	v->page = (offset - v->tier->window_offset) >> KVT_PAGE_SHIFT;
+	/* Offsets are the user's: none leads past the tier's tables, not even by a guess. */
+	v->page = array_index_nospec((offset - v->tier->window_offset) >> KVT_PAGE_SHIFT,
+				     (unsigned long)v->tier->nr_pieces * KVT_PIECE_PAGES);
 	spin_lock(&p->meta_lock);
 	ok = v->tier->state != KVTIER_TIER_FAILED &&
 	     (fill ? kvt_fault_fill(f, v) : kvt_fault_read(f, v));
@@ -155,6 +158,13 @@ static vm_fault_t kvt_fault_order(struct vm_fault *vmf, bool pmd)
 	int idx;
 
 	if (!fill && (vmf->flags & FAULT_FLAG_WRITE))
+		return VM_FAULT_SIGBUS;
+	/*
+	 * Where userfaultfd has left a marker, on kernels that let it watch any mapping, no
+	 * entry can be made. The access would be tried again for ever, in the kernel's own
+	 * copies with no signal to end it.
+	 */
+	if ((vmf->flags & FAULT_FLAG_ORIG_PTE_VALID) && !pte_none(vmf->orig_pte))
 		return VM_FAULT_SIGBUS;
 	if (fill)
 		offset -= kvt_fill_base(f->id);

@@ -3,9 +3,11 @@
  * Namespaces: who may see which blocks.
  *
  * A namespace is found by (owner, secret, identity), the owner being the opener
- * of the file. It lives as long as it has open files, blocks or regions; the
- * pool's worker frees it after that. Its index, part of every block's name, is
- * not given to another before then.
+ * of the file or whom he names. Rights are those of the credentials the file was
+ * opened with, and are checked when it is bound, as open(2) does; what somebody else
+ * has and its mode does not show him is answered like what is not there. It lives as
+ * long as it has open files, blocks or regions; the pool's worker frees it after that.
+ * Its index, part of every block's name, is not given to another before then.
  *
  * Locks: conf_lock for finding, creating and freeing; meta lock for its counts.
  */
@@ -38,6 +40,11 @@ static int kvt_ns_copy_args(const struct kvtier_ns_open *o, struct kvt_ns_args *
 		return -EINVAL;
 	if ((o->flags & KVTIER_NS_EXCL) && !(o->flags & KVTIER_NS_CREATE))
 		return -EINVAL;
+	/* Nobody makes namespaces for others. */
+	if ((o->flags & KVTIER_NS_OWNER) && (o->flags & KVTIER_NS_CREATE))
+		return -EINVAL;
+	if (!(o->flags & KVTIER_NS_OWNER) && o->owner_uid)
+		return -EOPNOTSUPP;
 	if (o->mode & ~0777u)
 		return -EINVAL;
 	if (copy_from_user(a->identity, u64_to_user_ptr(o->identity), o->identity_len))
@@ -104,7 +111,8 @@ static struct kvt_ns *kvt_ns_find(struct kvt_file *f, kuid_t uid,
 			continue;
 		if (!uid_eq(ns->uid, uid) || ns->identity_len != o->identity_len)
 			continue;
-		if (!memcmp(ns->identity, a->identity, o->identity_len) &&
+		/* Who has to guess does not learn how much of it was right. */
+		if (!crypto_memneq(ns->identity, a->identity, o->identity_len) &&
 		    kvt_ns_knows(ns, a->secret))
 			return ns;
 	}
@@ -127,6 +135,21 @@ static bool kvt_ns_same_groups(const struct kvt_ns *ns, const struct kvtier_ns_o
 	return true;
 }
 
+/* Is it one of his groups: in_egroup_p(), but of who opened the file. */
+static bool kvt_cred_in_group(const struct cred *cred, kgid_t gid)
+{
+	const struct group_info *g = cred->group_info;
+	int i;
+
+	if (gid_eq(cred->fsgid, gid))
+		return true;
+	for (i = 0; i < g->ngroups; i++) {
+		if (gid_eq(g->gid[i], gid))
+			return true;
+	}
+	return false;
+}
+
 /* As for a file: owner, group, other; MAY_READ and MAY_WRITE. */
 static bool kvt_ns_may(const struct kvt_ns *ns, const struct cred *cred, u32 want)
 {
@@ -134,7 +157,7 @@ static bool kvt_ns_may(const struct kvt_ns *ns, const struct cred *cred, u32 wan
 
 	if (uid_eq(cred->fsuid, ns->uid))
 		bits = ns->mode >> 6;
-	else if (gid_eq(cred->fsgid, ns->gid))
+	else if (kvt_cred_in_group(cred, ns->gid))
 		bits = ns->mode >> 3;
 	else
 		bits = ns->mode;
@@ -328,6 +351,21 @@ free:
 	return ERR_PTR(err);
 }
 
+/* A namespace of a user who was named, if it is there for the opener. conf_lock held. */
+static struct kvt_ns *kvt_ns_get_of(struct kvt_file *f, const struct kvtier_ns_open *o,
+				    const struct kvt_ns_args *a, u32 want)
+{
+	const struct cred *cred = f->file->f_cred;
+	kuid_t uid = make_kuid(cred->user_ns, o->owner_uid);
+	struct kvt_ns *ns = uid_valid(uid) ? kvt_ns_find(f, uid, o, a) : NULL;
+
+	if (!ns)
+		return ERR_PTR(-ENOENT);
+	if (!kvt_ns_may(ns, cred, want))
+		return ERR_PTR(uid_eq(uid, cred->fsuid) ? -EACCES : -ENOENT);
+	return kvt_ns_same_groups(ns, o, a) ? ns : ERR_PTR(-EINVAL);
+}
+
 /* Find or create, and check the opener's rights. conf_lock held. */
 static struct kvt_ns *kvt_ns_get(struct kvt_file *f, const struct kvtier_ns_open *o,
 				 const struct kvt_ns_args *a)
@@ -335,10 +373,13 @@ static struct kvt_ns *kvt_ns_get(struct kvt_file *f, const struct kvtier_ns_open
 	const struct cred *cred = f->file->f_cred;
 	struct kvt_pool *p = f->pool;
 	u32 want = MAY_READ;
-	struct kvt_ns *ns = kvt_ns_find(f, cred->fsuid, o, a);
+	struct kvt_ns *ns;
 
 	if (!f->rdonly && !(o->flags & KVTIER_NS_RDONLY))
 		want |= MAY_WRITE;
+	if (o->flags & KVTIER_NS_OWNER)
+		return kvt_ns_get_of(f, o, a, want);
+	ns = kvt_ns_find(f, cred->fsuid, o, a);
 	if (!ns) {
 		if (!(o->flags & KVTIER_NS_CREATE))
 			return ERR_PTR(-ENOENT);

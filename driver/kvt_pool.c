@@ -313,8 +313,10 @@ static int kvt_pool_add_device(struct kvt_pool *p)
 		return err;
 	p->tiers_kobj = kobject_create_and_add("tiers", &p->dev.kobj);
 	p->ns_kobj = kobject_create_and_add("namespaces", &p->dev.kobj);
-	if (p->tiers_kobj && p->ns_kobj)
+	if (p->tiers_kobj && p->ns_kobj) {
+		kvt_sysfs_hide(p->ns_kobj);
 		return 0;
+	}
 	kobject_put(p->tiers_kobj);
 	kobject_put(p->ns_kobj);
 	cdev_device_del(&p->cdev, &p->dev);

@@ -3,9 +3,12 @@
  * sysfs: /sys/class/kvtier/kvtierN/, its tiers/<name>/ and namespaces/<id>/.
  *
  * One value per file. Everything is read-only but the pool's tunables. What
- * concerns one namespace is for root's eyes only. An object's directory is
- * removed, and its open files waited for, before the object goes.
+ * concerns one namespace is for root's eyes only, which of them there are included,
+ * and so is what counts: from it one tenant could follow what others do. An object's
+ * directory is removed, and its open files waited for, before the object goes.
  */
+#include <linux/kernfs.h>
+
 #include "kvt_internal.h"
 
 struct kvt_tier_attr {
@@ -52,20 +55,20 @@ static ssize_t used_bytes_show(struct device *dev, struct device_attribute *attr
 {
 	return sysfs_emit(buf, "%llu\n", kvt_pool_sum(to_pool(dev), kvt_tier_used_bytes));
 }
-static DEVICE_ATTR_RO(used_bytes);
+static DEVICE_ATTR_ADMIN_RO(used_bytes);
 
 static ssize_t blocks_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%u\n", READ_ONCE(to_pool(dev)->table.nr_used));
 }
-static DEVICE_ATTR_RO(blocks);
+static DEVICE_ATTR_ADMIN_RO(blocks);
 
 #define KVT_POOL_COUNT(name, what)							\
 static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *buf)\
 {											\
 	return sysfs_emit(buf, "%llu\n", kvt_count_read(to_pool(dev)->counts, what));	\
 }											\
-static DEVICE_ATTR_RO(name)
+static DEVICE_ATTR_ADMIN_RO(name)
 
 KVT_POOL_COUNT(hits, KVT_CNT_HITS);
 KVT_POOL_COUNT(misses, KVT_CNT_MISSES);
@@ -85,13 +88,13 @@ static ssize_t meta_bytes_per_block_show(struct device *dev, struct device_attri
 	spin_unlock(&p->meta_lock);
 	return sysfs_emit(buf, "%llu\n", entries ? DIV64_U64_ROUND_UP(bytes, entries) : 0);
 }
-static DEVICE_ATTR_RO(meta_bytes_per_block);
+static DEVICE_ATTR_ADMIN_RO(meta_bytes_per_block);
 
 static ssize_t lease_bytes_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%llu\n", (u64)atomic64_read(&to_pool(dev)->lease_bytes));
 }
-static DEVICE_ATTR_RO(lease_bytes);
+static DEVICE_ATTR_ADMIN_RO(lease_bytes);
 
 static u64 kvt_tier_page_structs(struct kvt_tier *t)
 {
@@ -157,7 +160,7 @@ static ssize_t scrub_##name##_show(struct device *dev, struct device_attribute *
 {											\
 	return sysfs_emit(buf, "%llu\n", READ_ONCE(to_pool(dev)->scrub.name));		\
 }											\
-static DEVICE_ATTR_RO(scrub_##name)
+static DEVICE_ATTR_ADMIN_RO(scrub_##name)
 
 KVT_POOL_SCRUB(rate_bytes);
 KVT_POOL_SCRUB(total_bytes);
@@ -313,24 +316,26 @@ static ssize_t tier_device_show(struct kvt_tier *t, char *buf)
 }
 
 #define __KVT_ATTR(_name, _mode, _show) { .attr = { .name = #_name, .mode = _mode }, .show = _show }
-#define KVT_TIER_ATTR(name, fmt, expr)					\
+#define __KVT_TIER_ATTR(name, mode, fmt, expr)				\
 static ssize_t tier_##name##_show(struct kvt_tier *t, char *buf)	\
 {									\
 	return sysfs_emit(buf, fmt "\n", expr);				\
 }									\
 static struct kvt_tier_attr tier_attr_##name =				\
-	__KVT_ATTR(name, 0444, tier_##name##_show)
-#define KVT_TIER_COUNT(name) KVT_TIER_ATTR(name, "%lld", atomic64_read(&t->count.name))
+	__KVT_ATTR(name, mode, tier_##name##_show)
+#define KVT_TIER_ATTR(name, fmt, expr) __KVT_TIER_ATTR(name, 0444, fmt, expr)
+#define KVT_TIER_LOAD(name, fmt, expr) __KVT_TIER_ATTR(name, 0400, fmt, expr)
+#define KVT_TIER_COUNT(name) KVT_TIER_LOAD(name, "%lld", atomic64_read(&t->count.name))
 #define KVT_TIER_FAULTS(name, cause) \
-	KVT_TIER_ATTR(name, "%lld", atomic64_read(&t->count.faults[cause]))
+	KVT_TIER_LOAD(name, "%lld", atomic64_read(&t->count.faults[cause]))
 
 KVT_TIER_ATTR(id, "%u", t->id);
 KVT_TIER_ATTR(type, "%s", t->ops->name);
 KVT_TIER_ATTR(rank, "%u", t->rank);
 KVT_TIER_ATTR(state, "%s", kvt_tier_state_name(READ_ONCE(t->state)));
 KVT_TIER_ATTR(capacity_bytes, "%llu", t->capacity_bytes);
-KVT_TIER_ATTR(used_bytes, "%llu", kvt_tier_used_bytes(t));
-KVT_TIER_ATTR(blocks, "%u", READ_ONCE(t->nr_blocks));
+KVT_TIER_LOAD(used_bytes, "%llu", kvt_tier_used_bytes(t));
+KVT_TIER_LOAD(blocks, "%u", READ_ONCE(t->nr_blocks));
 KVT_TIER_COUNT(hits);
 KVT_TIER_COUNT(promotions_in);
 KVT_TIER_COUNT(promotions_out);
@@ -338,7 +343,7 @@ KVT_TIER_COUNT(demotions_in);
 KVT_TIER_COUNT(demotions_out);
 KVT_TIER_COUNT(clean_demotions);
 KVT_TIER_COUNT(demoted_bytes);
-KVT_TIER_ATTR(copy_bytes, "%llu", READ_ONCE(t->log.copy_units) * t->unit_bytes);
+KVT_TIER_LOAD(copy_bytes, "%llu", READ_ONCE(t->log.copy_units) * t->unit_bytes);
 KVT_TIER_COUNT(evictions);
 KVT_TIER_ATTR(promotions_unread, "%lld", atomic64_read(&t->count.unread));
 #define KVT_TIER_LEFT(name, why) KVT_TIER_ATTR(name, "%llu", READ_ONCE(t->left[why]))
@@ -360,7 +365,7 @@ KVT_TIER_FAULTS(read_errors, KVT_CAUSE_READ);
 KVT_TIER_FAULTS(checksum_errors, KVT_CAUSE_SUM);
 KVT_TIER_FAULTS(write_errors, KVT_CAUSE_WRITE);
 KVT_TIER_FAULTS(memory_errors, KVT_CAUSE_MEMORY);
-KVT_TIER_ATTR(retired_bytes, "%llu", kvt_tier_retired_bytes(t));
+KVT_TIER_LOAD(retired_bytes, "%llu", kvt_tier_retired_bytes(t));
 static struct kvt_tier_attr tier_attr_device = __KVT_ATTR(device, 0444, tier_device_show);
 
 static struct attribute *kvt_tier_attrs[] = {
@@ -513,6 +518,17 @@ static void kvt_kobj_del(struct kobject *kobj, struct completion *gone)
 {
 	kobject_del(kobj);
 	kvt_kobj_put(kobj, gone);
+}
+
+/**
+ * kvt_sysfs_hide() - only root may look into a directory
+ * @kobj: just made, and still empty
+ *
+ * The kernel gives all of them 0755, and offers no other way.
+ */
+void kvt_sysfs_hide(struct kobject *kobj)
+{
+	WRITE_ONCE(kobj->sd->mode, S_IFDIR | 0500);
 }
 
 int kvt_sysfs_tier_add(struct kvt_tier *t)

@@ -83,6 +83,14 @@ int kvt_put_statuses(u64 uptr, const s32 *st, u32 nr)
 	return 0;
 }
 
+/* Three leading bits, rounded up: more would tell how busy others keep the device. */
+static u64 kvt_coarse(u64 ns)
+{
+	u32 shift = fls64(ns) > 3 ? fls64(ns) - 3 : 0;
+
+	return DIV_ROUND_UP_ULL(ns, 1ull << shift) << shift;
+}
+
 /* Estimated time to bring a block of this size up from its tier. */
 static u64 kvt_fetch_cost_ns(struct kvt_pool *p, u32 tier, u32 bytes)
 {
@@ -90,7 +98,7 @@ static u64 kvt_fetch_cost_ns(struct kvt_pool *p, u32 tier, u32 bytes)
 
 	if (!t || t->ops->is_mem)
 		return 0;
-	return mul_u64_u64_div_u64(READ_ONCE(t->read_ns_per_mib), bytes, 1 << 20);
+	return kvt_coarse(mul_u64_u64_div_u64(READ_ONCE(t->read_ns_per_mib), bytes, 1 << 20));
 }
 
 static void kvt_lookup_one(struct kvt_batch *b, u32 i, struct kvtier_lookup_result *r)

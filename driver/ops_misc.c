@@ -66,6 +66,18 @@ static void kvt_query_tier(struct kvt_tier *t, void *out)
 	strscpy(i->name, t->args.name, sizeof(i->name));
 }
 
+/* How busy others are is not for everybody to see in detail. */
+static void kvt_query_tier_coarse(struct kvt_tier *t, void *out)
+{
+	struct kvtier_tier_info *i = out;
+	u64 step = max(t->capacity_bytes / 16, 1);
+
+	kvt_query_tier(t, out);
+	i->used_bytes = min(DIV64_U64_ROUND_UP(i->used_bytes, step) * step,
+			    i->capacity_bytes);
+	i->nr_blocks = 0;
+}
+
 /**
  * kvt_op_query() - QUERY
  * @f:   caller, maybe unbound
@@ -86,7 +98,9 @@ int kvt_op_query(struct kvt_file *f, void *arg)
 	q->leases_max = KVT_LEASES_PER_FILE;
 	q->block_bytes_max = KVTIER_BLOCK_BYTES_MAX;
 	q->window_bytes = READ_ONCE(p->window_bytes);
-	err = kvt_tiers_report(p, q->tiers, room, kvt_query_tier,
+	err = kvt_tiers_report(p, q->tiers, room,
+			       ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN) ?
+			       kvt_query_tier : kvt_query_tier_coarse,
 			       sizeof(struct kvtier_tier_info), &nr);
 	q->nr_tiers = nr;
 	return err;
@@ -284,7 +298,7 @@ static u32 kvt_iterate_some(struct kvt_file *f, u32 *id, u32 end, u32 *scan,
 
 	spin_lock(&p->meta_lock);
 	while (*id < end && *scan && n < max && held++ < 1024) {
-		n += kvt_iterate_entry(p, f->ns, *id, &e[n]);
+		n += kvt_iterate_entry(p, f->ns, array_index_nospec(*id, end), &e[n]);
 		(*id)++;
 		(*scan)--;
 	}

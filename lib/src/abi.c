@@ -52,7 +52,7 @@ AT(kvtier_ns_open, identity, 16);
 AT(kvtier_ns_open, secret, 24);
 AT(kvtier_ns_open, groups, 32);
 AT(kvtier_ns_open, mode, 40);
-AT(kvtier_ns_open, __reserved, 44);
+AT(kvtier_ns_open, owner_uid, 44);
 AT(kvtier_ns_open, quota_bytes, 48);
 AT(kvtier_ns_open, min_bytes, 56);
 AT(kvtier_ns_open, ns_id, 64);

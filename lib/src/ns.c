@@ -44,6 +44,7 @@ static int bind_ns(int fd, const struct kvtier_ns_params *p,
 	cmd->identity = kvti_addr(p->identity);
 	cmd->secret = kvti_addr(p->secret);
 	cmd->groups = p->nr_groups ? kvti_addr(groups) : 0;
+	cmd->owner_uid = p->owner_uid;
 	/* The rest says how to create it, and is nothing else's business. */
 	if (p->flags & KVTIER_NS_CREATE) {
 		cmd->mode = p->mode;
@@ -100,7 +101,7 @@ KVTI_EXPORT int kvtier_ns_open(struct kvtier_pool *pool,
 			       sizeof(p.min_bytes));
 	if (ret)
 		return ret;
-	if (p.reserved)
+	if (p.owner_uid && !(p.flags & KVTIER_NS_OWNER))
 		return -EOPNOTSUPP;
 	ns = calloc(1, sizeof(*ns));
 	if (!ns)

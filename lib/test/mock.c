@@ -248,6 +248,11 @@ static int op_ns_open(struct mock_file *file, void *arg)
 	if (!cmd->identity_len || cmd->identity_len > KVTIER_IDENTITY_MAX ||
 	    cmd->nr_groups > KVTIER_GROUPS_MAX)
 		return -EINVAL;
+	if ((cmd->flags & KVTIER_NS_OWNER) && (cmd->flags & KVTIER_NS_CREATE))
+		return -EINVAL;
+	/* All of them are the caller's. */
+	if ((cmd->flags & KVTIER_NS_OWNER) && cmd->owner_uid != getuid())
+		return -ENOENT;
 	ns = find_ns(file, cmd);
 	if (!ns && !(cmd->flags & KVTIER_NS_CREATE))
 		return -ENOENT;

@@ -247,9 +247,12 @@ static bool test_open_errors(void)
 	p.identity_len = KVTIER_IDENTITY_MAX + 1;
 	CHECK(kvtier_ns_open(pool, &p, &ns) == -EINVAL);
 	p.identity_len = 6;
-	p.reserved = 1;
+	p.owner_uid = 1;
 	CHECK(kvtier_ns_open(pool, &p, &ns) == -EOPNOTSUPP);
-	p.reserved = 0;
+	p.flags = KVTIER_NS_OWNER;
+	CHECK(kvtier_ns_open(pool, &p, &ns) == -ENOENT);
+	p.flags = KVTIER_NS_CREATE;
+	p.owner_uid = 0;
 	p.size = 16;
 	CHECK(kvtier_ns_open(pool, &p, &ns) == -EINVAL);
 	p.size = sizeof(p);

@@ -340,7 +340,7 @@ const struct abi_row abi_rows[] = {
 	  .in2 = NONE, .out = OFF(kvtier_query, tiers),
 	  .out_optional = true, .prep = prep_query },
 	{ ROW(NS_OPEN, kvtier_ns_open, fill_bytes), .unbound = true, .flags = KVTIER_NS_FLAGS,
-	  .reserved = OFF(kvtier_ns_open, __reserved), .nr = OFF(kvtier_ns_open, nr_groups),
+	  .reserved = OFF(kvtier_ns_open, owner_uid), .nr = OFF(kvtier_ns_open, nr_groups),
 	  .nr_max = KVTIER_GROUPS_MAX, .group = NONE, .in = OFF(kvtier_ns_open, identity),
 	  .in2 = OFF(kvtier_ns_open, groups), .out = NONE, .prep = prep_ns_open },
 	{ ROW(LOOKUP, kvtier_lookup, cost_ns), .reserved = OFF(kvtier_lookup, __reserved),

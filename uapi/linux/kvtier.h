@@ -40,7 +40,8 @@
  *   EFAULT      a pointer that cannot be read or written
  *   ENOENT      no such pool, tier, namespace or group
  *   EPERM       CAP_SYS_ADMIN needed
- *   EACCES      the namespace's mode does not allow it
+ *   EACCES      the mode of one's own namespace, or the way the file was opened, does not
+ *               allow it
  *   EBADFD      a data command before NS_OPEN
  *   EBUSY       in use: pool or tier with users, a device, file bound already
  *   EEXIST      KVTIER_NS_EXCL and it exists; rank or name of a tier is taken; the
@@ -189,8 +190,9 @@ enum kvtier_tier_state {
  * @rank:           0 is fastest
  * @state:          enum kvtier_tier_state
  * @capacity_bytes: what can be stored
- * @used_bytes:     in slots that hold blocks (or are being filled)
- * @nr_blocks:      blocks whose fastest copy is here
+ * @used_bytes:     in slots that hold blocks (or are being filled); without CAP_SYS_ADMIN
+ *                  rounded up to a sixteenth of the capacity
+ * @nr_blocks:      blocks whose fastest copy is here; without CAP_SYS_ADMIN 0
  * @window_offset:  memory tiers: where the tier lies in the read view; block
  *                  tiers: 0
  * @window_bytes:   memory tiers: its length there; block tiers: 0
@@ -256,8 +258,9 @@ struct kvtier_group {
 #define KVTIER_NS_CREATE	(1U << 0)	/* create it if it is not there */
 #define KVTIER_NS_EXCL		(1U << 1)	/* with CREATE: EEXIST if it is */
 #define KVTIER_NS_RDONLY	(1U << 2)	/* this file never writes */
+#define KVTIER_NS_OWNER		(1U << 3)	/* it is @owner_uid's; not with CREATE */
 #define KVTIER_NS_FLAGS		(KVTIER_NS_CREATE | KVTIER_NS_EXCL | \
-				 KVTIER_NS_RDONLY)
+				 KVTIER_NS_RDONLY | KVTIER_NS_OWNER)
 
 /**
  * struct kvtier_ns_open - KVTIER_OP_NS_OPEN: bind this file to a namespace
@@ -271,6 +274,8 @@ struct kvtier_group {
  * @nr_groups:    1..KVTIER_GROUPS_MAX; without CREATE also 0: do not compare
  * @mode:         create: permission bits as of a file, 0..0777: read is GET, write is
  *                RESERVE and the rest. Other bits: EINVAL
+ * @owner_uid:    OWNER: whose namespace, as a uid of the user namespace that the file
+ *                was opened in; else 0 (EOPNOTSUPP)
  * @quota_bytes:  create: most bytes the namespace may hold, 0: no limit
  * @min_bytes:    create: bytes of memory that, once used, others' need does not push
  *                out; 0: none. ENOSPC if the pool's memory is promised already.
@@ -279,8 +284,14 @@ struct kvtier_group {
  * @fill_offset:  out: start of this file's fill view for mmap
  * @fill_bytes:   out: its length (as window_bytes of QUERY)
  *
- * The namespace is found by (opener's uid, secret, identity): an equal identity
- * of another user is another namespace. A file is bound once; EBUSY after that.
+ * The namespace is found by (owner's uid, secret, identity): an equal identity
+ * of another user is another namespace. The owner is the opener's uid, or with OWNER
+ * @owner_uid: what another user has is opened if its mode's bits for the group (its
+ * creator's; any group of the opener counts) or for others allow all that the file may
+ * do. If they do not, the answer is ENOENT, as if it were not there; EACCES is only ever
+ * said of one's own. A file that may write asks for both bits: whoever may only read sets
+ * RDONLY, or opens the device read-only. Rights are checked here, once, against the
+ * credentials the file was opened with. A file is bound once; EBUSY after that.
  */
 struct kvtier_ns_open {
 	__u32 size;
@@ -291,7 +302,7 @@ struct kvtier_ns_open {
 	__aligned_u64 secret;
 	__aligned_u64 groups;
 	__u32 mode;
-	__u32 __reserved;
+	__u32 owner_uid;
 	__aligned_u64 quota_bytes;
 	__aligned_u64 min_bytes;
 	__aligned_u64 ns_id;
@@ -303,7 +314,8 @@ struct kvtier_ns_open {
  * struct kvtier_lookup_result - one key of LOOKUP
  * @status:  MISS, HIT or FILLING
  * @tier:    tier of the fastest copy (HIT)
- * @cost_ns: estimated time to make it readable (HIT), 0 in memory
+ * @cost_ns: estimated time to make it readable (HIT), 0 in memory; three leading bits of
+ *           it, rounded up
  */
 struct kvtier_lookup_result {
 	__s32 status;

@@ -21,6 +21,7 @@ const struct option ns_long_options[] = {
 	{ "pool", required_argument, NULL, NS_OPT_POOL },
 	{ "timeout", required_argument, NULL, NS_OPT_TIMEOUT },
 	{ "key-text", required_argument, NULL, NS_OPT_KEY_TEXT },
+	{ "owner", required_argument, NULL, NS_OPT_OWNER },
 	{ "quota", required_argument, NULL, NS_OPT_QUOTA },
 	{ "mode", required_argument, NULL, NS_OPT_MODE },
 	{ "all", no_argument, NULL, NS_OPT_ALL },
@@ -129,6 +130,17 @@ static int set_group(struct ns_args *args, const char *text)
 	return EXIT_OK;
 }
 
+static int set_owner(struct ns_args *args, const char *text)
+{
+	uint64_t uid;
+
+	if (cmd_parse_u64(text, UINT32_MAX - 1, &uid))
+		return cmd_usage("--owner '%s' is not the number of a user", text);
+	args->owner_uid = (uint32_t)uid;
+	args->has_owner = true;
+	return EXIT_OK;
+}
+
 static int add_key(struct ns_args *args, const struct kvtier_key *key)
 {
 	void *bigger = realloc(args->keys,
@@ -189,6 +201,8 @@ int ns_args_option(struct ns_args *args, int option, char **argv)
 		if (!args->creates)
 			break;
 		return set_mode(args, optarg);
+	case NS_OPT_OWNER:
+		return set_owner(args, optarg);
 	case NS_OPT_POOL:
 		args->pool = optarg;
 		return EXIT_OK;
@@ -211,7 +225,7 @@ static int report_open(int err, bool creates)
 	if (err == -ENOENT)
 		hint = creates ?
 		       "to create it, say how large its blocks are: --block-bytes SIZE" :
-		       "namespaces belong to the user who made them: is it another's, or has it a secret? see: kvtier ns list";
+		       "namespaces belong to the user who made them: is it another's (--owner, and its mode must allow it), or has it a secret? see: kvtier ns list";
 	else if (err == -EINVAL)
 		hint = "it exists with other block sizes: kvtier ns list";
 	else if (err == -EACCES)
@@ -231,9 +245,12 @@ int ns_args_open(const struct ns_args *args, uint32_t flags,
 
 	if (!args->identity_len)
 		return cmd_usage("which namespace? --ns NAME");
-	if (!args->nr_groups)
+	if (!args->nr_groups || args->has_owner)
 		flags &= ~KVTIER_NS_CREATE;
+	if (args->has_owner)
+		flags |= KVTIER_NS_OWNER;
 	p.flags = flags;
+	p.owner_uid = args->owner_uid;
 	p.identity = args->identity;
 	p.identity_len = args->identity_len;
 	p.secret = args->has_secret ? args->secret : NULL;

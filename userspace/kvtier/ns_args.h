@@ -16,6 +16,8 @@ struct ns_args {
 	size_t identity_len;
 	unsigned char secret[KVTIER_SECRET_BYTES];
 	bool has_secret;
+	bool has_owner;
+	uint32_t owner_uid;
 	uint32_t group;
 	uint32_t nr_groups;
 	uint64_t block_bytes[KVTIER_GROUPS_MAX];
@@ -39,6 +41,7 @@ enum {
 	NS_OPT_POOL,
 	NS_OPT_TIMEOUT,
 	NS_OPT_KEY_TEXT,
+	NS_OPT_OWNER,
 	/* Of single commands. */
 	NS_OPT_ALL,
 	NS_OPT_LIMIT,
@@ -65,7 +68,7 @@ int ns_args_add_key(struct ns_args *args, const char *hex);
 /**
  * ns_args_open - open the namespace
  * @flags: KVTIER_NS_RDONLY, KVTIER_NS_CREATE; CREATE only counts when block
- *         sizes were given
+ *         sizes were given, and no owner
  *
  * Returns an exit status.
  */

@@ -435,6 +435,14 @@ test_secrets()
 	printf n >"$work/name"
 	want 0 ls --ns-file "$work/name" --secret-file "$work/secret" -j
 	json 'len(j) == 1'
+	want 2 ls --ns n --owner nobody
+	complains 'is not the number of a user'
+	# Nobody else has it, and nothing is made for others.
+	want 1 get --ns n --secret-file "$work/secret" --owner 4000000000 --key-text a
+	want 1 put --ns m --owner 4000000000 --block-bytes 4K --key-text a "$work/in"
+	complains 'No such file'
+	want 0 get --ns n --secret-file "$work/secret" --owner "$(id -u)" \
+		--block-bytes 4K --key-text a
 }
 
 test_chains()

@@ -291,6 +291,7 @@ int kvtier_pool_stat(struct kvtier_pool *pool, struct kvtier_stat *st,
  * @secret:       KVTIER_SECRET_BYTES, or NULL
  * @block_bytes:  exact payload size of each group
  * @mode:         create: permission bits; the initialiser says 0600
+ * @owner_uid:    KVTIER_NS_OWNER: whose it is; else 0
  * @quota_bytes, @min_bytes: create: see <linux/kvtier.h>; 0: none
  */
 struct kvtier_ns_params {
@@ -302,7 +303,7 @@ struct kvtier_ns_params {
 	const void *secret;
 	const uint64_t *block_bytes;
 	uint32_t mode;
-	uint32_t reserved;		/* 0 */
+	uint32_t owner_uid;
 	uint64_t quota_bytes;
 	uint64_t min_bytes;
 };
@@ -314,8 +315,8 @@ struct kvtier_ns_params {
  * kvtier_ns_open - open or create a namespace of a pool
  *
  * Opens the pool's device anew, so each handle has leases of its own. @pool may
- * be dropped afterwards. Errors: ENOENT (not there and no CREATE), EEXIST,
- * EACCES, EINVAL (groups differ), ENOSPC (guarantee cannot be given), ENXIO,
+ * be dropped afterwards. Errors: ENOENT (not there and no CREATE, or another user's who
+ * does not allow it), EEXIST, EACCES, EINVAL (groups differ), ENOSPC (guarantee cannot be given), ENXIO,
  * ENOMEM.
  */
 int kvtier_ns_open(struct kvtier_pool *pool,
