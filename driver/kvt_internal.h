@@ -28,6 +28,7 @@
  *  tier     pool->tiers[], until detach; readers hold pool->srcu
  *  ns       ->nr_files, ->nr_blocks, ->nr_regions; freed by the worker when all are 0
  *  file     struct file; mappings hold that; release ends asynchronous calls
+ *  export   dma-buf; holds leases and counts as an open file of the pool
  *  block    see core/kvt_block.h; freed by kvt_block_reap() alone
  */
 #ifndef KVT_INTERNAL_H
@@ -151,6 +152,8 @@ struct kvt_group {
  * @ghost_age:  newest age; there are none of ages before the last two
  * @on_tiers:   block tiers, by id, that it was ever defined on
  * @pinned_bytes: slot bytes of pinned blocks
+ * @export_bytes: in dma-bufs
+ * @nr_exports: dma-bufs
  * @nr_regions: regions it owns
  * @nr_files:   open files bound to it. Pool's conf_lock and meta lock
  * @mind:       what the policy has learned of it. Meta lock
@@ -182,6 +185,8 @@ struct kvt_ns {
 	u64 ghost_age;
 	u32 on_tiers;
 	u64 pinned_bytes;
+	u64 export_bytes;
+	u32 nr_exports;
 	u32 nr_regions;
 	u32 nr_files;
 	struct kvt_mind *mind;
@@ -301,7 +306,8 @@ struct kvt_scrub {
  * @tiers:      by id. Written under tier_lock and meta lock, read under srcu
  * @order:      ids by rank, fastest first; @nr_tiers of them. Meta lock
  * @ns:         namespaces by index; conf_lock for changes
- * @file_ids:   ids of open files, part of fill view offsets
+ * @file_ids:   ids of open files and of dma-bufs, part of fill view offsets
+ * @exports:    those of dma-bufs
  * @filling:    reservations, newest at the head. Meta lock
  * @limbo:      slots that wait for foreign references. Meta lock
  * @parked:     dead blocks whose log copies wait for room for their kills. Meta lock
@@ -375,6 +381,7 @@ struct kvt_pool {
 	u32 nr_ns;
 	u64 next_ns_id;
 	struct ida file_ids;
+	struct xarray exports;
 	struct kvt_ring __percpu *rings;
 	struct kvt_counts __percpu *counts;
 	atomic64_t lease_bytes;
@@ -761,6 +768,11 @@ bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool kee
 void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t);
 bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group);
 
+/* kvt_shrink.c: memory tiers that give way */
+bool kvt_shrink_work(struct kvt_pool *p, struct kvt_tier *t);
+int kvt_shrink_start(struct kvt_tier *t);
+void kvt_shrink_stop(struct kvt_tier *t);
+
 /* kvt_clean.c: block tiers */
 enum kvt_clean {
 	KVT_CLEAN_LOWER,	/* what leaves may go to a tier below */
@@ -825,6 +837,8 @@ int kvt_op_drop(struct kvt_file *f, void *arg);
 int kvt_op_iterate(struct kvt_file *f, void *arg);
 int kvt_op_stat(struct kvt_file *f, void *arg);
 int kvt_op_arena(struct kvt_file *f, void *arg);
+int kvt_op_export(struct kvt_file *f, void *arg);
+u64 kvt_pin_limit(struct kvt_pool *p);	/* meta lock held */
 
 u64 kvt_meta_bytes(struct kvt_pool *p);	/* meta lock held */
 
@@ -834,6 +848,16 @@ static inline u64 kvt_fill_base(u32 file_id)
 {
 	return (u64)file_id << KVT_WINDOW_BITS;
 }
+
+/* kvt_dmabuf.c */
+#ifdef CONFIG_DMA_SHARED_BUFFER
+void kvt_exports_unmap(struct kvt_pool *p);
+#else
+static inline void kvt_exports_unmap(struct kvt_pool *p)
+{
+}
+#endif
+
 static inline u64 kvt_window_offset(const struct kvt_tier *t, u32 page)
 {
 	return t->window_offset + ((u64)page << KVT_PAGE_SHIFT);
