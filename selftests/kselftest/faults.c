@@ -443,7 +443,7 @@ static int assemble(FIXTURE_DATA(faults) *self)
 /* Writes that are forgotten: misses now, misses after a restart, nothing else. */
 TEST_F(faults, dropped_writes)
 {
-	int now, later;
+	int first, now, later;
 
 	ASSERT_EQ(NR / 2, put(self, 0, NR / 2));
 	ASSERT_EQ(0, send_down(self));
@@ -457,11 +457,16 @@ TEST_F(faults, dropped_writes)
 	EXPECT_GT(NR / 4, now);
 	EXPECT_LT(0, stat_of(self, self->tier).checksum_errors);
 	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_GOOD));
-	EXPECT_EQ(NR / 2, check(self, 0, NR / 2));
+	/*
+	 * A segment that has forgotten ones wears out, and what was written to it before
+	 * is moved: to where it is forgotten as well, if the device was not yet good.
+	 */
+	first = check(self, 0, NR / 2);
+	EXPECT_LE(NR / 2 - NR / 8, first);
 	ASSERT_EQ(0, send_down(self));
 	ASSERT_EQ(0, assemble(self));
 	/* What was written before is there; of the rest, nothing is wrong. */
-	EXPECT_EQ(NR / 2, check(self, 0, NR / 2));
+	EXPECT_LE(first, check(self, 0, NR / 2));
 	later = check(self, NR / 2, NR / 2);
 	EXPECT_LE(0, later);
 	EXPECT_GT(NR / 2, later);
@@ -489,7 +494,7 @@ TEST_F(faults, member_comes_back)
 {
 	struct kvt_key key = kvt_key(SET, NR - 1);
 	struct kvt_disk copy;
-	int id;
+	int id, i;
 
 	ASSERT_EQ(NR, put(self, 0, NR));
 	ASSERT_EQ(0, send_down(self));
@@ -512,6 +517,12 @@ TEST_F(faults, member_comes_back)
 	EXPECT_EQ(0, kvt_tier_detach(&self->pool, self->tier, KVTIER_DETACH_DISCARD,
 				     20 * KVT_SEC));
 	EXPECT_EQ(10, check(self, 1000, 10));
+	/* But for what had come up. */
+	EXPECT_EQ(10, known(self, 0, NR));
+	for (i = 20; i < 30; i++) {
+		key = kvt_key(SET, i);
+		EXPECT_EQ(1, kvt_drop(self->c.fd, 0, &key, 1, NULL));
+	}
 	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_GOOD));
 	self->tier = attach_dm(self);
 	ASSERT_LE(0, self->tier);
