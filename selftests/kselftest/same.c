@@ -228,7 +228,7 @@ TEST_F_TIMEOUT(same, decisions, 600)
 	EXPECT_LT(100, want.hits);
 	EXPECT_LT(100, want.evictions);
 	if (variant->nr_tiers > 1) {
-		EXPECT_LT(50, want.promotions);
+		EXPECT_LT(40, want.promotions);
 		EXPECT_LT(100, want.demotions);
 	}
 }
