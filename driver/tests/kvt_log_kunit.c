@@ -399,6 +399,22 @@ static void log_copies_go_first(struct kunit *test)
 }
 
 /* As long as much is used and every segment is full of it, nothing is to be carried. */
+/* Segments that are bad are no room: what fills the others makes the log dense. */
+static void log_dense_without_bad_ones(struct kunit *test)
+{
+	static const struct kvt_seg bad = { .state = KVT_SEG_BAD };
+	struct fixture *f = setup(test);
+	u32 i;
+
+	kvt_log_restore(&f->l, 0, &bad);
+	kvt_log_restore(&f->l, 1, &bad);
+	for (i = 0; i < (NR_SEGS - 2) / 2; i++) {
+		KUNIT_EXPECT_FALSE(test, kvt_log_dense(&f->l));
+		fill_seg(test, f, 8);
+	}
+	KUNIT_EXPECT_TRUE(test, kvt_log_dense(&f->l));
+}
+
 static void log_dense_is_evicted_from(struct kunit *test)
 {
 	struct fixture *f = setup(test);
@@ -654,6 +670,7 @@ static struct kunit_case log_cases[] = {
 	KUNIT_CASE(log_no_victim_without_gain),
 	KUNIT_CASE(log_copies_go_first),
 	KUNIT_CASE(log_dense_is_evicted_from),
+	KUNIT_CASE(log_dense_without_bad_ones),
 	KUNIT_CASE(log_cleaner_never_stuck),
 	KUNIT_CASE(log_churn_carries_little),
 	{ }

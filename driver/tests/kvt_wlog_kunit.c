@@ -632,6 +632,34 @@ static void wlog_worn(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f->w.nr_worn, 0u);
 }
 
+/* However many are worn: ends need a free one, and some segments are used on for that. */
+static void wlog_worn_all(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	u32 unit[TM_SEGS], nr = 0, i, k;
+
+	for (; f->log.nr_free > 2; nr++) {
+		unit[nr] = put_durable(test, f, DEMOTE, nr + 1);
+		seal(test, f, DEMOTE);
+	}
+	KUNIT_ASSERT_LT(test, 3u, nr);
+	for (i = 0; i < nr; i++) {
+		for (k = 0; k < KVT_WLOG_FAULTS_MAX; k++)
+			kvt_wlog_fault(&f->w, unit[i] / TM_SEG_UNITS);
+		KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_free(&f->w, unit[i], 1), (u32)KVT_W_OK);
+	}
+	KUNIT_ASSERT_EQ(test, f->w.nr_worn, nr);
+	for (i = 0; i < nr; i++) {
+		KUNIT_EXPECT_NE(test, end_one(test, f, NULL, 0), KVT_NO_SEG);
+		flush(f);
+		KUNIT_EXPECT_LT(test, 0u, f->log.nr_free);
+	}
+	KUNIT_EXPECT_EQ(test, f->w.nr_worn, 0u);
+	KUNIT_EXPECT_LT(test, 0u, f->log.nr_bad);
+	KUNIT_EXPECT_LE(test, f->w.cfg.log->keep[DEMOTE], f->log.nr_free);
+	KUNIT_EXPECT_EQ(test, (u32)open_seg(f, DEMOTE, true), (u32)KVT_W_OK);
+}
+
 /* A segment that a crash left unsealed gets its footer later, and only one. */
 static void wlog_refill(struct kunit *test)
 {
@@ -723,6 +751,7 @@ static struct kunit_case wlog_cases[] = {
 	KUNIT_CASE(wlog_keeps_segments),
 	KUNIT_CASE(wlog_doom),
 	KUNIT_CASE(wlog_worn),
+	KUNIT_CASE(wlog_worn_all),
 	KUNIT_CASE(wlog_give_up),
 	KUNIT_CASE(wlog_refill),
 	{ }
