@@ -577,6 +577,12 @@ enum kvtier_advice {
  * @advice:  enum kvtier_advice
  * @value:   TTL: nanoseconds (rounded up to seconds; the block is a miss at
  *           most a second after that, never before); else 0
+ *
+ * A time to live is durable with the block if it was set before the block was written to
+ * a block tier. One that is changed later holds as long as the pool is up. After a
+ * restart, be it after a crash or in order, it is the one that was written, unless the
+ * block was written anew meanwhile, as when it was brought up and went down again.
+ * A block that must not be there any more is to be dropped.
  */
 struct kvtier_advise {
 	__u32 size;
