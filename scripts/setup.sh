@@ -20,7 +20,7 @@ set -euo pipefail
 
 BUILD_PKGS=(build-essential bc bison flex kmod libelf-dev libssl-dev pahole rsync
 	zstd libzstd-dev libjson-c-dev libcxl-dev
-	libdaxctl-dev libblkid-dev libmd-dev pkg-config python3)
+	libdaxctl-dev libndctl-dev libblkid-dev libmd-dev pkg-config python3)
 VM_PKGS=(busybox-static cpio procps kmod zstd liburing-dev python3)
 DEBUG_PKGS=(build-essential bc bison flex libelf-dev libssl-dev cpio kmod
 	rsync xz-utils)

@@ -367,15 +367,33 @@ static int choose(const struct scan *s, size_t at, const struct options *o,
 	return o->degraded ? EXIT_OK : report_missing(s, at);
 }
 
-static int bind_persistent(const struct kvtier_assemble_device *devices, uint32_t nr)
+static bool is_persistent(const struct kvtier_assemble_device *d)
+{
+	return !strchr(d->path, '/') && media_dax_is_persistent(d->path);
+}
+
+static int bind_persistent(const struct kvtier_assemble_device *devices, uint32_t nr,
+			   const struct pmem_hold *hold)
 {
 	int status = EXIT_OK;
 	uint32_t i;
+	bool took;
 
 	for (i = 0; i < nr && !status; i++)
-		if (!strchr(devices[i].path, '/') && media_dax_is_persistent(devices[i].path))
-			status = pmem_bind(devices[i].path);
+		if (is_persistent(&devices[i]))
+			status = pmem_bind(hold, devices[i].path, &took);
 	return status;
+}
+
+/* None of them was with our driver before: see pmem_release_idle(). */
+static void return_persistent(const struct kvtier_assemble_device *devices, uint32_t nr,
+			      const struct pmem_hold *hold)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr; i++)
+		if (is_persistent(&devices[i]))
+			pmem_give_back(hold, devices[i].path);
 }
 
 static const char *assemble_hint(int err)
@@ -465,7 +483,8 @@ static struct json_object *result_json(const struct kvtier_pool_assemble *a, con
 }
 
 static int assemble(struct kvtier_ctl *ctl, const struct scan *s, size_t at,
-		    struct options *o, struct json_object *results)
+		    struct options *o, const struct pmem_hold *hold,
+		    struct json_object *results)
 {
 	struct kvtier_assemble_device devices[KVTIER_TIERS_MAX];
 	struct kvtier_pool_assemble a = KVTIER_POOL_ASSEMBLE_INIT;
@@ -476,18 +495,18 @@ static int assemble(struct kvtier_ctl *ctl, const struct scan *s, size_t at,
 	status = choose(s, at, o, devices, &a.nr_devices);
 	if (status)
 		return status;
-	status = bind_persistent(devices, a.nr_devices);
-	if (status)
-		return status;
+	status = bind_persistent(devices, a.nr_devices, hold);
 	a.devices = (uintptr_t)devices;
 	a.pool_id = o->id;
 	a.flags = o->degraded ? KVTIER_ASSEMBLE_DEGRADED : 0;
-	ret = kvtier_ctl_pool_assemble(ctl, &a);
-	if (ret)
-		return report_failed(&a, uuid, ret);
-	status = attach_memory(ctl, a.pool_id, o);
-	if (status)
+	if (!status) {
+		ret = kvtier_ctl_pool_assemble(ctl, &a);
+		status = ret ? report_failed(&a, uuid, ret) : attach_memory(ctl, a.pool_id, o);
+	}
+	if (status) {
+		return_persistent(devices, a.nr_devices, hold);
 		return status;
+	}
 	if (a.nr_unclaimed)
 		cmd_note("pool %u: %llu namespaces wait for their owners: kvtier ns claim",
 			 a.pool_id, (unsigned long long)a.nr_unclaimed);
@@ -495,7 +514,7 @@ static int assemble(struct kvtier_ctl *ctl, const struct scan *s, size_t at,
 	return EXIT_OK;
 }
 
-static int assemble_wanted(const struct scan *s, struct options *o)
+static int assemble_wanted(const struct scan *s, struct options *o, const struct pmem_hold *hold)
 {
 	static const struct cmd_column cols[] = {
 		{ "pool", "POOL", CMD_COUNT },
@@ -526,7 +545,7 @@ static int assemble_wanted(const struct scan *s, struct options *o)
 	results = json_object_new_array();
 	for (i = 0; !status && i < s->nr; i++)
 		if (wanted(s, i, o))
-			status = assemble(ctl, s, i, o, results);
+			status = assemble(ctl, s, i, o, hold, results);
 	kvtier_ctl_unref(ctl);
 	if (status && (opt.json || !json_object_array_length(results)))
 		json_object_put(results);
@@ -535,9 +554,21 @@ static int assemble_wanted(const struct scan *s, struct options *o)
 	return status;
 }
 
+/* Is there a persistent device to be moved? */
+static bool any_dax(const struct scan *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr; i++)
+		if (s->members[i].dax[0])
+			return true;
+	return false;
+}
+
 int pool_assemble(int argc, char **argv)
 {
 	struct options o = { .id = KVTIER_POOL_ANY_ID };
+	struct pmem_hold hold = PMEM_HOLD_NONE;
 	struct scan s = { 0 };
 	unsigned int i;
 	int status;
@@ -545,14 +576,19 @@ int pool_assemble(int argc, char **argv)
 	status = parse(argc, argv, &o);
 	for (i = 0; !status && i < o.nr_specs; i++)
 		status = spec_check_device(&o.specs[i], false, NULL);
-	if (!status)
-		pmem_release_idle();
+	if (!status && pmem_hold_begin(&hold, true))
+		cmd_note("persistent dax devices cannot be kept from being moved meanwhile");
+	pmem_release_idle(&hold);
 	if (!status)
 		status = look(&s, argc, argv, o.scan);
+	/* Others need not wait for a pool that has none. */
+	if (!any_dax(&s))
+		pmem_hold_end(&hold);
 	if (!status)
 		status = check_named(&s);
 	if (!status)
-		status = assemble_wanted(&s, &o);
+		status = assemble_wanted(&s, &o, &hold);
+	pmem_hold_end(&hold);
 	scan_free(&s);
 	return status;
 }

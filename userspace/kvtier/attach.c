@@ -50,7 +50,7 @@ static int check_pmem(const char *name, bool force, const char *pool)
 	int ret;
 
 	if (!media_dax_is_persistent(name))
-		return cmd_fail(ENODEV, "make a namespace: ndctl create-namespace --mode=devdax; see: daxctl list",
+		return cmd_fail(ENODEV, "make one: kvtier cxl create --type pmem; see: kvtier cxl list",
 				"no persistent dax device %s", name);
 	/* What other drivers than that one have is the kernel's to look at. */
 	if (force || sysfs_link_name(driver, sizeof(driver), "bus/dax/devices/%s/driver", name) ||
@@ -125,19 +125,18 @@ static const char *attach_hint(int err, uint32_t type)
 		return type == KVTIER_TIER_BDEV ?
 		       "is it mounted, or does another driver or pool have it?" :
 		       "does another pool have it?";
+	case -EIO:
+		return "the kernel log says more: dmesg | tail";
 	case -ENOMEM:
 		return "there is not so much free memory";
 	}
 	return NULL;
 }
 
-int spec_attach(struct kvtier_ctl *ctl, uint32_t pool_id,
-		const struct tier_spec *spec)
+static int attach(struct kvtier_ctl *ctl, uint32_t pool_id, const struct tier_spec *spec)
 {
-	int ret = spec->params.type == KVTIER_TIER_PMEM ? pmem_bind(spec->path) : 0;
+	int ret;
 
-	if (ret)
-		return ret;
 	ret = kvtier_ctl_tier_attach(ctl, pool_id, &spec->params, NULL);
 	if (ret)
 		return cmd_fail(ret, attach_hint(ret, spec->params.type),
@@ -145,4 +144,25 @@ int spec_attach(struct kvtier_ctl *ctl, uint32_t pool_id,
 				spec->name, spec->path[0] ? " on " : "",
 				spec->path, pool_id);
 	return EXIT_OK;
+}
+
+int spec_attach(struct kvtier_ctl *ctl, uint32_t pool_id,
+		const struct tier_spec *spec)
+{
+	struct pmem_hold hold;
+	int status, ret;
+	bool took;
+
+	if (spec->params.type != KVTIER_TIER_PMEM)
+		return attach(ctl, pool_id, spec);
+	ret = pmem_hold_begin(&hold, true);
+	if (ret)
+		return cmd_fail(ret, NULL, "locking the drivers of the dax bus");
+	status = pmem_bind(&hold, spec->path, &took);
+	if (!status)
+		status = attach(ctl, pool_id, spec);
+	if (status && took)
+		pmem_give_back(&hold, spec->path);
+	pmem_hold_end(&hold);
+	return status;
 }

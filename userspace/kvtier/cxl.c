@@ -2,13 +2,16 @@
 /*
  * kvtier cxl list|create|destroy|bind|unbind
  */
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include "cmd.h"
 #include "cxl.h"
 #include "media.h"
+#include "pmem.h"
 
 static int fail(const struct cxl_trouble *trouble)
 {
@@ -38,6 +41,16 @@ static const struct cmd_column region_cols[] = {
 	{ NULL, NULL, CMD_TEXT },
 };
 
+static const struct cmd_column pmem_cols[] = {
+	{ "region", "REGION", CMD_TEXT },
+	{ "daxes", "DAX", CMD_TEXT },
+	{ "size_bytes", "SIZE", CMD_BYTES },
+	{ "decoder", "DECODER", CMD_TEXT },
+	{ "memdevs", "MEMDEVS", CMD_TEXT },
+	{ "uuid", "UUID", CMD_TEXT },
+	{ NULL, NULL, CMD_TEXT },
+};
+
 static const struct cmd_column persistent_cols[] = {
 	{ "dax", "PERSISTENT DAX", CMD_TEXT },
 	{ "driver", "DRIVER", CMD_TEXT },
@@ -55,6 +68,7 @@ static struct json_object *memdev_json(const struct cxl_memdev_info *dev)
 	cmd_add_u64(obj, "ram_bytes", dev->ram_bytes);
 	cmd_add_u64(obj, "free_bytes", dev->free_bytes);
 	cmd_add_u64(obj, "pmem_bytes", dev->pmem_bytes);
+	cmd_add_u64(obj, "free_pmem_bytes", dev->free_pmem_bytes);
 	cmd_add(obj, "numa_node", json_object_new_int(dev->numa_node));
 	if (dev->endpoint[0])
 		cmd_add_str(obj, "endpoint", dev->endpoint);
@@ -200,6 +214,10 @@ static int cxl_list(int argc, char **argv)
 
 struct create {
 	bool interleave;
+	bool pmem;
+	const char *uuid;
+	unsigned int nr_maps;
+	bool maps[CXL_NAMESPACES_MAX];	/* on the device */
 	uint64_t bytes;
 	const char *decoder;
 	unsigned int nr_wanted;
@@ -209,19 +227,76 @@ struct create {
 	struct cxl_region_plan plans[CXL_WAYS_MAX];
 };
 
+static int parse_type(const char *text, struct create *c)
+{
+	c->pmem = !strcmp(text, "pmem");
+	return c->pmem || !strcmp(text, "ram") ? EXIT_OK :
+	       cmd_usage("--type '%s' is neither ram nor pmem", text);
+}
+
+static int parse_uuid(const char *text, struct create *c)
+{
+	size_t i, len = strlen(text);
+
+	for (i = 0; i < len; i++)
+		if (i == 8 || i == 13 || i == 18 || i == 23 ? text[i] != '-' :
+							      !isxdigit((unsigned char)text[i]))
+			break;
+	if (len != CXL_UUID_MAX - 1 || i < len)
+		return cmd_usage("--uuid '%s' is not a uuid", text);
+	c->uuid = text;
+	return EXIT_OK;
+}
+
+static int parse_map(const char *text, struct create *c)
+{
+	if (c->nr_maps == CXL_NAMESPACES_MAX)
+		return cmd_usage("at most %d namespaces", CXL_NAMESPACES_MAX);
+	c->maps[c->nr_maps] = !strcmp(text, "dev");
+	return c->maps[c->nr_maps++] || !strcmp(text, "mem") ? EXIT_OK :
+	       cmd_usage("--map '%s' is neither dev nor mem", text);
+}
+
+/* What is only said of persistent regions. */
+static int check_pmem_options(struct create *c)
+{
+	if (!c->pmem)
+		return c->uuid || c->nr_maps ?
+		       cmd_usage("--uuid and --map are for --type pmem") : EXIT_OK;
+	if (!c->nr_maps)
+		c->maps[c->nr_maps++] = true;
+#ifndef HAVE_LIBNDCTL
+	return cmd_fail(EOPNOTSUPP, "use cxl create-region and ndctl create-namespace",
+			"this kvtier is built without libndctl");
+#endif
+	return EXIT_OK;
+}
+
 static int parse_create(int argc, char **argv, struct create *c)
 {
 	static const struct option options[] = {
+		{ "type", required_argument, NULL, 't' },
+		{ "uuid", required_argument, NULL, 'u' },
+		{ "map", required_argument, NULL, 'p' },
 		{ "memdev", required_argument, NULL, 'm' },
 		{ "size", required_argument, NULL, 's' },
 		{ "decoder", required_argument, NULL, 'd' },
 		{ "interleave", no_argument, NULL, 'i' },
 		{ NULL, 0, NULL, 0 },
 	};
-	int o;
+	int o, status = EXIT_OK;
 
-	while ((o = getopt_long(argc, argv, "m:s:d:i", options, NULL)) != -1) {
+	while (!status && (o = getopt_long(argc, argv, "m:s:d:i", options, NULL)) != -1) {
 		switch (o) {
+		case 't':
+			status = parse_type(optarg, c);
+			break;
+		case 'u':
+			status = parse_uuid(optarg, c);
+			break;
+		case 'p':
+			status = parse_map(optarg, c);
+			break;
 		case 'm':
 			if (c->nr_wanted == CXL_WAYS_MAX)
 				return cmd_usage("at most %d memdevs",
@@ -244,9 +319,9 @@ static int parse_create(int argc, char **argv, struct create *c)
 					 argv[optind - 1]);
 		}
 	}
-	if (optind < argc)
+	if (!status && optind < argc)
 		return cmd_usage("cxl create: what is '%s'?", argv[optind]);
-	return EXIT_OK;
+	return status ? status : check_pmem_options(c);
 }
 
 static bool is_wanted(const struct cxl_memdev_info *dev, const char *word)
@@ -259,14 +334,19 @@ static bool is_wanted(const struct cxl_memdev_info *dev, const char *word)
 	return !strcmp(dev->name, word);
 }
 
+static uint64_t free_of(const struct create *c, const struct cxl_memdev_info *dev)
+{
+	return c->pmem ? dev->free_pmem_bytes : dev->free_bytes;
+}
+
 static int add_plan(struct create *c, const struct cxl_memdev_info *dev)
 {
 	struct cxl_region_plan *plan = &c->plans[c->nr_plans];
-	uint64_t bytes = c->bytes ? c->bytes : dev->free_bytes;
+	uint64_t free = free_of(c, dev), bytes = c->bytes ? c->bytes : free;
 
-	if (bytes > dev->free_bytes)
+	if (bytes > free)
 		return cmd_fail(ENOSPC, "", "%s has %llu bytes free, not %llu",
-				dev->name, (unsigned long long)dev->free_bytes,
+				dev->name, (unsigned long long)free,
 				(unsigned long long)bytes);
 	bytes -= bytes % CXL_EXTENT_BYTES;
 	if (!bytes)
@@ -284,9 +364,14 @@ static int add_plan(struct create *c, const struct cxl_memdev_info *dev)
 	return EXIT_OK;
 }
 
-static bool is_free(const struct cxl_memdev_info *dev)
+static bool is_free(const struct create *c, const struct cxl_memdev_info *dev)
 {
-	return dev->decoder[0] && dev->free_bytes >= CXL_EXTENT_BYTES;
+	return dev->decoder[0] && free_of(c, dev) >= CXL_EXTENT_BYTES;
+}
+
+static const char *kind_of(const struct create *c)
+{
+	return c->pmem ? "persistent memory" : "RAM";
 }
 
 static int plan_wanted(struct create *c, const char *word)
@@ -302,11 +387,43 @@ static int plan_wanted(struct create *c, const char *word)
 	if (!c->devs.devs[i].endpoint[0])
 		return cmd_fail(ENXIO, "is cxl_mem loaded, and the link up?",
 				"%s is not enabled", c->devs.devs[i].name);
-	if (!is_free(&c->devs.devs[i]))
+	if (!is_free(c, &c->devs.devs[i]))
 		return cmd_fail(EBUSY, "see: kvtier cxl list",
-				"the RAM of %s is in use",
+				"the %s of %s is in use", kind_of(c),
 				c->devs.devs[i].name);
 	return add_plan(c, &c->devs.devs[i]);
+}
+
+static void random_uuid(char text[static CXL_UUID_MAX])
+{
+	unsigned char b[16];
+
+	if (getrandom(b, sizeof(b), 0) != sizeof(b))
+		abort();
+	b[6] = (b[6] & 0x0f) | 0x40;
+	b[8] = (b[8] & 0x3f) | 0x80;
+	snprintf(text, CXL_UUID_MAX,
+		 "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+		 b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11],
+		 b[12], b[13], b[14], b[15]);
+}
+
+static int plan_pmem(struct create *c)
+{
+	unsigned int i;
+
+	if (c->uuid && c->nr_plans > 1)
+		return cmd_usage("--uuid is of one region: say which memdev, or --interleave");
+	for (i = 0; i < c->nr_plans; i++) {
+		c->plans[i].pmem = true;
+		c->plans[i].nr_namespaces = c->nr_maps;
+		memcpy(c->plans[i].map_on_device, c->maps, sizeof(c->maps));
+		if (c->uuid)
+			snprintf(c->plans[i].uuid, CXL_UUID_MAX, "%s", c->uuid);
+		else
+			random_uuid(c->plans[i].uuid);
+	}
+	return EXIT_OK;
 }
 
 static int make_plans(struct create *c)
@@ -319,14 +436,27 @@ static int make_plans(struct create *c)
 		status = plan_wanted(c, c->wanted[n]);
 	for (i = 0; !status && !c->nr_wanted && i < c->devs.nr &&
 	     i < CXL_WAYS_MAX; i++)
-		if (is_free(&c->devs.devs[i]))
+		if (is_free(c, &c->devs.devs[i]))
 			status = add_plan(c, &c->devs.devs[i]);
 	if (!status && !c->nr_plans)
 		return cmd_fail(ENODEV, c->devs.nr ?
 				"all of it is in regions: kvtier cxl list" :
 				"are cxl_acpi, cxl_pci and cxl_mem loaded?",
-				"no free CXL RAM");
+				"no free CXL %s", kind_of(c));
+	if (!status && c->pmem)
+		status = plan_pmem(c);
 	return status;
+}
+
+static void add_namespaces(struct json_object *obj, const struct cxl_region_plan *plan)
+{
+	struct json_object *daxes = json_object_new_array();
+	unsigned int i;
+
+	for (i = 0; i < plan->nr_daxes; i++)
+		cmd_append(daxes, json_object_new_string(plan->daxes[i]));
+	cmd_add(obj, "daxes", daxes);
+	cmd_add_str(obj, "uuid", plan->uuid);
 }
 
 static struct json_object *plans_json(const struct create *c)
@@ -334,30 +464,59 @@ static struct json_object *plans_json(const struct create *c)
 	struct json_object *array = json_object_new_array();
 	unsigned int i;
 
-	for (i = 0; i < c->nr_plans; i++)
-		cmd_append(array, region_json(c->plans[i].region, &c->devs));
+	for (i = 0; i < c->nr_plans; i++) {
+		struct json_object *obj = region_json(c->plans[i].region, &c->devs);
+
+		if (c->pmem)
+			add_namespaces(obj, &c->plans[i]);
+		cmd_append(array, obj);
+	}
 	return array;
+}
+
+static int create_one(struct create *c, struct cxl_region_plan *plan,
+		      struct cxl_trouble *trouble)
+{
+	int ret = cxl_region_create(plan, c->decoder, trouble);
+
+	if (ret || !plan->pmem)
+		return ret;
+#ifdef HAVE_LIBNDCTL
+	ret = cxl_make_namespaces(plan, trouble);
+#endif
+	if (ret)
+		cxl_region_undo(plan);
+	return ret;
+}
+
+/* What is persistent is left as it is: it may have been there before. */
+static void undo_one(struct cxl_region_plan *plan)
+{
+	struct cxl_trouble ignored = { 0 };
+
+	if (plan->pmem)
+		return;
+	dax_unbind(plan->dax, &ignored);
+	cxl_region_undo(plan);
 }
 
 /* All of them or none. */
 static int run_plans(struct create *c)
 {
-	struct cxl_trouble trouble = { 0 }, ignored = { 0 };
+	struct cxl_trouble trouble = { 0 };
 	struct dax_guard guard;
 	unsigned int i;
 	int ret, end;
 
-	ret = dax_guard_begin(&guard, true, &trouble);
+	ret = dax_guard_begin(&guard, !c->pmem, !c->pmem, &trouble);
 	if (ret)
 		return fail(&trouble);
 	for (i = 0; !ret && i < c->nr_plans; i++)
-		ret = cxl_region_create(&c->plans[i], c->decoder, &trouble);
+		ret = create_one(c, &c->plans[i], &trouble);
 	if (ret) {
 		/* The last one tried has undone itself. */
-		for (i--; i-- > 0;) {
-			dax_unbind(c->plans[i].dax, &ignored);
-			cxl_region_undo(&c->plans[i]);
-		}
+		for (i--; i-- > 0;)
+			undo_one(&c->plans[i]);
 	}
 	end = dax_guard_end(&guard);
 	if (ret)
@@ -383,7 +542,7 @@ static int cxl_create(int argc, char **argv)
 	if (!status)
 		status = run_plans(&c);
 	if (!status)
-		cmd_emit(plans_json(&c), region_cols);
+		cmd_emit(plans_json(&c), c.pmem ? pmem_cols : region_cols);
 	cxl_free_memdevs(&c.devs);
 	return status;
 }
@@ -401,7 +560,7 @@ static int for_each(size_t nr, char (*words)[SYSFS_NAME_MAX],
 	size_t i;
 	int ret;
 
-	ret = dax_guard_begin(&guard, need_driver, &trouble);
+	ret = dax_guard_begin(&guard, need_driver, true, &trouble);
 	for (i = 0; !ret && i < nr; i++) {
 		ret = one(words[i], &trouble);
 		if (!ret)
@@ -476,7 +635,9 @@ static int cxl_bind_verb(int argc, char **argv,
 			 int (*one)(const char *, struct cxl_trouble *),
 			 const char *done_key)
 {
+	struct pmem_hold hold = PMEM_HOLD_NONE;
 	char words[CXL_WAYS_MAX][SYSFS_NAME_MAX];
+	bool persistent = false;
 	int i, status;
 
 	if (argc < 2 || argc > CXL_WAYS_MAX + 1)
@@ -486,8 +647,16 @@ static int cxl_bind_verb(int argc, char **argv,
 		if (!sysfs_exists("bus/dax/devices/%s", words[i]))
 			return cmd_fail(ENODEV, "see: kvtier cxl list", "%s",
 					words[i]);
-	return status ? status :
-	       for_each((size_t)argc - 1, words, one, one == dax_bind, done_key);
+	for (i = 0; !status && !persistent && i < argc - 1; i++)
+		persistent = media_dax_is_persistent(words[i]);
+	if (!status && persistent && pmem_hold_begin(&hold, false) == -EBUSY)
+		return cmd_fail(EBUSY, "when it is done: try again",
+				"a pool is being assembled, or a tier attached, that may use %s",
+				words[0]);
+	if (!status)
+		status = for_each((size_t)argc - 1, words, one, one == dax_bind, done_key);
+	pmem_hold_end(&hold);
+	return status;
 }
 
 static int cxl_bind(int argc, char **argv)
@@ -503,8 +672,8 @@ static int cxl_unbind(int argc, char **argv)
 const struct cmd_verb cxl_verbs[] = {
 	{ "list", "", "list CXL memory devices, regions, and persistent dax devices", cxl_list },
 	{ "create",
-	  "[--memdev memN|serial=N]... [--size SIZE] [--interleave] [--decoder NAME]",
-	  "make regions of free RAM and hand them to the kvtier driver",
+	  "[--memdev memN|serial=N]... [--size SIZE] [--interleave] [--decoder NAME] [--type pmem [--uuid UUID] [--map dev|mem]...]",
+	  "make regions of free RAM and hand them to the kvtier driver, or of persistent memory with namespaces",
 	  cxl_create },
 	{ "destroy", "REGION...|all", "take regions down", cxl_destroy },
 	{ "bind", "DAX...", "hand dax devices to the kvtier driver", cxl_bind },

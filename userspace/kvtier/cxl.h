@@ -3,7 +3,8 @@
  * CXL memory on the way to a pool: memdev -> region -> dax device -> kvtier.
  *
  * Memory devices are found with libcxl where the tool is built with it, else in
- * sysfs. RAM regions are made in sysfs, which works with every version of libcxl.
+ * sysfs. Regions are made in sysfs, which works with every version of libcxl. The
+ * namespaces of persistent ones are libndctl's, and their dax devices libdaxctl's.
  */
 #ifndef KVTIER_CXL_H
 #define KVTIER_CXL_H
@@ -26,6 +27,7 @@ struct cxl_memdev_info {
 	uint64_t ram_bytes;
 	uint64_t pmem_bytes;
 	uint64_t free_bytes;		/* RAM that is in no region */
+	uint64_t free_pmem_bytes;
 	int numa_node;
 };
 
@@ -56,9 +58,21 @@ int cxl_write(struct cxl_trouble *trouble, const char *value, const char *fmt,
 int cxl_give_up(struct cxl_trouble *trouble, int err, const char *hint,
 		const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
+#define CXL_UUID_MAX	37
+#define CXL_NAMESPACES_MAX	8
+
 /* A region that is to be, or is. */
 struct cxl_region_plan {
 	char region[SYSFS_NAME_MAX];
+	bool pmem;
+	/* Only of persistent ones: what their labels are told by, namespaces to be made
+	 * if there are none, where their struct pages go, and the dax devices of all.
+	 */
+	char uuid[CXL_UUID_MAX];
+	unsigned int nr_namespaces;
+	bool map_on_device[CXL_NAMESPACES_MAX];
+	unsigned int nr_daxes;
+	char daxes[CXL_NAMESPACES_MAX][SYSFS_NAME_MAX];
 	char root_decoder[SYSFS_NAME_MAX];
 	char dax[SYSFS_NAME_MAX];
 	uint64_t bytes;			/* of each device */
@@ -75,17 +89,28 @@ struct cxl_region_plan {
  * cxl_region_create - make the region, bind it, and hand its dax device over
  * @decoder: root decoder, or NULL: the first that can
  *
+ * A persistent one has no dax device yet: see cxl_make_namespaces().
+ *
  * 0 or -errno with @trouble filled in and everything undone.
  */
 int cxl_region_create(struct cxl_region_plan *plan, const char *decoder,
 		      struct cxl_trouble *trouble);
+/**
+ * cxl_make_namespaces - make a persistent region's namespaces, of mode devdax
+ * @plan: region that exists; equal parts of it, if all of it is free. Those that it has
+ *        are left alone. Out: dax devices
+ *
+ * With libndctl. 0 or -errno with @trouble filled in, and new ones undone.
+ */
+int cxl_make_namespaces(struct cxl_region_plan *plan, struct cxl_trouble *trouble);
+
 /* Takes back what @plan says there is; goes on when a step fails. */
 void cxl_region_undo(struct cxl_region_plan *plan);
 
 /* Takes a whole region down. -EBUSY when a pool or another driver uses it. */
 int cxl_region_destroy(const char *region, struct cxl_trouble *trouble);
 
-/* Is it of persistent memory: made by cxl(1), not by us. */
+/* Is it of persistent memory. */
 bool cxl_region_is_pmem(const char *region);
 /* The region's first dax device, or "". */
 void cxl_region_dax(const char *region, char dax[static SYSFS_NAME_MAX]);
@@ -101,13 +126,16 @@ int cxl_region_root(const char *region, char decoder[static SYSFS_NAME_MAX]);
  */
 struct dax_guard {
 	int lock_fd;
+	bool locked;
 	bool changed;
 	char before[8];
 	unsigned char signals[128];	/* a sigset_t */
 };
 
-/* @need_driver: -ENOENT when the kvtier driver is not there to take devices. */
-int dax_guard_begin(struct dax_guard *guard, bool need_driver,
+/* @need_driver: -ENOENT when the kvtier driver is not there to take devices.
+ * @keep_off: else drivers may bind by themselves: persistent devices go to device_dax.
+ */
+int dax_guard_begin(struct dax_guard *guard, bool need_driver, bool keep_off,
 		    struct cxl_trouble *trouble);
 /* 0, or -errno when the setting could not be restored. */
 int dax_guard_end(struct dax_guard *guard);

@@ -102,7 +102,19 @@ static int lock_bus(void)
 	return fd;
 }
 
-int dax_guard_begin(struct dax_guard *guard, bool need_driver,
+/* What was switched off is what was there before. */
+static int keep_drivers_off(struct dax_guard *guard, struct cxl_trouble *trouble)
+{
+	int ret = sysfs_read(guard->before, sizeof(guard->before), AUTOPROBE);
+
+	if (ret)
+		return cxl_give_up(trouble, ret, NULL, AUTOPROBE);
+	ret = cxl_write(trouble, "0", AUTOPROBE);
+	guard->changed = !ret;
+	return ret;
+}
+
+int dax_guard_begin(struct dax_guard *guard, bool need_driver, bool keep_off,
 		    struct cxl_trouble *trouble)
 {
 	int ret;
@@ -118,29 +130,24 @@ int dax_guard_begin(struct dax_guard *guard, bool need_driver,
 	if (guard->lock_fd < 0)
 		return cxl_give_up(trouble, guard->lock_fd, NULL,
 				   "locking the dax bus");
+	guard->locked = true;
 	hold_signals(guard);
-	ret = sysfs_read(guard->before, sizeof(guard->before), AUTOPROBE);
+	ret = keep_off ? keep_drivers_off(guard, trouble) : 0;
 	if (ret)
-		cxl_give_up(trouble, ret, NULL, AUTOPROBE);
-	else
-		ret = cxl_write(trouble, "0", AUTOPROBE);
-	if (ret) {
-		let_signals(guard);
-		close(guard->lock_fd);
-		return ret;
-	}
-	guard->changed = true;
-	return 0;
+		dax_guard_end(guard);
+	return ret;
 }
 
 int dax_guard_end(struct dax_guard *guard)
 {
 	int ret = 0;
 
-	if (!guard->changed)
+	if (!guard->locked)
 		return 0;
+	guard->locked = false;
+	if (guard->changed)
+		ret = sysfs_write(guard->before, AUTOPROBE);
 	guard->changed = false;
-	ret = sysfs_write(guard->before, AUTOPROBE);
 	close(guard->lock_fd);
 	/* What was held back ends us here, with nothing left to restore. */
 	let_signals(guard);

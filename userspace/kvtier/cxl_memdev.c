@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CXL memory devices and which part of their RAM is free.
+ * CXL memory devices and which part of their memory is free.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -94,6 +94,11 @@ int cxl_memdevs_sysfs(struct cxl_memdevs *list)
 /* Decoders of an endpoint are used from the lowest on; those that have a part of
  * the device take it away from what is free.
  */
+static void take(uint64_t *free, uint64_t bytes)
+{
+	*free -= bytes < *free ? bytes : *free;
+}
+
 static int find_free(struct cxl_memdev_info *dev)
 {
 	char prefix[SYSFS_NAME_MAX], mode[16];
@@ -103,6 +108,7 @@ static int find_free(struct cxl_memdev_info *dev)
 	int ret;
 
 	dev->free_bytes = dev->ram_bytes;
+	dev->free_pmem_bytes = dev->pmem_bytes;
 	if (sscanf(dev->endpoint, "endpoint%15[0-9]", mode) != 1)
 		return 0;
 	snprintf(prefix, sizeof(prefix), "decoder%s.", mode);
@@ -119,9 +125,9 @@ static int find_free(struct cxl_memdev_info *dev)
 		}
 		if (!sysfs_read(mode, sizeof(mode), "bus/cxl/devices/%s/mode",
 				list.names[i]) && !strcmp(mode, "pmem"))
-			continue;
-		dev->free_bytes -= bytes < dev->free_bytes ? bytes :
-				   dev->free_bytes;
+			take(&dev->free_pmem_bytes, bytes);
+		else
+			take(&dev->free_bytes, bytes);
 	}
 	sysfs_free_names(&list);
 	return ret;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * RAM regions, made and unmade in sysfs.
+ * Regions, made and unmade in sysfs.
  *
  * Order matters to the kernel: the region's name is reserved under a root
- * decoder, each device's endpoint decoder gets a piece of its RAM, the region
+ * decoder, each device's endpoint decoder gets a piece of its memory, the region
  * its geometry and these decoders as targets; commit programs the hardware, and
- * binding the region makes the dax device. Undoing goes the other way.
+ * binding the region makes the dax device, or, of persistent memory, libnvdimm's
+ * region. Undoing goes the other way.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -120,6 +121,11 @@ void cxl_region_undo(struct cxl_region_plan *plan)
 	plan->committed = false;
 }
 
+static const char *mode_of(const struct cxl_region_plan *plan)
+{
+	return plan->pmem ? "pmem" : "ram";
+}
+
 static int size_devices(struct cxl_region_plan *plan,
 			struct cxl_trouble *trouble)
 {
@@ -131,7 +137,7 @@ static int size_devices(struct cxl_region_plan *plan,
 	for (i = 0; i < plan->ways; i++) {
 		const char *decoder = plan->devs[i]->decoder;
 
-		ret = cxl_write(trouble, "ram", DEVICES "/%s/mode", decoder);
+		ret = cxl_write(trouble, mode_of(plan), DEVICES "/%s/mode", decoder);
 		if (!ret)
 			ret = cxl_write(trouble, bytes, DEVICES "/%s/dpa_size",
 					decoder);
@@ -166,23 +172,35 @@ static int shape_region(struct cxl_region_plan *plan,
 	return ret;
 }
 
+/* With the end of line that this one file insists on. */
+static int write_uuid(const struct cxl_region_plan *plan, struct cxl_trouble *trouble)
+{
+	char line[CXL_UUID_MAX + 1];
+
+	snprintf(line, sizeof(line), "%s\n", plan->uuid);
+	return cxl_write(trouble, line, DEVICES "/%s/uuid", plan->region);
+}
+
 static int make_region(struct cxl_region_plan *plan,
 		       struct cxl_trouble *trouble)
 {
 	int ret;
 
 	ret = sysfs_read(plan->region, sizeof(plan->region),
-			 DEVICES "/%s/create_ram_region", plan->root_decoder);
+			 DEVICES "/%s/create_%s_region", plan->root_decoder, mode_of(plan));
 	if (ret)
 		return cxl_give_up(trouble, ret, NULL,
 				   "asking %s for a region name",
 				   plan->root_decoder);
-	ret = cxl_write(trouble, plan->region, DEVICES "/%s/create_ram_region",
-			plan->root_decoder);
+	ret = cxl_write(trouble, plan->region, DEVICES "/%s/create_%s_region",
+			plan->root_decoder, mode_of(plan));
 	if (ret)
 		return ret;
 	plan->exists = true;
-	ret = size_devices(plan, trouble);
+	if (plan->pmem)
+		ret = write_uuid(plan, trouble);
+	if (!ret)
+		ret = size_devices(plan, trouble);
 	if (!ret)
 		ret = shape_region(plan, trouble);
 	if (!ret)
@@ -210,9 +228,9 @@ static bool root_can(const char *decoder, const struct cxl_region_plan *plan)
 {
 	uint64_t cap = 0, ways = 1, size = 0;
 
-	if (!sysfs_exists(DEVICES "/%s/create_ram_region", decoder))
+	if (!sysfs_exists(DEVICES "/%s/create_%s_region", decoder, mode_of(plan)))
 		return false;
-	sysfs_read_u64(&cap, DEVICES "/%s/cap_ram", decoder);
+	sysfs_read_u64(&cap, DEVICES "/%s/cap_%s", decoder, mode_of(plan));
 	sysfs_read_u64(&ways, DEVICES "/%s/interleave_ways", decoder);
 	sysfs_read_u64(&size, DEVICES "/%s/size", decoder);
 	return cap && size >= plan->bytes * plan->ways &&
@@ -232,7 +250,7 @@ static int try_root(struct cxl_region_plan *plan, const char *decoder,
 			       DEVICES "/%s/interleave_granularity", decoder);
 	plan->granularity = (unsigned int)granularity;
 	ret = make_region(plan, trouble);
-	if (!ret)
+	if (!ret && !plan->pmem)
 		ret = hand_over(plan, trouble);
 	if (ret)
 		cxl_region_undo(plan);
@@ -265,7 +283,9 @@ int cxl_region_create(struct cxl_region_plan *plan, const char *decoder,
 	}
 	sysfs_free_names(&list);
 	if (ret && !trouble->err)
-		cxl_give_up(trouble, ret, "the firmware must offer a CXL window for volatile memory that is large enough",
+		cxl_give_up(trouble, ret, plan->pmem ?
+			    "the firmware must offer a CXL window for persistent memory that is large enough" :
+			    "the firmware must offer a CXL window for volatile memory that is large enough",
 			    "no root decoder can take %s",
 			    decoder ? decoder : plan->devs[0]->name);
 	return ret;
@@ -296,7 +316,7 @@ int cxl_region_destroy(const char *region, struct cxl_trouble *trouble)
 				   "region %s", region);
 	if (cxl_region_is_pmem(region))
 		return cxl_give_up(trouble, -EOPNOTSUPP,
-				   "its namespaces are ndctl's business, as it is cxl's",
+				   "if what is on it is to be lost: ndctl destroy-namespace, cxl destroy-region",
 				   "%s is persistent memory", region);
 	ret = visit_daxes(region, release_dax, trouble);
 	if (ret)

@@ -184,6 +184,7 @@ static int do_version(int argc, char **argv)
 		{ "library", "libkvtier", CMD_TEXT },
 		{ "abi_revision", "interface revision", CMD_COUNT },
 		{ "libcxl", "with libcxl", CMD_TEXT },
+		{ "libndctl", "with libndctl", CMD_TEXT },
 		{ NULL, NULL, CMD_TEXT },
 	};
 	struct json_object *obj;
@@ -199,6 +200,11 @@ static int do_version(int argc, char **argv)
 	cmd_add_bool(obj, "libcxl", true);
 #else
 	cmd_add_bool(obj, "libcxl", false);
+#endif
+#ifdef HAVE_LIBNDCTL
+	cmd_add_bool(obj, "libndctl", true);
+#else
+	cmd_add_bool(obj, "libndctl", false);
 #endif
 	cmd_emit(obj, cols);
 	return EXIT_OK;

@@ -113,6 +113,12 @@ test_usage_errors()
 	rm --ns x --all --key-text a
 	cxl create --size 0
 	cxl create --memdev
+	cxl create --type disk
+	cxl create --uuid 6f1a5c62-2d0e-4a51-8f4e-0d5f8f1b7a11
+	cxl create --map dev
+	cxl create --type pmem --uuid 6f1a5c62-2d0e-4a51-8f4e
+	cxl create --type pmem --uuid 6f1a5c62-2d0e-4a51-8f4e_0d5f8f1b7a11
+	cxl create --type pmem --map disk
 	cxl destroy
 	cxl destroy dax0.0
 	cxl destroy region0/../x
@@ -678,6 +684,47 @@ test_cxl_in_use()
 	nothing_left
 }
 
+# Namespaces are the stand-in's: libndctl knows one sysfs only.
+test_cxl_pmem()
+{
+	local uuid=6f1a5c62-2d0e-4a51-8f4e-0d5f8f1b7a11 region
+	fake_sysfs "$KVTIER_SYSFS" 2
+	region=$KVTIER_SYSFS/bus/cxl/devices/region0
+	want 1 cxl create --type pmem
+	complains 'no free CXL persistent memory'
+	echo 0x10000000 >"$KVTIER_SYSFS/bus/cxl/devices/mem1/pmem/size"
+	want 0 -j cxl create --type pmem --uuid "$uuid" --map dev --map mem
+	json 'j[0]["region"] == "region0" and j[0]["memdevs"] == ["mem1"]'
+	json "j[0]['uuid'] == '$uuid' and j[0]['daxes'] == ['dax0.0', 'dax1.0']"
+	[ "$(cat "$region/uuid")" = "$uuid" ] || fail 'no uuid'
+	[ "$(cat "$KVTIER_SYSFS/bus/cxl/devices/decoder3.0/mode")" = pmem ] || fail 'no pmem'
+	logged | grep '^namespace=' | diff - <(printf 'namespace=%s\n' dev mem) || fail 'maps'
+	! logged | grep -q autoprobe || fail 'device_dax was to have them'
+	want 0 -j cxl list
+	json '[d["free_pmem_bytes"] for d in j["memdevs"]] == [0, 0]'
+	json '[d["free_bytes"] for d in j["memdevs"]] == [512 << 20] * 2'
+	want 1 cxl create --type pmem --memdev mem1
+	complains 'persistent memory of mem1 is in use'
+	want 1 cxl destroy region0
+	# Two regions have two uuids, if none is said.
+	rm -rf "$KVTIER_SYSFS"
+	fake_sysfs "$KVTIER_SYSFS" 2
+	echo 0x10000000 >"$KVTIER_SYSFS/bus/cxl/devices/mem0/pmem/size"
+	echo 0x10000000 >"$KVTIER_SYSFS/bus/cxl/devices/mem1/pmem/size"
+	want 2 cxl create --type pmem --uuid "$uuid"
+	want 0 -j cxl create --type pmem
+	json 'len({r["uuid"] for r in j}) == 2'
+	# One that cannot be used is taken down again.
+	rm -rf "$KVTIER_SYSFS"
+	fake_sysfs "$KVTIER_SYSFS" 1
+	echo 0x10000000 >"$KVTIER_SYSFS/bus/cxl/devices/mem0/pmem/size"
+	touch "$work/no_namespace"
+	want 1 -j cxl create --type pmem
+	json 'j["error"]["name"] == "ENOSPC"'
+	[ ! -e "$work/no_namespace" ] || fail 'not injected'
+	nothing_left
+}
+
 test_cxl_none()
 {
 	want 0 cxl list
@@ -691,7 +738,7 @@ test_cxl_none()
 for name in help prefixes usage-errors no-module json-forms manual pool \
 	pool-create-undoes tier-devices tier pool-by-uuid pool-set ns-list stat blocks \
 	block-sizes secrets chains cxl-create cxl-choose cxl-create-fails \
-	cxl-driver-refuses cxl-device-late cxl-signal cxl-autoprobe-off cxl-bind cxl-in-use \
+	cxl-driver-refuses cxl-device-late cxl-signal cxl-autoprobe-off cxl-bind cxl-in-use cxl-pmem \
 	cxl-none; do
 	run_test "$name"
 done

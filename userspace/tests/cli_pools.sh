@@ -237,7 +237,8 @@ test_export()
 persistent()
 {
 	local region=$KVTIER_SYSFS/devices/ndbus0/region0
-	mkdir -p "$region/$1/$1"
+	export KVTIER_DEV=$work/dev
+	mkdir -p "$region/$1/$1" "$KVTIER_DEV"
 	echo nd_pmem >"$region/devtype"
 	echo 252:1 >"$region/$1/$1/dev"
 	ln -s "$region/$1/$1" "$KVTIER_SYSFS/bus/dax/devices/$1"
@@ -279,6 +280,95 @@ test_persistent()
 	json '[(t["type"], t["rank"]) for t in j["tiers"]] == [("dram", 0), ("pmem", 128)]'
 }
 
+moves_of()
+{
+	sed -n "s,.*bus/dax/drivers/\(.*=$1\)$,\1,p" "$work/log"
+}
+
+# What could not be used goes back to where it was.
+test_persistent_back()
+{
+	local driver=$KVTIER_SYSFS/bus/dax/devices/dax0.1/driver
+	fake_sysfs "$KVTIER_SYSFS" 1
+	persistent dax0.1 7 1 10 log0 1:10
+	want 0 pool create
+	export KVTIER_MOCK_FAIL_OP=36 KVTIER_MOCK_FAIL_ERRNO=28
+	want 1 tier attach 0 dax:dev=dax0.1 --force
+	complains 'No space left'
+	[ "$(dax_driver dax0.1)" = device_dax ] || fail 'not given back by attach'
+	# One that was with our driver before stays there.
+	ln -sfn "$KVTIER_SYSFS/bus/dax/drivers/kvtier" "$driver"
+	want 1 tier attach 0 dax:dev=dax0.1 --force
+	[ "$(dax_driver dax0.1)" = kvtier ] || fail 'taken away'
+	export KVTIER_MOCK_FAIL_OP=35 KVTIER_MOCK_FAIL_ERRNO=117
+	want 1 pool assemble dax0.1
+	complains 'Structure needs cleaning'
+	[ "$(dax_driver dax0.1)" = device_dax ] || fail 'not given back by assemble'
+	moves_of dax0.1 | grep -q '^kvtier/new_id=' || fail 'never bound'
+	# Without a driver: looked at, and left as it was.
+	rm "$driver"
+	want 1 pool assemble dax0.1
+	[ ! -e "$driver" ] || fail "now with $(dax_driver dax0.1)"
+	unset KVTIER_MOCK_FAIL_OP KVTIER_MOCK_FAIL_ERRNO
+	want 0 pool assemble dax0.1
+	[ "$(dax_driver dax0.1)" = kvtier ] || fail 'not bound'
+	# And where our driver does not take it.
+	want 0 pool destroy 1
+	ln -sfn "$KVTIER_SYSFS/bus/dax/drivers/device_dax" "$driver"
+	touch "$work/refuse"
+	want 1 pool assemble dax0.1
+	complains 'did not take dax0.1'
+	[ "$(dax_driver dax0.1)" = device_dax ] || fail 'nobody has it'
+}
+
+# waits_for PID: it is blocked by somebody's lock on a file.
+waits_for()
+{
+	local i
+	for ((i = 0; i < 500; i++)); do
+		! grep -q -- "-> FLOCK .* $1 " /proc/locks || return 0
+		kill -0 "$1" 2>/dev/null || return 1
+		sleep 0.02
+	done
+	return 1
+}
+
+# While an assembly is under way nobody else moves devices: the kernel would let him.
+test_persistent_lock()
+{
+	local lock verb pid
+	fake_sysfs "$KVTIER_SYSFS" 1
+	persistent dax0.1 7 1 10 log0 1:10
+	want 0 cxl create
+	exec {lock}<"$KVTIER_SYSFS/bus/dax/drivers"
+	flock "$lock"
+	rm "$work/log"
+	for verb in bind unbind; do
+		want 1 -j cxl "$verb" dax0.1
+		json 'j["error"]["name"] == "EBUSY" and "being assembled" in j["error"]["message"]'
+	done
+	# Volatile ones are not concerned.
+	want 0 cxl unbind dax0.0
+	[ -z "$(moves_of dax0.1)" ] || fail 'moved all the same'
+	"$tool" pool assemble dax0.1 >"$work/stdout" 2>"$work/stderr" {lock}<&- &
+	pid=$!
+	waits_for "$pid" || fail 'does not wait'
+	[ -z "$(moves_of dax0.1)" ] || fail 'moved before its turn'
+	exec {lock}<&-
+	wait "$pid" || fail "$(cat "$work/stderr")"
+	[ "$(dax_driver dax0.1)" = kvtier ] || fail 'not bound'
+	want 0 -j pool destroy 0
+	# A new one waits just so.
+	exec {lock}<"$KVTIER_SYSFS/bus/dax/drivers"
+	flock "$lock"
+	"$tool" pool create --tier dram:size=1M --tier dax:dev=dax0.1 --force \
+		>"$work/stdout" 2>"$work/stderr" {lock}<&- &
+	pid=$!
+	waits_for "$pid" || fail 'attach does not wait'
+	exec {lock}<&-
+	wait "$pid" || fail "$(cat "$work/stderr")"
+}
+
 # What is persistent is nobody's to take down with "all".
 test_persistent_region()
 {
@@ -304,7 +394,7 @@ test_claim()
 }
 
 for name in members odd-devices old copy assemble assemble-undoes many-pools scrub export claim \
-	persistent persistent-region; do
+	persistent persistent-back persistent-lock persistent-region; do
 	run_test "$name"
 done
 exit "$failed"

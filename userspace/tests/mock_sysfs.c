@@ -22,11 +22,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "sysfs.h"
+#include "cxl.h"
 
 #define PATH	1024
 
 int __wrap_sysfs_write_path(const char *path, const char *value);
+int __wrap_cxl_make_namespaces(struct cxl_region_plan *plan, struct cxl_trouble *trouble);
 
 static void make(char path[static PATH], const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -139,6 +140,9 @@ static int create_region(const char *path, const char *value)
 	if (mkdir(dir, 0755))
 		abort();
 	attribute(dir, "size", "0");
+	attribute(dir, "mode", strstr(path, "create_pmem_region") ? "pmem" : "ram");
+	if (strstr(path, "create_pmem_region"))
+		attribute(dir, "uuid", "");
 	attribute(dir, "commit", "0");
 	attribute(dir, "interleave_ways", "0");
 	attribute(dir, "interleave_granularity", "0");
@@ -258,7 +262,7 @@ static int set_dpa_size(const char *path, const char *value)
 		return -EBUSY;
 	make(mode, "%s/mode", dir);
 	get(mode, text, sizeof(text));
-	if (strcmp(text, "ram"))
+	if (strcmp(text, "ram") && strcmp(text, "pmem"))
 		return -EINVAL;
 	put(path, value);
 	return 0;
@@ -283,7 +287,9 @@ static int bind_region(const char *region)
 	get(path, text, sizeof(text));
 	if (strcmp(text, "1"))
 		return -ENXIO;
-	if (beside("no_dax", path))
+	make(path, "%s/bus/cxl/devices/%s/mode", sysfs_root(), region);
+	get(path, text, sizeof(text));
+	if (!strcmp(text, "pmem") || beside("no_dax", path))
 		return 0;
 	snprintf(dax, sizeof(dax), "dax%s.0", region + strlen("region"));
 	make(dir, "%s/bus/cxl/devices/%s/dax_%s", sysfs_root(), region, region);
@@ -345,7 +351,7 @@ static int effect(const char *path, const char *rel, const char *value)
 
 	if (access(path, F_OK))
 		return -ENOENT;
-	if (!strcmp(name, "create_ram_region"))
+	if (!strcmp(name, "create_ram_region") || !strcmp(name, "create_pmem_region"))
 		return create_region(path, value);
 	if (!strcmp(name, "delete_region"))
 		return delete_region(value);
@@ -353,6 +359,8 @@ static int effect(const char *path, const char *rel, const char *value)
 		return set_commit(path, value);
 	if (!strncmp(name, "target", 6))
 		return set_target(path, value);
+	if (!strcmp(name, "uuid") && (strlen(value) != 37 || value[36] != '\n'))
+		return -EINVAL;
 	if (!strcmp(name, "dpa_size"))
 		return set_dpa_size(path, value);
 	if (!strcmp(rel, "bus/cxl/drivers/cxl_region/bind"))
@@ -378,4 +386,22 @@ int __wrap_sysfs_write_path(const char *path, const char *value)
 
 	log_write(rel, value);
 	return ret ? ret : effect(path, rel, value);
+}
+
+/* libndctl knows one sysfs only. Knob: "no_namespace" makes it fail. */
+int __wrap_cxl_make_namespaces(struct cxl_region_plan *plan, struct cxl_trouble *trouble)
+{
+	char path[PATH], text[64];
+	unsigned int i;
+
+	if (beside("no_namespace", path)) {
+		unlink(path);
+		return cxl_give_up(trouble, -ENOSPC, NULL, "making a namespace");
+	}
+	for (i = 0; i < plan->nr_namespaces; i++) {
+		snprintf(text, sizeof(text), "%s", plan->map_on_device[i] ? "dev" : "mem");
+		log_write("namespace", text);
+		snprintf(plan->daxes[plan->nr_daxes++], SYSFS_NAME_MAX, "dax%u.0", i);
+	}
+	return 0;
 }
