@@ -13,6 +13,7 @@
  *             may claim it before all are back at one reference
  *   gone      on top of any of these: unbound. Without a tier and not suspect any
  *             more it is freed; until then it is a *zombie*
+ *   going     as well: its memory cannot be read any more, unbinding follows
  *
  * The page map is not device-managed: taking struct pages away while somebody has a
  * reference to one (a pinned buffer, a page in a pipe) is a use after free, and
@@ -43,6 +44,7 @@
 #include "compat/kvt_compat.h"
 #include "compat/kvt_dax_compat.h"
 #include "tier.h"
+#include "tier_cxl.h"
 #include "tier_pmem.h"
 
 #define KVT_DAX_REAP_PERIOD	HZ
@@ -57,6 +59,8 @@
  * @closing:  @tier is detaching: no new upcalls
  * @calls:    upcalls under way
  * @gone:     unbound
+ * @going:    see above
+ * @cxl:      watched by tier_cxl.c
  * @suspect:  see above
  * @held:     holds a reference to the module
  * @poisoned: some page is
@@ -73,6 +77,8 @@ struct kvt_dax {
 	bool closing;
 	u32 calls;
 	bool gone;
+	bool going;
+	bool cxl;
 	bool suspect;
 	bool held;
 	bool poisoned;
@@ -356,12 +362,57 @@ static int kvt_dax_probe(struct dev_dax *dax)
 		kvt_dax_free(d);
 		return err;
 	}
+	d->cxl = kvt_cxl_bound(dev);
 	dev_set_drvdata(dev, d);
 	mutex_lock(&kvt_dax_lock);
 	list_add(&d->list, &kvt_dax_list);
 	mutex_unlock(&kvt_dax_lock);
 	dev_info(dev, "%u MiB for kvtier\n", d->nr_pieces << (KVT_PIECE_SHIFT - 20));
 	return 0;
+}
+
+static bool kvt_dax_overlaps(const struct kvt_dax *d, u64 start, u64 bytes)
+{
+	int i;
+
+	for (i = 0; i < d->nr_res; i++) {
+		const struct range *r = &d->pgmap->ranges[i];
+
+		if (r->start < start + bytes && start <= r->end)
+			return true;
+	}
+	return false;
+}
+
+/* The next instance in a range that can be read no more, perhaps with an upcall to make. */
+static struct kvt_dax *kvt_dax_next_going(u64 start, u64 bytes, struct kvt_tier **t)
+{
+	struct kvt_dax *d;
+
+	guard(mutex)(&kvt_dax_lock);
+	list_for_each_entry(d, &kvt_dax_list, list) {
+		if (d->gone || d->going || !kvt_dax_overlaps(d, start, bytes))
+			continue;
+		d->going = true;
+		*t = kvt_dax_call_begin(d);
+		return d;
+	}
+	return NULL;
+}
+
+void kvt_dax_going(u64 start, u64 bytes)
+{
+	struct kvt_tier *t;
+	struct kvt_dax *d;
+
+	/* One without a tier can go at any time: it is not looked at again. */
+	while ((d = kvt_dax_next_going(start, bytes, &t))) {
+		if (!t)
+			continue;
+		pr_warn("the memory of a tier is going\n");
+		kvt_tier_lost(t);
+		kvt_dax_call_end(d);
+	}
 }
 
 static void kvt_dax_remove(struct dev_dax *dax)
@@ -371,6 +422,8 @@ static void kvt_dax_remove(struct dev_dax *dax)
 
 	if (kvt_pmem_remove(dax))
 		return;
+	if (d->cxl)
+		kvt_cxl_unbound(&dax->dev);
 	mutex_lock(&kvt_dax_lock);
 	d->gone = true;
 	t = kvt_dax_call_begin(d);
@@ -401,7 +454,7 @@ static int kvt_dax_attach(struct kvt_tier *t)
 		return -EINVAL;
 	mutex_lock(&kvt_dax_lock);
 	list_for_each_entry(d, &kvt_dax_list, list) {
-		if (!d->gone && !strcmp(d->name, t->args.path)) {
+		if (!d->gone && !d->going && !strcmp(d->name, t->args.path)) {
 			found = d;
 			break;
 		}

@@ -28,7 +28,7 @@ fi
 	"$KVT_ROOT/scripts/build-modules.sh" "$kernel"
 	make -s --no-print-directory -C "$KVT_ROOT" tools kselftest
 } >&2
-"$KVT_ROOT/selftests/vm/run.sh" --kernel "$kernel" --timeout "$timeout" --zns 2 \
+"$KVT_ROOT/selftests/vm/run.sh" --kernel "$kernel" --timeout "$timeout" --zns 2 --monitor \
 	--env KVT_LENGTH="${KVT_LENGTH:-full}" --env KVT_KERNEL="$kernel" \
 	--env KVT_TEST_TIMEOUT_S=$limit --env KVT_PART="$part" \
 	-- bash /kvt/guest/kselftest.sh "$@" |

@@ -22,6 +22,7 @@
 #   --share DIR           host folder seen as /host, read-write
 #   --redis               redis-server, redis-cli, redis-benchmark in /usr/bin
 #   --icount              one CPU whose nanoseconds are executed instructions
+#   --monitor             the guest has QEMU's monitor: virtio port "kvt.monitor"
 #   --append ARGS         more kernel command line
 #   --qemu ARGS           more QEMU arguments (split at blanks)
 #   --env NAME=VALUE      environment of the command (repeatable)
@@ -53,6 +54,7 @@ PIDFILE=
 ZNS=0
 SHARE=
 ICOUNT=no
+MONITOR=no
 APPEND=
 QEMU_EXTRA=
 LOG=
@@ -63,7 +65,7 @@ COMMAND=()
 
 usage()
 {
-	sed -n '4,36s/^# \{0,1\}//p' "$0"
+	sed -n '4,37s/^# \{0,1\}//p' "$0"
 	exit "${1:-2}"
 }
 
@@ -89,6 +91,7 @@ parse_args()
 		--redis) INITRAMFS_ARGS+=(--redis) ;;
 		--share) SHARE=$2; shift ;;
 		--icount) ICOUNT=yes ;;
+		--monitor) MONITOR=yes ;;
 		--append) APPEND=$2; shift ;;
 		--qemu) QEMU_EXTRA=$2; shift ;;
 		--env) ENV_VARS+=("$2"); shift ;;
@@ -211,6 +214,12 @@ console_args()
 		QEMU+=(-chardev "stdio,id=command")
 	fi
 	QEMU+=(-device "virtconsole,chardev=command")
+	# The port's end of the line is a client of the monitor's.
+	[ "$MONITOR" = no ] ||
+		QEMU+=(-chardev "socket,id=monitor,path=$TMP/monitor,server=on,wait=off"
+			-mon "chardev=monitor,mode=readline"
+			-chardev "socket,id=monitorport,path=$TMP/monitor"
+			-device "virtserialport,chardev=monitorport,name=kvt.monitor")
 }
 
 share_args()
