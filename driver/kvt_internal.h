@@ -28,6 +28,7 @@
  *  tier     pool->tiers[], until detach; readers hold pool->srcu
  *  ns       ->nr_files, ->nr_blocks, ->nr_regions; freed by the worker when all are 0
  *  file     struct file; mappings hold that; release ends asynchronous calls
+ *  export   dma-buf; holds leases and counts as an open file of the pool
  *  block    see core/kvt_block.h; freed by kvt_block_reap() alone
  */
 #ifndef KVT_INTERNAL_H
@@ -151,6 +152,8 @@ struct kvt_group {
  * @ghost_age:  newest age; there are none of ages before the last two
  * @on_tiers:   block tiers, by id, that it was ever defined on
  * @pinned_bytes: slot bytes of pinned blocks
+ * @export_bytes: in dma-bufs
+ * @nr_exports: dma-bufs
  * @nr_regions: regions it owns
  * @nr_files:   open files bound to it. Pool's conf_lock and meta lock
  * @counts:     per CPU
@@ -180,6 +183,8 @@ struct kvt_ns {
 	u64 ghost_age;
 	u32 on_tiers;
 	u64 pinned_bytes;
+	u64 export_bytes;
+	u32 nr_exports;
 	u32 nr_regions;
 	u32 nr_files;
 	struct kvt_counts __percpu *counts;
@@ -268,7 +273,8 @@ struct kvt_scrub {
  * @tiers:      by id. Written under tier_lock and meta lock, read under srcu
  * @order:      ids by rank, fastest first; @nr_tiers of them. Meta lock
  * @ns:         namespaces by index; conf_lock for changes
- * @file_ids:   ids of open files, part of fill view offsets
+ * @file_ids:   ids of open files and of dma-bufs, part of fill view offsets
+ * @exports:    those of dma-bufs
  * @filling:    reservations, newest at the head. Meta lock
  * @limbo:      slots that wait for foreign references. Meta lock
  * @parked:     dead blocks whose log copies wait for room for their kills. Meta lock
@@ -341,6 +347,7 @@ struct kvt_pool {
 	u32 nr_ns;
 	u64 next_ns_id;
 	struct ida file_ids;
+	struct xarray exports;
 	struct kvt_ring __percpu *rings;
 	struct kvt_counts __percpu *counts;
 	atomic64_t lease_bytes;
@@ -766,6 +773,8 @@ int kvt_op_drop(struct kvt_file *f, void *arg);
 int kvt_op_iterate(struct kvt_file *f, void *arg);
 int kvt_op_stat(struct kvt_file *f, void *arg);
 int kvt_op_arena(struct kvt_file *f, void *arg);
+int kvt_op_export(struct kvt_file *f, void *arg);
+u64 kvt_pin_limit(struct kvt_pool *p);	/* meta lock held */
 
 u64 kvt_meta_bytes(struct kvt_pool *p);	/* meta lock held */
 
@@ -775,6 +784,16 @@ static inline u64 kvt_fill_base(u32 file_id)
 {
 	return (u64)file_id << KVT_WINDOW_BITS;
 }
+
+/* kvt_dmabuf.c */
+#ifdef CONFIG_DMA_SHARED_BUFFER
+void kvt_exports_unmap(struct kvt_pool *p);
+#else
+static inline void kvt_exports_unmap(struct kvt_pool *p)
+{
+}
+#endif
+
 static inline u64 kvt_window_offset(const struct kvt_tier *t, u32 page)
 {
 	return t->window_offset + ((u64)page << KVT_PAGE_SHIFT);

@@ -182,6 +182,9 @@ static const struct kvt_op kvt_ops[] = {
 	DATA(STAT, kvt_op_stat, kvtier_stat, meta_bytes_per_block,
 	     .flags = KVTIER_STAT_FLAGS, RSV(kvtier_stat), .unbound = true),
 	DATA(ARENA, kvt_op_arena, kvtier_arena, slot_bytes),
+#ifdef CONFIG_DMA_SHARED_BUFFER
+	DATA(EXPORT, kvt_op_export, kvtier_export, bytes),
+#endif
 	CTL(CTL_QUERY, kvt_ctl_query, kvtier_ctl_query, ops, .anyone = true),
 	CTL(POOL_CREATE, kvt_ctl_pool_create, kvtier_pool_create, pool_id,
 	    RSV(kvtier_pool_create)),
@@ -218,6 +221,7 @@ u64 kvt_ops_mask(bool ctl)
 u64 kvt_features(void)
 {
 	return KVTIER_FEAT_ASYNC | KVTIER_FEAT_ARENA | KVTIER_FEAT_DURABLE |
+	       (IS_ENABLED(CONFIG_DMA_SHARED_BUFFER) ? KVTIER_FEAT_EXPORT : 0) |
 	       (kvt_xfer_has_dmaengine() ? KVTIER_FEAT_DMAENGINE : 0);
 }
 
@@ -230,7 +234,7 @@ static const struct kvt_op *kvt_op_row(unsigned int cmd, bool ctl)
 	if (cmd != KVTIER_IOC(nr))
 		return ERR_PTR(-ENOTTY);
 	if (nr == KVTIER_OP_SESSION || nr == KVTIER_OP_EVENTS ||
-	    nr == KVTIER_OP_EXPORT)
+	    (nr == KVTIER_OP_EXPORT && !IS_ENABLED(CONFIG_DMA_SHARED_BUFFER)))
 		return ERR_PTR(ctl ? -ENOTTY : -EOPNOTSUPP);
 	if (nr >= ARRAY_SIZE(kvt_ops))
 		return ERR_PTR(-ENOTTY);

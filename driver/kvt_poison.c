@@ -149,4 +149,5 @@ void kvt_tier_poison(struct kvt_tier *t, u32 page, u32 nr)
 	kvt_map_barrier(p);
 	for (i = 0; i < nr; i++)
 		kvt_poison_unmap(t, page + i);
+	kvt_exports_unmap(p);
 }

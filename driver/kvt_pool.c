@@ -186,6 +186,7 @@ static void kvt_pool_release(struct device *dev)
 	cleanup_srcu_struct(&p->srcu);
 	xa_destroy(&p->ns);
 	ida_destroy(&p->file_ids);
+	xa_destroy(&p->exports);
 	kfree(p);
 }
 
@@ -200,6 +201,7 @@ static void kvt_pool_init_locks(struct kvt_pool *p)
 	spin_lock_init(&p->meta_lock);
 	xa_init_flags(&p->ns, XA_FLAGS_ALLOC1);
 	ida_init(&p->file_ids);
+	xa_init(&p->exports);
 	for (i = 0; i < KVT_WAITQS; i++) {
 		init_waitqueue_head(&p->moved[i]);
 		spin_lock_init(&p->async[i].lock);

@@ -92,11 +92,13 @@ int kvt_op_query(struct kvt_file *f, void *arg)
 	return err;
 }
 
-static u64 kvt_pin_limit(struct kvt_pool *p)
+/* What one namespace may keep in memory, by pinning or by exporting it. */
+u64 kvt_pin_limit(struct kvt_pool *p)
 {
 	u64 sum = 0;
 	u32 i;
 
+	lockdep_assert_held(&p->meta_lock);
 	for (i = 0; i < p->nr_tiers; i++) {
 		struct kvt_tier *t = p->tiers[p->order[i]];
 

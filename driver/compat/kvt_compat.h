@@ -17,6 +17,13 @@
 #include <linux/pfn_t.h>
 #endif
 
+/* Use what is exported to users of dma-buf alone. The other form means nothing to a kernel. */
+#ifdef KVT_HAVE_IMPORT_NS_TOKEN
+#define KVT_IMPORT_NS_DMA_BUF	MODULE_IMPORT_NS(DMA_BUF)
+#else
+#define KVT_IMPORT_NS_DMA_BUF	MODULE_IMPORT_NS("DMA_BUF")
+#endif
+
 /**
  * kvt_insert_device_page() - map one ZONE_DEVICE page of type generic
  * @vma:  VM_MIXEDMAP

@@ -257,6 +257,14 @@ AT(kvtier_arena, offset, 16);
 AT(kvtier_arena, bytes, 24);
 AT(kvtier_arena, slot_bytes, 32);
 
+SIZE(kvtier_export, 32);
+AT(kvtier_export, size, 0);
+AT(kvtier_export, flags, 4);
+AT(kvtier_export, nr, 8);
+AT(kvtier_export, fd, 12);
+AT(kvtier_export, handles, 16);
+AT(kvtier_export, bytes, 24);
+
 SIZE(kvtier_ctl_query, 40);
 AT(kvtier_ctl_query, size, 0);
 AT(kvtier_ctl_query, flags, 4);

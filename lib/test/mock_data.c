@@ -594,6 +594,25 @@ static int op_arena(struct mock_file *file, void *arg)
 	return 0;
 }
 
+/* A file as long as the buffer. */
+static int op_export(struct mock_file *file, void *arg)
+{
+	struct kvtier_export *cmd = arg;
+	const uint64_t *ids = PTR(cmd->handles);
+	uint32_t i;
+
+	if (!cmd->nr || cmd->nr > KVTIER_BATCH_MAX)
+		return -EINVAL;
+	for (i = 0; i < cmd->nr; i++)
+		if (!get_handle(file, ids[i], false))
+			return -EINVAL;
+	cmd->bytes = (ns_of(file)->groups[0].block_bytes + 4095) / 4096 * 4096 * cmd->nr;
+	cmd->fd = memfd_create("export", MFD_CLOEXEC);
+	if (cmd->fd < 0 || ftruncate(cmd->fd, (off_t)cmd->bytes))
+		return -ENOMEM;
+	return 0;
+}
+
 static const struct mock_op ops[] = {
 	{ KVTIER_OP_LOOKUP, sizeof(struct kvtier_lookup), 1, op_lookup },
 	{ KVTIER_OP_GET, sizeof(struct kvtier_get), 1, op_get },
@@ -609,6 +628,7 @@ static const struct mock_op ops[] = {
 	{ KVTIER_OP_ITERATE, sizeof(struct kvtier_iterate), 1, op_iterate },
 	{ KVTIER_OP_STAT, sizeof(struct kvtier_stat), 0, op_stat },
 	{ KVTIER_OP_ARENA, sizeof(struct kvtier_arena), 1, op_arena },
+	{ KVTIER_OP_EXPORT, sizeof(struct kvtier_export), 1, op_export },
 };
 
 const struct mock_op *mock_data_op(unsigned int nr)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "internal.h"
 #include "mock.h"
 #include "test_plan.h"
@@ -680,6 +681,34 @@ static bool test_arena(void)
 	return true;
 }
 
+static bool test_export(void)
+{
+	struct kvtier_ns *ns = open_ns("export", 0, 0);
+	struct kvtier_slot slots[3];
+	struct kvtier_key keys[3];
+	uint64_t handles[3], bytes = 0;
+	int i, fd;
+
+	CHECK(ns);
+	make_keys(keys, 3, 0);
+	CHECK(kvtier_reserve(ns, NULL, keys, NULL, 3, slots) == 3);
+	handles[0] = slots[0].handle;
+	CHECK(kvtier_export(ns, handles, 1, NULL) == -EINVAL);
+	CHECK(kvtier_commit_slots(ns, 0, slots, 3) == 3);
+	CHECK(kvtier_get(ns, NULL, keys, 3, slots) == 3);
+	for (i = 0; i < 3; i++)
+		handles[i] = slots[i].handle;
+	CHECK(kvtier_export(ns, handles, 0, &bytes) == -EINVAL && !bytes);
+	fd = kvtier_export(ns, handles, 3, &bytes);
+	CHECK(fd >= 0 && bytes == 3 * SLOT);
+	CHECK(lseek(fd, 0, SEEK_END) == (off_t)bytes);
+	close(fd);
+	handles[1] = 0;
+	CHECK(kvtier_export(ns, handles, 3, NULL) == -EINVAL);
+	kvtier_ns_unref(ns);
+	return true;
+}
+
 static bool test_ioctl_errors(void)
 {
 	struct kvtier_ns *ns = open_ns("errors", 0, 0);
@@ -799,6 +828,7 @@ static const struct {
 	{ "advise-drop-iterate", test_advise_drop_iterate },
 	{ "completions", test_completions },
 	{ "arena", test_arena },
+	{ "export", test_export },
 	{ "ioctl-errors", test_ioctl_errors },
 	{ "threads", test_threads },
 	{ "plan-search", test_plan_search },

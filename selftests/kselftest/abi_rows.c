@@ -115,6 +115,18 @@ static int prep_release(struct abi *a, void *arg)
 	return ret == 1 ? 0 : -EAGAIN;
 }
 
+static int prep_export(struct abi *a, void *arg)
+{
+	struct kvtier_export *x = arg;
+	struct kvtier_block_result res;
+	int ret = kvt_get(a->fd, 0, 0, &a->base, 1, &res, 0);
+
+	memcpy(a->page, &res.handle, sizeof(res.handle));
+	x->nr = 1;
+	x->handles = KVT_U64(a->page);
+	return ret == 1 ? 0 : -EAGAIN;
+}
+
 static int prep_copy(struct abi *a, struct kvtier_copy *c, const struct kvt_key *key)
 {
 	struct kvtier_buf *buf = (void *)(a->page + 1024);
@@ -399,6 +411,9 @@ const struct abi_row abi_rows[] = {
 	{ ROW(ARENA, kvtier_arena, slot_bytes), .reserved = NONE, .nr = OFF(kvtier_arena, nr_slots),
 	  .nr_max = 1 << 20, .group = OFF(kvtier_arena, group), .in = NONE, .in2 = NONE,
 	  .out = NONE, .prep = prep_arena },
+	{ ROW(EXPORT, kvtier_export, bytes), .reserved = NONE, .nr = OFF(kvtier_export, nr),
+	  .nr_max = KVTIER_BATCH_MAX, .group = NONE, .in = OFF(kvtier_export, handles),
+	  .in2 = NONE, .out = NONE, .prep = prep_export },
 	{ ROW(CTL_QUERY, kvtier_ctl_query, ops), .ctl = true, .reserved = NONE, .nr = NONE,
 	  .group = NONE, .in = NONE, .in2 = NONE, .out = OFF(kvtier_ctl_query, pools),
 	  .out_optional = true, .prep = prep_ctl_query },
@@ -478,6 +493,22 @@ static void clear_pools(struct abi *a)
 			kvt_pool_destroy(a->pool.ctl, ids[i]);
 }
 
+/* Whatever became of the struct that says which: dma-bufs of this process. */
+static void close_exports(void)
+{
+	char path[64], link[64];
+	int fd;
+
+	for (fd = 3; fd < 64; fd++) {
+		ssize_t n;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		n = readlink(path, link, sizeof(link) - 1);
+		if (n > 0 && !strncmp(link, "/dmabuf:", 8))
+			close(fd);
+	}
+}
+
 void abi_end(struct abi *a, const struct abi_row *row)
 {
 	struct kvtier_tier_info tiers[KVTIER_TIERS_MAX];
@@ -485,6 +516,8 @@ void abi_end(struct abi *a, const struct abi_row *row)
 	int i, nr;
 
 	close(a->fd);
+	if (row->op == KVTIER_OP_EXPORT)
+		close_exports();
 	if (!row->ctl) {
 		kvt_drop(a->main.fd, 0, &a->fresh, 1, NULL);
 		return;

@@ -47,12 +47,13 @@
  *               device is a member of a pool
  *   ENODEV      attach: no such NUMA node, or no such device bound to the driver
  *   EMSGSIZE    an output array is too small; the needed count is returned
- *   ENOSPC      a limit is reached (leases, namespaces, arena, tiers)
+ *   ENOSPC      a limit is reached (leases, namespaces, arena, exports, tiers)
  *   ENXIO       open(2): the pool is going
  *   ENOMEM      the kernel is out of memory
  *   EINTR       a fatal signal while waiting
  *   EAGAIN      too many asynchronous calls outstanding; read(2): no completion
  *   EBADF       the eventfd is none
+ *   EMFILE      no file descriptor left
  *   EROFS       attach: the block device is read-only; assemble: it needs features
  *               to be written that this kernel does not have
  * Assembling alone, for a device or for the whole:
@@ -94,7 +95,7 @@
 
 /*
  * Command numbers. Control and data commands share one number space so that a
- * number never means two things. SESSION, EVENTS and EXPORT have their places;
+ * number never means two things. SESSION and EVENTS have their places;
  * kernels without them answer EOPNOTSUPP and do not set their bit
  * in kvtier_query.ops.
  */
@@ -117,7 +118,7 @@ enum {
 	KVTIER_OP_ARENA = 15,
 	KVTIER_OP_SESSION = 16,		/* reserved */
 	KVTIER_OP_EVENTS = 17,		/* reserved */
-	KVTIER_OP_EXPORT = 18,		/* reserved */
+	KVTIER_OP_EXPORT = 18,
 
 	KVTIER_OP_CTL_QUERY = 32,
 	KVTIER_OP_POOL_CREATE = 33,
@@ -138,7 +139,7 @@ enum {
 #define KVTIER_FEAT_DMAENGINE	(1ULL << 2)	/* memory moves may use a DMA engine */
 #define KVTIER_FEAT_SESSION	(1ULL << 3)	/* reserved */
 #define KVTIER_FEAT_EVENTS	(1ULL << 4)	/* reserved */
-#define KVTIER_FEAT_EXPORT	(1ULL << 5)	/* reserved */
+#define KVTIER_FEAT_EXPORT	(1ULL << 5)	/* EXPORT command */
 #define KVTIER_FEAT_URING	(1ULL << 6)	/* reserved: io_uring commands */
 #define KVTIER_FEAT_DURABLE	(1ULL << 7)	/* block tiers: POOL_ASSEMBLE */
 #define KVTIER_FEATURES_ALL	(KVTIER_FEAT_ASYNC | KVTIER_FEAT_ARENA | \
@@ -784,6 +785,31 @@ struct kvtier_arena {
 	__aligned_u64 offset;
 	__aligned_u64 bytes;
 	__aligned_u64 slot_bytes;
+};
+
+/**
+ * struct kvtier_export - KVTIER_OP_EXPORT: leased blocks as a dma-buf
+ * @flags:   0
+ * @nr:      handles, 1..KVTIER_BATCH_MAX
+ * @fd:      out: the dma-buf, close-on-exec
+ * @handles: @nr __u64: leases of this file. EINVAL if one is none, or its block has been
+ *           dropped or lost
+ * @bytes:   out: its length: the blocks' slots (block size rounded up to
+ *           KVTIER_SLOT_ALIGN) one behind the other, in the order given
+ *
+ * The buffer holds leases of its own: @handles may be released and this file closed, the
+ * blocks stay where they are until the last reference to the buffer goes. It can be read
+ * only: by devices (attach, map to the device) and by mmap (shared, PROT_READ). ENOSPC:
+ * past what one namespace may have in buffers: half of the pool's memory, and 1024 of
+ * them. EMFILE: no file descriptor left.
+ */
+struct kvtier_export {
+	__u32 size;
+	__u32 flags;
+	__u32 nr;
+	__s32 fd;
+	__aligned_u64 handles;
+	__aligned_u64 bytes;
 };
 
 #include <linux/kvtier_ctl.h>	/* commands of the control device */

@@ -604,6 +604,21 @@ int kvtier_ns_query(struct kvtier_ns *ns, struct kvtier_query *q);
 int kvtier_completions(struct kvtier_ns *ns, struct kvtier_completion *out,
 		       uint32_t nr, int timeout_ms);
 
+/* --- dma-buf ------------------------------------------------------------- */
+
+/**
+ * kvtier_export - leased blocks as a dma-buf, to be read by devices
+ * @handles: @nr leases of this handle, 1..KVTIER_BATCH_MAX
+ * @bytes:   out: length: the blocks' slots, one behind the other; or NULL
+ *
+ * The buffer keeps the blocks where they are until its last reference goes; the leases
+ * may be released and @ns be closed before. It can be mapped, to read.
+ * Returns a file descriptor that is the caller's to close. Errors: EINVAL (a handle
+ * is no lease, or its block was dropped or lost), ENOSPC, EMFILE, EOPNOTSUPP.
+ */
+int kvtier_export(struct kvtier_ns *ns, const uint64_t *handles, uint32_t nr,
+		  uint64_t *bytes);
+
 /* --- Arena --------------------------------------------------------------- */
 
 /**

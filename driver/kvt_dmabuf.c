@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * EXPORT: leased blocks as a dma-buf.
+ *
+ * A buffer is the slots of some blocks, one behind the other. It holds a lease of each
+ * block, of its own, so that it outlives the file that made it; and it counts as an
+ * open file of its pool. So blocks stay where they are, tiers cannot be detached or
+ * drained and the pool not be destroyed while it lives: what a device has mapped is never
+ * taken away. It ends with the last reference: importers, mappings and file descriptors
+ * hold it.
+ *
+ * Blocks do not change: a device can map the buffer to read from it only, and so can the
+ * processor.
+ *
+ * Mappings of all buffers are in the pool's one address_space, each buffer's at an id of
+ * its own that no open file has, where kvt_exports_unmap() finds them. Nobody but memory
+ * that fails makes that necessary. A fault decides under map_sem, as those of the views
+ * do; that a block is where it was follows from the lease.
+ */
+#include <linux/dma-buf.h>
+#include <linux/dma-mapping.h>
+#include <linux/module.h>
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "compat/kvt_compat.h"
+#include "ops.h"
+
+KVT_IMPORT_NS_DMA_BUF;
+
+#define KVT_EXPORTS_PER_NS	1024u
+#define KVT_EXPORT_FAULT_PAGES	64u
+
+/**
+ * struct kvt_export_part - a block of a buffer
+ * @tier:     where it is; stays for the lease
+ * @page:     first page there
+ * @block:    id
+ * @nr_pages: of its slot
+ * @first:    its first page in the buffer
+ */
+struct kvt_export_part {
+	struct kvt_tier *tier;
+	u32 page;
+	u32 block;
+	u32 nr_pages;
+	u64 first;
+};
+
+/**
+ * struct kvt_export - what is behind a dma-buf
+ * @pool:  held
+ * @ns:    stays as long as its blocks do
+ * @id:    in pool->file_ids and pool->exports
+ * @nr:    parts, each with a lease
+ * @nr_pages: in all
+ * @part: in the order of the buffer
+ */
+struct kvt_export {
+	struct kvt_pool *pool;
+	struct kvt_ns *ns;
+	u32 id;
+	u32 nr;
+	u64 nr_pages;
+	struct kvt_export_part part[];
+};
+
+static u64 kvt_export_bytes(const struct kvt_export *x)
+{
+	return x->nr_pages << KVT_PAGE_SHIFT;
+}
+
+static bool kvt_export_failed(const struct kvt_export *x)
+{
+	u32 i;
+
+	for (i = 0; i < x->nr; i++) {
+		if (READ_ONCE(x->part[i].tier->state) == KVTIER_TIER_FAILED)
+			return true;
+	}
+	return false;
+}
+
+/* --- leases -------------------------------------------------------------------- */
+
+/* Lease what the file has leased. Whether all could be. */
+static bool kvt_export_lease(struct kvt_file *f, struct kvt_export *x, const u64 *handles,
+			     u32 nr)
+{
+	struct kvt_pool *p = f->pool;
+	int idx = srcu_read_lock(&p->srcu);
+
+	mutex_lock(&f->lock);
+	for (; x->nr < nr; x->nr++) {
+		struct kvt_lease *l = kvt_lease_find(f, handles[x->nr], KVT_HELD_LEASE);
+		struct kvt_export_part *part = &x->part[x->nr];
+		struct kvt_hot *h = l ? kvt_hot(&p->table, l->block) : NULL;
+
+		/* Not if it has been dropped or lost. */
+		if (!h || !kvt_lease_try(h))
+			break;
+		part->tier = p->tiers[h->mem_tier];
+		part->page = h->mem_page;
+		part->block = l->block;
+		part->nr_pages = f->ns->group[h->ns_group & 15].slot_pages;
+		part->first = x->nr_pages;
+		x->nr_pages += part->nr_pages;
+	}
+	mutex_unlock(&f->lock);
+	srcu_read_unlock(&p->srcu, idx);
+	kvt_count(p, f->ns, KVT_CNT_LEASES_TAKEN, x->nr);
+	return x->nr == nr;
+}
+
+static void kvt_export_unlease(struct kvt_export *x)
+{
+	u32 i;
+
+	/* First: with the last block the namespace may go. */
+	kvt_count(x->pool, x->ns, KVT_CNT_LEASES_GIVEN, x->nr);
+	for (i = 0; i < x->nr; i++) {
+		kvt_lease_drop(x->pool, x->part[i].block);
+		cond_resched();
+	}
+	kvt_room_wake(x->pool);
+	kvt_reclaim_kick(x->pool);
+}
+
+/* What a namespace can keep from being moved this way has a limit, as what it pins. */
+static int kvt_export_charge(struct kvt_export *x)
+{
+	u64 bytes = kvt_export_bytes(x), limit;
+	struct kvt_ns *ns = x->ns;
+	int err = 0;
+
+	spin_lock(&x->pool->meta_lock);
+	limit = kvt_pin_limit(x->pool);
+	if (ns->nr_exports >= KVT_EXPORTS_PER_NS || bytes > limit ||
+	    ns->export_bytes > limit - bytes) {
+		err = -ENOSPC;
+	} else {
+		ns->nr_exports++;
+		ns->export_bytes += bytes;
+	}
+	spin_unlock(&x->pool->meta_lock);
+	return err;
+}
+
+static void kvt_export_uncharge(struct kvt_export *x)
+{
+	spin_lock(&x->pool->meta_lock);
+	x->ns->nr_exports--;
+	x->ns->export_bytes -= kvt_export_bytes(x);
+	spin_unlock(&x->pool->meta_lock);
+}
+
+/* --- mappings of the processor --------------------------------------------------- */
+
+/**
+ * kvt_exports_unmap() - take away all mappings of all buffers
+ * @p: pool; may sleep, after kvt_map_barrier()
+ *
+ * What may still be seen is mapped again by the next fault.
+ */
+void kvt_exports_unmap(struct kvt_pool *p)
+{
+	unsigned long id;
+	void *entry;
+
+	xa_for_each(&p->exports, id, entry)
+		unmap_mapping_range(p->inode->i_mapping, (loff_t)kvt_fill_base(id),
+				    KVT_WINDOW_BYTES, 1);
+}
+
+/* The part that a page of the buffer is in. */
+static const struct kvt_export_part *kvt_export_find(const struct kvt_export *x, u64 page)
+{
+	u32 low = 0, high = x->nr;
+
+	if (page >= x->nr_pages)
+		return NULL;
+	while (high - low > 1) {
+		u32 mid = low + (high - low) / 2;
+
+		if (x->part[mid].first <= page)
+			low = mid;
+		else
+			high = mid;
+	}
+	return &x->part[low];
+}
+
+/* map_sem held: a tier that fails now waits for us, and unmaps then. */
+static vm_fault_t kvt_export_insert(struct vm_fault *vmf, const struct kvt_export_part *part,
+				    u64 page)
+{
+	unsigned long addr = vmf->address & PAGE_MASK;
+	u32 skip = page - part->first, nr;
+
+	if (READ_ONCE(part->tier->state) == KVTIER_TIER_FAILED)
+		return VM_FAULT_SIGBUS;
+	if (kvt_tier_page_bad(part->tier, part->page + skip)) {
+		kvt_poison_found(part->tier, part->page + skip, 1);
+		return VM_FAULT_HWPOISON;
+	}
+	nr = min(part->nr_pages - skip, KVT_EXPORT_FAULT_PAGES);
+	nr = min_t(unsigned long, nr, (vmf->vma->vm_end - addr) >> PAGE_SHIFT);
+	return part->tier->ops->insert(part->tier, vmf->vma, addr, part->page + skip, nr, false);
+}
+
+static vm_fault_t kvt_export_fault(struct vm_fault *vmf)
+{
+	const struct kvt_export *x = vmf->vma->vm_private_data;
+	u64 page = vmf->pgoff - (kvt_fill_base(x->id) >> PAGE_SHIFT);
+	const struct kvt_export_part *part = kvt_export_find(x, page);
+	vm_fault_t ret;
+
+	if (!part || (vmf->flags & FAULT_FLAG_WRITE))
+		return VM_FAULT_SIGBUS;
+	down_read(&x->pool->map_sem);
+	ret = kvt_export_insert(vmf, part, page);
+	up_read(&x->pool->map_sem);
+	return ret;
+}
+
+static const struct vm_operations_struct kvt_export_vm_ops = {
+	.fault = kvt_export_fault,
+};
+
+static int kvt_export_mmap(struct dma_buf *buf, struct vm_area_struct *vma)
+{
+	struct kvt_export *x = buf->priv;
+
+	if (!(vma->vm_flags & VM_MAYSHARE))
+		return -EINVAL;
+	if (vma->vm_flags & (VM_WRITE | VM_EXEC))
+		return -EACCES;
+	vm_flags_clear(vma, VM_MAYWRITE | VM_MAYEXEC);
+	vm_flags_set(vma, VM_MIXEDMAP | VM_DONTEXPAND | VM_DONTDUMP);
+	vma->vm_pgoff += kvt_fill_base(x->id) >> PAGE_SHIFT;
+	vma->vm_private_data = x;
+	vma->vm_ops = &kvt_export_vm_ops;
+	return 0;
+}
+
+/* --- importers -------------------------------------------------------------------- */
+
+static u32 kvt_export_run(const struct kvt_export_part *part, u32 done, u32 max)
+{
+	return min(kvt_page_run(part->page + done, part->nr_pages - done), max);
+}
+
+/* Go over the runs of pages that are contiguous and no longer than @max; into @sg, or NULL. */
+static u32 kvt_export_runs(const struct kvt_export *x, u32 max, struct scatterlist *sg)
+{
+	u32 nr = 0, i, done, n;
+
+	for (i = 0; i < x->nr; i++) {
+		const struct kvt_export_part *part = &x->part[i];
+
+		for (done = 0; done < part->nr_pages; done += n, nr++) {
+			n = kvt_export_run(part, done, max);
+			if (!sg)
+				continue;
+			sg_set_page(sg, part->tier->ops->page(part->tier, part->page + done),
+				    n << PAGE_SHIFT, 0);
+			sg = sg_next(sg);
+		}
+	}
+	return nr;
+}
+
+static struct sg_table *kvt_export_map(struct dma_buf_attachment *at,
+				       enum dma_data_direction dir)
+{
+	struct kvt_export *x = at->dmabuf->priv;
+	u32 max = max(dma_get_max_seg_size(at->dev) >> PAGE_SHIFT, 1u);
+	struct sg_table *table;
+	int err;
+
+	if (dir != DMA_TO_DEVICE)
+		return ERR_PTR(-EACCES);
+	if (kvt_export_failed(x))
+		return ERR_PTR(-ENODEV);
+	table = kzalloc(sizeof(*table), GFP_KERNEL);
+	if (!table)
+		return ERR_PTR(-ENOMEM);
+	err = sg_alloc_table(table, kvt_export_runs(x, max, NULL), GFP_KERNEL);
+	if (err)
+		goto free;
+	kvt_export_runs(x, max, table->sgl);
+	err = dma_map_sgtable(at->dev, table, dir, 0);
+	if (!err)
+		return table;
+	sg_free_table(table);
+free:
+	kfree(table);
+	return ERR_PTR(err);
+}
+
+static void kvt_export_unmap(struct dma_buf_attachment *at, struct sg_table *table,
+			     enum dma_data_direction dir)
+{
+	dma_unmap_sgtable(at->dev, table, dir, 0);
+	sg_free_table(table);
+	kfree(table);
+}
+
+/* --- life -------------------------------------------------------------------------- */
+
+static void kvt_export_free(struct kvt_export *x)
+{
+	struct kvt_pool *p = x->pool;
+
+	kvt_export_unlease(x);
+	if (x->id) {
+		xa_erase(&p->exports, x->id);
+		ida_free(&p->file_ids, x->id);
+	}
+	kvfree(x);
+	kvt_pool_put(p);
+}
+
+static void kvt_export_release(struct dma_buf *buf)
+{
+	struct kvt_export *x = buf->priv;
+
+	kvt_export_uncharge(x);
+	kvt_export_free(x);
+}
+
+static const struct dma_buf_ops kvt_export_ops = {
+	.map_dma_buf = kvt_export_map,
+	.unmap_dma_buf = kvt_export_unmap,
+	.mmap = kvt_export_mmap,
+	.release = kvt_export_release,
+};
+
+static int kvt_export_name(struct kvt_export *x)
+{
+	struct kvt_pool *p = x->pool;
+	int id = ida_alloc_range(&p->file_ids, 1, KVT_FILE_IDS_MAX, GFP_KERNEL), err;
+
+	if (id < 0)
+		return id;
+	err = xa_err(xa_store(&p->exports, id, xa_mk_value(1), GFP_KERNEL));
+	if (err) {
+		ida_free(&p->file_ids, id);
+		return err;
+	}
+	x->id = id;
+	return 0;
+}
+
+/* Leases of @handles as a buffer that nobody has yet, or an ERR_PTR. */
+static struct kvt_export *kvt_export_make(struct kvt_file *f, const u64 *handles, u32 nr)
+{
+	struct kvt_export *x;
+	int err;
+
+	x = kvzalloc(struct_size(x, part, nr), GFP_KERNEL_ACCOUNT);
+	if (!x)
+		return ERR_PTR(-ENOMEM);
+	x->ns = f->ns;
+	/* The caller's open file keeps it from ending here. */
+	x->pool = kvt_pool_get(f->pool->id);
+	if (!x->pool) {
+		kvfree(x);
+		return ERR_PTR(-ENXIO);
+	}
+	err = kvt_export_lease(f, x, handles, nr) ? kvt_export_name(x) : -EINVAL;
+	if (!err)
+		return x;
+	kvt_export_free(x);
+	return ERR_PTR(err);
+}
+
+/* A dma-buf of it, to which it belongs then. */
+static struct dma_buf *kvt_export_wrap(struct kvt_export *x)
+{
+	DEFINE_DMA_BUF_EXPORT_INFO(info);
+	struct dma_buf *buf;
+	int err = kvt_export_charge(x);
+
+	if (err)
+		return ERR_PTR(err);
+	info.ops = &kvt_export_ops;
+	info.size = kvt_export_bytes(x);
+	info.flags = O_RDONLY | O_CLOEXEC;
+	info.priv = x;
+	buf = dma_buf_export(&info);
+	if (IS_ERR(buf))
+		kvt_export_uncharge(x);
+	else
+		buf->file->f_mapping = x->pool->inode->i_mapping;
+	return buf;
+}
+
+/**
+ * kvt_op_export() - EXPORT
+ * @f:   caller
+ * @arg: struct kvtier_export
+ */
+int kvt_op_export(struct kvt_file *f, void *arg)
+{
+	struct kvtier_export *a = arg;
+	struct kvt_export *x;
+	struct dma_buf *buf;
+	u64 *handles;
+	int fd;
+
+	if (kvt_check_nr(a->nr))
+		return -EINVAL;
+	handles = vmemdup_array_user(u64_to_user_ptr(a->handles), a->nr, sizeof(*handles));
+	if (IS_ERR(handles))
+		return PTR_ERR(handles);
+	x = kvt_export_make(f, handles, a->nr);
+	kvfree(handles);
+	if (IS_ERR(x))
+		return PTR_ERR(x);
+	a->bytes = kvt_export_bytes(x);
+	buf = kvt_export_wrap(x);
+	if (IS_ERR(buf)) {
+		kvt_export_free(x);
+		return PTR_ERR(buf);
+	}
+	/* Last: from here on the process may use it. */
+	fd = dma_buf_fd(buf, O_CLOEXEC);
+	if (fd < 0) {
+		dma_buf_put(buf);
+		return fd;
+	}
+	a->fd = fd;
+	return 0;
+}

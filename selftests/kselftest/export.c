@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Leased blocks as dma-bufs: a device that imports one sees their bytes, for as long as it
+ * likes; nothing that the buffer has is taken away meanwhile, and all of it goes with it.
+ * The device is a module (kvt_testbuf) that reads by way of the bus addresses it was given.
+ */
+#include "kvt_test.h"
+#include <sys/wait.h>
+
+#define BLOCK_BYTES	100000ull	/* no multiple of a page */
+#define SLOT		(25 * 4096ull)
+#define NR		6
+#define SET		32
+
+#define IMPORT_READ	_IO('K', 1)	/* see kvt_testbuf.c */
+#define IMPORT_WRITE	_IO('K', 2)
+
+FIXTURE(export)
+{
+	struct kvt_pool pool;
+	struct kvt_client c;
+	struct kvt_key keys[NR];
+	struct kvtier_block_result res[NR];	/* leased */
+	__u64 handles[NR];
+	int tier;
+	int buf;	/* of the blocks, from the last to the first */
+};
+
+FIXTURE_VARIANT(export)
+{
+	bool dax;
+};
+
+FIXTURE_VARIANT_ADD(export, dram) { .dax = false };
+FIXTURE_VARIANT_ADD(export, dax) { .dax = true };
+
+static int export(int fd, const __u64 *handles, __u32 nr, __u64 *bytes)
+{
+	struct kvtier_export x = {
+		.size = sizeof(x), .nr = nr, .fd = -1, .handles = KVT_U64(handles),
+	};
+	int err = kvt_ioctl(fd, KVTIER_OP_EXPORT, &x);
+
+	if (bytes)
+		*bytes = x.bytes;
+	return err ? err : x.fd;
+}
+
+FIXTURE_SETUP(export)
+{
+	__u64 bytes;
+	int i;
+
+	if (variant->dax && !kvt_env_dax())
+		SKIP(return, "no device-dax instance to use (KVT_DAX)");
+	if (!variant->dax && kvt_env_dax() && !kvt_env_long() &&
+	    strcmp(_metadata->name, "device_reads") && strcmp(_metadata->name, "mapped"))
+		SKIP(return, "the kind of memory makes little difference");
+	if (access("/dev/kvt_testbuf", R_OK))
+		ASSERT_EQ(0, kvt_sh("modprobe kvt_testbuf"));
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	self->tier = variant->dax ? kvt_tier_dax(&self->pool, 0, 8 * KVT_MIB) :
+				    kvt_tier_dram(&self->pool, 0, 8 * KVT_MIB);
+	ASSERT_LE(0, self->tier);
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "export", BLOCK_BYTES));
+	kvt_keys(self->keys, SET, 0, NR);
+	ASSERT_EQ(NR, kvt_put(&self->c, 0, 0, self->keys, NULL, NR));
+	ASSERT_EQ(NR, kvt_get(self->c.fd, 0, 0, self->keys, NR, self->res, 0));
+	for (i = 0; i < NR; i++)
+		self->handles[i] = self->res[NR - 1 - i].handle;
+	self->buf = export(self->c.fd, self->handles, NR, &bytes);
+	ASSERT_LE(0, self->buf);
+	ASSERT_EQ(NR * SLOT, bytes);
+}
+
+FIXTURE_TEARDOWN(export)
+{
+	if (self->buf >= 0)
+		close(self->buf);
+	kvt_client_close(&self->c);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+	if (variant->dax)
+		EXPECT_EQ(0, kvt_dax_bind(kvt_env_dax(), "kvtier"));
+}
+
+static __u64 leases(const struct kvt_pool *p)
+{
+	struct kvtier_stat st;
+	int fd = kvt_open(p), err = kvt_stat(fd, KVTIER_STAT_POOL, &st);
+
+	close(fd);
+	return err ? ~0ull : st.leases;
+}
+
+/* A device that has mapped the buffer, or -errno. */
+static int import(int buf, unsigned long how)
+{
+	int dev = open("/dev/kvt_testbuf", O_RDWR | O_CLOEXEC), err;
+
+	if (dev < 0 || !ioctl(dev, how, buf))
+		return dev < 0 ? -errno : dev;
+	err = -errno;
+	close(dev);
+	return err;
+}
+
+/* What the device sees of block @nr of the buffer. */
+static bool device_sees(int dev, int nr, const struct kvt_key *key)
+{
+	static char bytes[BLOCK_BYTES];
+	size_t done = 0;
+
+	while (done < sizeof(bytes)) {
+		ssize_t n = pread(dev, bytes + done, sizeof(bytes) - done,
+				  (off_t)(nr * SLOT + done));
+
+		if (n <= 0)
+			return false;
+		done += n;
+	}
+	return kvt_bytes_ok(bytes, key, sizeof(bytes));
+}
+
+static int drain(const struct kvt_pool *p, int tier)
+{
+	struct kvtier_tier_op op = {
+		.size = sizeof(op), .pool_id = p->id, .tier_id = tier,
+		.timeout_ns = 50 * KVT_MSEC,
+	};
+
+	return kvt_ioctl(p->ctl, KVTIER_OP_TIER_DRAIN, &op);
+}
+
+/* The file has gone, others want the room: the device goes on reading. */
+TEST_F(export, device_reads)
+{
+	struct kvt_key other[8];
+	struct kvt_client c;
+	int dev, i;
+
+	dev = import(self->buf, IMPORT_READ);
+	ASSERT_LE(0, dev);
+	EXPECT_EQ(2 * NR, leases(&self->pool));
+	close(self->buf);
+	self->buf = -1;
+	kvt_client_close(&self->c);
+	EXPECT_EQ(NR, leases(&self->pool));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &c, "other", BLOCK_BYTES));
+	for (i = 0; i < 20; i++) {
+		kvt_keys(other, SET, 100 + i * 8, 8);
+		ASSERT_EQ(8, kvt_put(&c, KVTIER_RESERVE_WAIT, 0, other, NULL, 8));
+	}
+	kvt_client_close(&c);
+	for (i = 0; i < NR; i++)
+		EXPECT_TRUE(device_sees(dev, i, &self->keys[NR - 1 - i])) TH_LOG("block %d", i);
+	EXPECT_EQ(0, pread(dev, other, 1, NR * SLOT));
+	EXPECT_EQ(-EBUSY, kvt_pool_destroy(self->pool.ctl, self->pool.id));
+	close(dev);
+	EXPECT_EQ(0, leases(&self->pool));
+}
+
+TEST_F(export, nobody_writes)
+{
+	char *at;
+
+	EXPECT_EQ(-EACCES, import(self->buf, IMPORT_WRITE));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, SLOT, PROT_READ | PROT_WRITE, MAP_SHARED, self->buf, 0));
+	EXPECT_EQ(EACCES, errno);
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, SLOT, PROT_READ | PROT_EXEC, MAP_SHARED, self->buf, 0));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, SLOT, PROT_READ, MAP_PRIVATE, self->buf, 0));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, SLOT, PROT_READ, MAP_SHARED, self->buf, NR * SLOT));
+	at = mmap(NULL, SLOT, PROT_READ, MAP_SHARED, self->buf, 0);
+	ASSERT_NE(MAP_FAILED, at);
+	EXPECT_EQ(-1, mprotect(at, SLOT, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(EACCES, errno);
+	EXPECT_EQ(SIGSEGV, kvt_touch_write(at, 1));
+	munmap(at, SLOT);
+	EXPECT_EQ(-1, write(self->buf, "x", 1));
+}
+
+TEST_F(export, mapped)
+{
+	char *all, *part;
+	int i;
+
+	all = mmap(NULL, NR * SLOT, PROT_READ, MAP_SHARED, self->buf, 0);
+	part = mmap(NULL, SLOT, PROT_READ, MAP_SHARED, self->buf, 2 * SLOT);
+	ASSERT_TRUE(all != MAP_FAILED && part != MAP_FAILED);
+	close(self->buf);
+	self->buf = -1;
+	kvt_client_close(&self->c);
+	/* The last block first, so that it is not found by what was mapped around another. */
+	for (i = NR; i--;)
+		EXPECT_EQ(1, kvt_bytes_probe(all + i * SLOT, &self->keys[NR - 1 - i],
+					     BLOCK_BYTES)) TH_LOG("block %d", i);
+	EXPECT_EQ(1, kvt_bytes_probe(part, &self->keys[NR - 3], BLOCK_BYTES));
+	munmap(all, NR * SLOT);
+	EXPECT_EQ(NR, leases(&self->pool));
+	munmap(part, SLOT);
+	EXPECT_EQ(0, leases(&self->pool));
+}
+
+TEST_F(export, holds_its_tier)
+{
+	EXPECT_EQ(NR, kvt_release(self->c.fd, self->handles, NR, NULL));
+	EXPECT_EQ(-EBUSY, kvt_tier_detach(&self->pool, self->tier, 0, 50 * KVT_MSEC));
+	EXPECT_EQ(-EBUSY, kvt_tier_detach(&self->pool, self->tier, KVTIER_DETACH_DISCARD,
+					  50 * KVT_MSEC));
+	EXPECT_EQ(-EBUSY, drain(&self->pool, self->tier));
+	kvt_client_close(&self->c);
+	EXPECT_EQ(-EBUSY, kvt_pool_destroy(self->pool.ctl, self->pool.id));
+	close(self->buf);
+	self->buf = -1;
+	EXPECT_EQ(0, kvt_tier_detach(&self->pool, self->tier, KVTIER_DETACH_DISCARD,
+				     10 * KVT_SEC));
+}
+
+TEST_F(export, what_is_no_lease)
+{
+	struct kvt_key fresh = kvt_key(SET, 50);
+	struct kvtier_block_result res;
+	struct kvt_client other;
+	__s32 gone;
+
+	ASSERT_EQ(1, kvt_reserve(self->c.fd, 0, 0, &fresh, NULL, 1, &res, 0));
+	EXPECT_EQ(-EINVAL, export(self->c.fd, &res.handle, 1, NULL));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &other, "export", BLOCK_BYTES));
+	EXPECT_EQ(-EINVAL, export(other.fd, self->handles, NR, NULL));
+	kvt_client_close(&other);
+	/* Dropped: the buffer goes on, but there is no new one. */
+	ASSERT_EQ(1, kvt_drop(self->c.fd, 0, &self->keys[NR - 1], 1, &gone));
+	EXPECT_EQ(-EINVAL, export(self->c.fd, self->handles, NR, NULL));
+	EXPECT_EQ(NR, kvt_release(self->c.fd, self->handles, NR, NULL));
+	EXPECT_EQ(-EINVAL, export(self->c.fd, self->handles + 1, 1, NULL));
+	EXPECT_EQ(NR, leases(&self->pool));
+}
+
+/* Half of the memory is the most; what is refused holds nothing. */
+TEST_F(export, has_a_limit)
+{
+	__u64 many[60];
+	int fd[2], i;
+
+	for (i = 0; i < 60; i++)
+		many[i] = self->handles[i % NR];
+	fd[0] = export(self->c.fd, many, 30, NULL);	/* and the 6 there are: 3.5 of 4 MiB */
+	ASSERT_LE(0, fd[0]);
+	EXPECT_EQ(-ENOSPC, export(self->c.fd, many, 10, NULL));
+	EXPECT_EQ(2 * NR + 30, leases(&self->pool));
+	close(fd[0]);
+	EXPECT_EQ(-ENOSPC, export(self->c.fd, many, 60, NULL));
+	fd[1] = export(self->c.fd, many, 10, NULL);
+	EXPECT_LE(0, fd[1]);
+	close(fd[1]);
+	EXPECT_EQ(2 * NR, leases(&self->pool));
+}
+
+/* Its device goes: mappings go with it, and the tier's memory stays until the buffer ends. */
+TEST_F(export, device_is_taken_away)
+{
+	char *at;
+	int dev;
+
+	if (!variant->dax)
+		SKIP(return, "a device-dax instance is needed");
+	dev = import(self->buf, IMPORT_READ);
+	ASSERT_LE(0, dev);
+	at = mmap(NULL, NR * SLOT, PROT_READ, MAP_SHARED, self->buf, 0);
+	ASSERT_NE(MAP_FAILED, at);
+	ASSERT_EQ(0, kvt_touch_read(at + SLOT));
+	EXPECT_EQ(NR, kvt_release(self->c.fd, self->handles, NR, NULL));
+	ASSERT_EQ(0, kvt_sh("echo %s > /sys/bus/dax/drivers/kvtier/unbind", kvt_env_dax()));
+	EXPECT_EQ(SIGBUS, kvt_touch_read(at + SLOT));
+	EXPECT_EQ(SIGBUS, kvt_touch_read(at));
+	EXPECT_EQ(-ENODEV, import(self->buf, IMPORT_READ));
+	EXPECT_EQ(-EBUSY, kvt_tier_detach(&self->pool, self->tier, 0, 50 * KVT_MSEC));
+	/* The one that was there reads what was there: unbound memory still answers. */
+	EXPECT_TRUE(device_sees(dev, 0, &self->keys[NR - 1]));
+	munmap(at, NR * SLOT);
+	close(dev);
+	close(self->buf);
+	self->buf = -1;
+	EXPECT_EQ(0, kvt_tier_detach(&self->pool, self->tier, 0, 10 * KVT_SEC));
+}
+
+TEST_HARNESS_MAIN
