@@ -10,6 +10,7 @@
 
 #define LOOK_MS		100
 #define LOOKS		4	/* alike: for longer than the worker sleeps, which is 250 ms */
+#define PATIENT_LOOKS	20	/* alike, while the worker has something to do but does not come to it */
 #define LIMIT_MS	20000
 
 struct look {
@@ -39,6 +40,22 @@ static long long written_beside(const struct kvt_pool *p)
 	return sum;
 }
 
+/* Is there a tier that the worker is going to make room in. */
+static bool work_is_left(const struct kvt_pool *p, const struct look *l)
+{
+	unsigned long long percent = 100;
+	char buf[32];
+	int i;
+
+	if (kvt_sysfs_read(p, "watermark_high_percent", buf, sizeof(buf)) > 0)
+		percent = strtoull(buf, NULL, 10);
+	for (i = 0; i < l->nr; i++) {
+		if (l->tiers[i].used_bytes * 100 > l->tiers[i].capacity_bytes * percent)
+			return true;
+	}
+	return false;
+}
+
 static int look_at(const struct kvt_pool *p, int fd, struct look *l)
 {
 	memset(l, 0, sizeof(*l));
@@ -61,7 +78,7 @@ int kvt_settled(const struct kvt_pool *p, struct kvtier_stat *st, struct kvtier_
 		now = !now;
 		ret = look_at(p, fd, &l[now]);
 		same = memcmp(&l[0], &l[1], sizeof(*l)) ? 1 : same + 1;
-		ret < 0 || same == LOOKS;
+		ret < 0 || same >= PATIENT_LOOKS || (same >= LOOKS && !work_is_left(p, &l[now]));
 	}));
 	if (!over) {
 		fprintf(stderr, "# the pool does not come to rest\n");
