@@ -24,7 +24,7 @@
  * @percent: of its capacity
  *
  * Three segments of a log are kept for cleaning and do not count as capacity, nor does
- * what is retired; copies do not count as used. Racy without the meta lock.
+ * what is retired or absent; copies do not count as used. Racy without the meta lock.
  */
 bool kvt_tier_over(struct kvt_pool *p, struct kvt_tier *t, u32 percent)
 {
@@ -33,7 +33,8 @@ bool kvt_tier_over(struct kvt_pool *p, struct kvt_tier *t, u32 percent)
 
 	if (t->ops->is_mem) {
 		used = READ_ONCE(t->mem.used_pages);
-		all = (u64)t->nr_pieces * KVT_PIECE_PAGES - READ_ONCE(t->mem.retired_pages);
+		all = (u64)(t->nr_pieces - READ_ONCE(t->mem.nr_absent)) * KVT_PIECE_PAGES -
+		      READ_ONCE(t->mem.retired_pages);
 	} else {
 		used = kvt_log_used(&t->log);
 		segs = t->nr_segs - READ_ONCE(t->log.nr_bad);

@@ -715,6 +715,11 @@ bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool kee
 void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t);
 bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group);
 
+/* kvt_shrink.c: memory tiers that give way */
+bool kvt_shrink_work(struct kvt_pool *p, struct kvt_tier *t);
+int kvt_shrink_start(struct kvt_tier *t);
+void kvt_shrink_stop(struct kvt_tier *t);
+
 /* kvt_clean.c: block tiers */
 bool kvt_log_clean(struct kvt_tier *t);
 bool kvt_log_retire(struct kvt_tier *t);

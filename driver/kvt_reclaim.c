@@ -190,6 +190,8 @@ static bool kvt_balance_tier(struct kvt_pool *p, struct kvt_tier *t)
 
 	if (!t->ops->is_mem && kvt_log_retire(t))
 		return true;
+	if (t->ops->is_mem && kvt_shrink_work(p, t))
+		return true;
 	if (!t->ops->is_mem &&
 	    READ_ONCE(t->log.nr_free) < min(KVT_LOG_FREE_MIN, t->nr_segs / 2) &&
 	    kvt_log_clean(t))

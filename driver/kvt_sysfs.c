@@ -343,6 +343,7 @@ KVT_TIER_FAULTS(checksum_errors, KVT_CAUSE_SUM);
 KVT_TIER_FAULTS(write_errors, KVT_CAUSE_WRITE);
 KVT_TIER_FAULTS(memory_errors, KVT_CAUSE_MEMORY);
 KVT_TIER_ATTR(retired_bytes, "%llu", kvt_tier_retired_bytes(t));
+KVT_TIER_ATTR(absent_bytes, "%llu", (u64)READ_ONCE(t->mem.nr_absent) << KVT_PIECE_SHIFT);
 static struct kvt_tier_attr tier_attr_device = __KVT_ATTR(device, 0444, tier_device_show);
 
 static struct attribute *kvt_tier_attrs[] = {
@@ -355,7 +356,7 @@ static struct attribute *kvt_tier_attrs[] = {
 	&tier_attr_copy_bytes.attr,
 	&tier_attr_evictions.attr, &tier_attr_read_bytes.attr, &tier_attr_write_bytes.attr,
 	&tier_attr_log_bytes.attr, &tier_attr_dma_bytes.attr, &tier_attr_io_errors.attr,
-	&tier_attr_quarantined_bytes.attr, &tier_attr_retired_bytes.attr,
+	&tier_attr_quarantined_bytes.attr, &tier_attr_retired_bytes.attr, &tier_attr_absent_bytes.attr,
 	&tier_attr_read_errors.attr, &tier_attr_checksum_errors.attr,
 	&tier_attr_write_errors.attr, &tier_attr_memory_errors.attr, NULL
 };

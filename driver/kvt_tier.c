@@ -278,7 +278,12 @@ static int kvt_tier_bring_up(struct kvt_pool *p, struct kvt_tier *t)
 	err = kvt_sysfs_tier_add(t);
 	if (err)
 		goto stop;
+	err = kvt_shrink_start(t);
+	if (err)
+		goto sysfs;
 	return 0;
+sysfs:
+	kvt_sysfs_tier_del(t);
 stop:
 	if (!t->ops->is_mem)
 		kvt_mlog_stop(t, false);
@@ -391,6 +396,7 @@ void kvt_tier_disown(struct kvt_pool *p, struct kvt_tier *t)
 /* Nothing can reach the tier any more: let it go. tier_lock held. */
 static void kvt_tier_release(struct kvt_pool *p, struct kvt_tier *t)
 {
+	kvt_shrink_stop(t);
 	kvt_sysfs_tier_del(t);
 	if (!t->ops->is_mem)
 		kvt_mlog_leave(t);
@@ -409,8 +415,7 @@ static bool kvt_tier_empty(struct kvt_pool *p, struct kvt_tier *t)
 	bool empty;
 
 	spin_lock(&p->meta_lock);
-	empty = t->ops->is_mem ? t->mem.nr_free + t->mem.nr_retired == t->nr_pieces :
-		t->log.live_units == 0;
+	empty = t->ops->is_mem ? kvt_mem_empty(&t->mem) : t->log.live_units == 0;
 	spin_unlock(&p->meta_lock);
 	return empty;
 }

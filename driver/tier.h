@@ -72,6 +72,10 @@ struct kvt_zone_ops {
  *           left out: a fault on one must end in VM_FAULT_HWPOISON without this
  * @insert_pmd: memory, or NULL: map 2 MiB from @page, which is 2 MiB-aligned;
  *           VM_FAULT_FALLBACK if it cannot
+ * @leave:   memory, or NULL: the first page of a piece, which has become absent: its
+ *           pages are the caller's to free. Meta lock held
+ * @come:    memory, with @leave: there are zeroed pages for it again, if they are to be
+ *           had without taking any from others. Sleeps. 0 or -ENOMEM
  * @check_blank: block, or NULL: is nothing on the device that somebody may want to keep;
  *           where programs cannot look themselves. 0; -EEXIST: there is; or another
  *           error. Sleeps
@@ -96,6 +100,8 @@ struct kvt_tier_ops {
 			     unsigned long addr, u32 page, u32 nr, bool write);
 	vm_fault_t (*insert_pmd)(struct kvt_tier *t, struct vm_fault *vmf, u32 page,
 				 bool write);
+	struct page *(*leave)(struct kvt_tier *t, u32 piece);
+	int (*come)(struct kvt_tier *t, u32 piece);
 	int (*check_blank)(struct kvt_tier *t);
 	void (*submit)(struct kvt_tier *t, struct kvt_bio_xfer *x);
 	int (*rw)(struct kvt_tier *t, u64 byte, void *buf, u32 len, bool write, bool fua);
@@ -175,6 +181,9 @@ struct kvt_tier_count {
  * @nr_lost:  memory: regions that their owner has lost. Meta lock
  * @poisoned: memory: some page is bad, so look before a slot is handed out; never
  *            unset. attach() sets it if it knows of any
+ * @shrinker: memory, or NULL; see kvt_shrink.c, as the next two
+ * @shrink_want: pieces that the system asked for and has not got. Meta lock
+ * @shrunk_at: when it asked last, in jiffies. Meta lock
  * @geo:      block: layout of the device; its member is 0 before there is one
  * @device_bytes: block: length of the device; what can be written to it if it is zoned
  * @zones:    block: NULL, or it is zoned. attach() sets this, and the next one
@@ -212,6 +221,9 @@ struct kvt_tier {
 	bool poisoned;
 	u64 window_offset;
 	struct kvt_mem mem;
+	struct shrinker *shrinker;
+	u32 shrink_want;
+	unsigned long shrunk_at;
 
 	struct kvt_geometry geo;
 	u64 device_bytes;

@@ -9,7 +9,8 @@
  * and whatever is beyond is somebody else's. They are mapped as 4 KiB entries only,
  * because a huge entry of ordinary pages leaks references in a mixed mapping.
  *
- * All pages are there from attach to detach. Pages that still have a foreign
+ * Pages are there from attach to detach, but for pieces that are in no region and were
+ * given back to the system meanwhile (kvt_shrink.c). Pages that still have a foreign
  * reference when they are given back live on until that goes.
  */
 #include <linux/gfp.h>
@@ -26,38 +27,48 @@
 /**
  * struct kvt_node - a tier's pages
  * @nr:    pieces there are
- * @piece: first page of each
+ * @turn:  node that the last one came from
+ * @nodes: that they come from
+ * @piece: first page of each, NULL: given back
  */
 struct kvt_node {
 	u32 nr;
+	int turn;
+	nodemask_t nodes;
 	struct page *piece[] __counted_by(nr);
 };
 
+static void kvt_node_free_piece(struct page *piece)
+{
+	u32 i;
+
+	for (i = 0; piece && i < KVT_PIECE_PAGES; i++)
+		__free_page(piece + i);
+}
+
 static void kvt_node_free(struct kvt_node *n)
 {
-	u32 i, j;
+	u32 i;
 
 	for (i = 0; i < n->nr; i++) {
-		for (j = 0; j < KVT_PIECE_PAGES; j++)
-			__free_page(n->piece[i] + j);
+		kvt_node_free_piece(n->piece[i]);
 		cond_resched();
 	}
 	kvfree(n);
 }
 
 /*
- * One piece from any of @nodes, turn by turn. Memory that is not to be had without
- * pushing others out hard is not taken.
+ * One piece from any of @nodes, turn by turn. @gfp: how hard others may be pushed for it.
  */
-static struct page *kvt_node_piece(const nodemask_t *nodes, int *turn)
+static struct page *kvt_node_piece(const nodemask_t *nodes, int *turn, gfp_t gfp)
 {
-	gfp_t gfp = GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN | __GFP_ZERO | __GFP_THISNODE;
 	struct page *page;
 	int tries;
 
 	for (tries = nodes_weight(*nodes); tries > 0; tries--) {
 		*turn = next_node_in(*turn, *nodes);
-		page = alloc_pages_node(*turn, gfp, KVT_NODE_ORDER);
+		page = alloc_pages_node(*turn, gfp | __GFP_NOWARN | __GFP_ZERO | __GFP_THISNODE,
+					KVT_NODE_ORDER);
 		if (page) {
 			split_page(page, KVT_NODE_ORDER);
 			return page;
@@ -69,7 +80,6 @@ static struct page *kvt_node_piece(const nodemask_t *nodes, int *turn)
 static int kvt_node_attach_from(struct kvt_tier *t, const nodemask_t *nodes)
 {
 	u64 pieces = t->args.capacity_bytes >> KVT_PIECE_SHIFT;
-	int turn = MAX_NUMNODES - 1;
 	struct kvt_node *n;
 	u32 i;
 
@@ -81,8 +91,11 @@ static int kvt_node_attach_from(struct kvt_tier *t, const nodemask_t *nodes)
 	n = kvzalloc(struct_size(n, piece, pieces), GFP_KERNEL);
 	if (!n)
 		return -ENOMEM;
+	n->nodes = *nodes;
+	n->turn = MAX_NUMNODES - 1;
 	for (i = 0; i < pieces; i++) {
-		struct page *page = kvt_node_piece(nodes, &turn);
+		/* What is not to be had without pushing others out hard is not taken. */
+		struct page *page = kvt_node_piece(nodes, &n->turn, GFP_KERNEL | __GFP_NORETRY);
 
 		if (!page) {
 			kvt_node_free(n);
@@ -136,6 +149,25 @@ static struct page *kvt_node_page(struct kvt_tier *t, u32 page)
 	return n->piece[page / KVT_PIECE_PAGES] + page % KVT_PIECE_PAGES;
 }
 
+/* No region has it, so nobody looks at its pages. */
+static struct page *kvt_node_leave(struct kvt_tier *t, u32 piece)
+{
+	struct kvt_node *n = t->priv;
+	struct page *first = n->piece[piece];
+
+	n->piece[piece] = NULL;
+	return first;
+}
+
+static int kvt_node_come(struct kvt_tier *t, u32 piece)
+{
+	struct kvt_node *n = t->priv;
+
+	/* Not even kswapd is to be woken: it would ask for the piece again. */
+	n->piece[piece] = kvt_node_piece(&n->nodes, &n->turn, 0);
+	return n->piece[piece] ? 0 : -ENOMEM;
+}
+
 /* Good pages from @page on, up to the first poisoned one. */
 static u32 kvt_node_gather(struct kvt_tier *t, u32 page, u32 nr, struct page **pages)
 {
@@ -180,6 +212,8 @@ const struct kvt_tier_ops kvt_tier_dram_ops = {
 	.detach = kvt_node_detach,
 	.page = kvt_node_page,
 	.insert = kvt_node_insert,
+	.leave = kvt_node_leave,
+	.come = kvt_node_come,
 };
 
 const struct kvt_tier_ops kvt_tier_node_ops = {
@@ -189,4 +223,6 @@ const struct kvt_tier_ops kvt_tier_node_ops = {
 	.detach = kvt_node_detach,
 	.page = kvt_node_page,
 	.insert = kvt_node_insert,
+	.leave = kvt_node_leave,
+	.come = kvt_node_come,
 };

@@ -2,9 +2,10 @@
 /*
  * Region and slot allocation; see kvt_mem.h for the model.
  *
- * Invariants: nr_free counts the words of the map that are not KVT_PIECE_USED and
- * not KVT_PIECE_RETIRED, nr_retired the latter; an entry of the directory is a record exactly when the pieces of that region name
- * it, else it is on the list of free numbers; a region is on its owner's list
+ * Invariants: nr_free counts the words of the map that are not KVT_PIECE_USED, not
+ * KVT_PIECE_RETIRED and not KVT_PIECE_ABSENT, nr_retired and nr_absent these; an entry of
+ * the directory is a record exactly when the pieces of that region name it, else it is on
+ * the list of free numbers; a region is on its owner's list
  * exactly when it is ACTIVE, not an arena, and has a free slot; used_pages sums
  * slot_pages over used slots; retired_pages the pages of retired slots and pieces.
  */
@@ -110,7 +111,8 @@ u32 kvt_mem_growth(const struct kvt_owner *o, u32 slot_pages, u32 pieces_max)
 
 static bool kvt_mem_piece_free(const struct kvt_mem *m, u32 piece)
 {
-	return !(m->map[piece] & KVT_PIECE_USED) && m->map[piece] != KVT_PIECE_RETIRED;
+	return !(m->map[piece] & KVT_PIECE_USED) && m->map[piece] != KVT_PIECE_RETIRED &&
+	       m->map[piece] != KVT_PIECE_ABSENT;
 }
 
 static u32 kvt_mem_run(const struct kvt_mem *m, u32 from, u32 to, u32 want)
@@ -159,7 +161,7 @@ static void kvt_mem_relist(struct kvt_mem *m, struct kvt_owner *o, struct kvt_re
 /* A namespace as the map remembers it. Ids too long for a word are not remembered. */
 static u32 kvt_mem_owner_word(u64 ns_id)
 {
-	return ns_id < KVT_PIECE_RETIRED ? (u32)ns_id : KVT_PIECE_UNKNOWN;
+	return ns_id < KVT_PIECE_ABSENT ? (u32)ns_id : KVT_PIECE_UNKNOWN;
 }
 
 /* Give a record a number, and the number to its pieces. Are any bytes others'. */
@@ -325,6 +327,62 @@ void kvt_mem_region_free(struct kvt_mem *m, struct kvt_owner *o, struct kvt_regi
 	m->free_nr = nr;
 	o->nr_pieces -= reg->nr_pieces;
 	m->hint = min(m->hint, reg->first);
+}
+
+/**
+ * kvt_mem_pieces_leave() - make free pieces absent
+ * @m:     space; meta lock held
+ * @piece: out: which; their memory is the caller's now
+ * @max:   room in @piece
+ *
+ * The last ones: regions are taken from the front, so what is left there stays in one run.
+ * Return: how many.
+ */
+u32 kvt_mem_pieces_leave(struct kvt_mem *m, u32 *piece, u32 max)
+{
+	u32 nr = 0, i;
+
+	max = min(max, m->nr_free);
+	for (i = m->nr_pieces; nr < max; i--) {
+		if (!kvt_mem_piece_free(m, i - 1))
+			continue;
+		m->map[i - 1] = KVT_PIECE_ABSENT;
+		piece[nr++] = i - 1;
+	}
+	m->nr_free -= nr;
+	m->nr_absent += nr;
+	return nr;
+}
+
+/**
+ * kvt_mem_piece_absent() - the first absent piece
+ * @m: space; meta lock held
+ * Return: piece, or KVT_NO_REGION.
+ */
+u32 kvt_mem_piece_absent(const struct kvt_mem *m)
+{
+	u32 i;
+
+	for (i = 0; m->nr_absent && i < m->nr_pieces; i++) {
+		if (m->map[i] == KVT_PIECE_ABSENT)
+			return i;
+	}
+	return KVT_NO_REGION;
+}
+
+/**
+ * kvt_mem_piece_come() - there is memory behind an absent piece again
+ * @m:     space; meta lock held
+ * @piece: absent
+ *
+ * It is zeroed.
+ */
+void kvt_mem_piece_come(struct kvt_mem *m, u32 piece)
+{
+	m->map[piece] = KVT_PIECE_CLEAN;
+	m->nr_absent--;
+	m->nr_free++;
+	m->hint = min(m->hint, piece);
 }
 
 /* Number of the slot that a page of the region is in. */

@@ -29,6 +29,9 @@
  * given back. Its region goes on with its other slots. When a region with bad pages
  * is given back, the pieces that hold them stay out of use for good.
  *
+ * A free piece can be *absent* for a while: kvt_mem_pieces_leave() says that there is no
+ * memory behind it until kvt_mem_piece_come().
+ *
  * Lock: the pool's meta lock for everything.
  *
  * Lifetime of a record: from kvt_mem_region_alloc() to kvt_mem_region_free(), after
@@ -69,6 +72,7 @@
 #define KVT_PIECE_CLEAN		0u
 #define KVT_PIECE_UNKNOWN	0x7fffffffu
 #define KVT_PIECE_RETIRED	0x7ffffffeu	/* not free: some page is bad */
+#define KVT_PIECE_ABSENT	0x7ffffffdu	/* not free: see above */
 
 enum kvt_region_state {
 	KVT_REGION_DIRTY = 0,
@@ -132,8 +136,9 @@ struct kvt_owner {
  * @map:        per piece, see KVT_PIECE_*
  * @dir:        directory: room for kvt_mem_dir_chunks() chunks of KVT_DIR_ENTRIES
  * @nr_pieces:  size
- * @nr_free:    pieces in no region and not retired
+ * @nr_free:    pieces in no region, not retired and not absent
  * @nr_retired: pieces in no region and retired
+ * @nr_absent:  absent pieces
  * @nr_chunks:  chunks of the directory there are
  * @free_nr:    first free number, or KVT_NO_REGION
  * @used_pages: pages in used slots
@@ -146,6 +151,7 @@ struct kvt_mem {
 	u32 nr_pieces;
 	u32 nr_free;
 	u32 nr_retired;
+	u32 nr_absent;
 	u32 nr_chunks;
 	u32 free_nr;
 	u64 used_pages;
@@ -210,6 +216,16 @@ void kvt_mem_slot_assign(struct kvt_mem *m, u32 page, u32 id);
 void kvt_mem_slot_retire(struct kvt_mem *m, struct kvt_owner *o, u32 page);
 u32 kvt_mem_poison(struct kvt_mem *m, struct kvt_owner *o, u32 page);
 bool kvt_mem_slot_poisoned(const struct kvt_mem *m, u32 page);
+
+u32 kvt_mem_pieces_leave(struct kvt_mem *m, u32 *piece, u32 max);
+u32 kvt_mem_piece_absent(const struct kvt_mem *m);
+void kvt_mem_piece_come(struct kvt_mem *m, u32 piece);
+
+/* Is nothing in it: every piece is free, or of no use. */
+static inline bool kvt_mem_empty(const struct kvt_mem *m)
+{
+	return m->nr_free + m->nr_retired + m->nr_absent == m->nr_pieces;
+}
 
 /* Is there no number for one more region: kvt_mem_dir_add() first. */
 static inline bool kvt_mem_dir_full(const struct kvt_mem *m)

@@ -590,6 +590,44 @@ static void mem_poison_retires_pieces(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, !kvt_mem_region_at(&f->m, i), i == 0 || i == 2 || i == 10);
 }
 
+/* Free pieces leave from the end; nobody gets one before it has come again. */
+static void mem_pieces_leave_and_come(struct kunit *test)
+{
+	struct fixture *f = setup(test, KVT_PIECE_UNKNOWN);
+	struct kvt_region *reg = region_get(test, f, &f->a, 64, 2), *other;
+	u32 piece[NR_PIECES], nr, i;
+
+	KUNIT_ASSERT_NOT_NULL(test, reg);
+	KUNIT_EXPECT_EQ(test, kvt_mem_piece_absent(&f->m), KVT_NO_REGION);
+	KUNIT_EXPECT_EQ(test, kvt_mem_poison(&f->m, NULL, (NR_PIECES - 1) * KVT_PIECE_PAGES),
+			KVT_NIL);
+	KUNIT_ASSERT_EQ(test, kvt_mem_pieces_leave(&f->m, piece, 3), 3u);
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, piece[i], NR_PIECES - 2 - i);
+	KUNIT_EXPECT_EQ(test, f->m.nr_free, NR_PIECES - 6u);
+	KUNIT_EXPECT_EQ(test, f->m.nr_absent, 3u);
+	KUNIT_EXPECT_NULL(test, region_get(test, f, &f->b, 64, NR_PIECES - 5));
+	/* One that is absent cannot go bad. */
+	KUNIT_EXPECT_EQ(test, kvt_mem_poison(&f->m, NULL, piece[0] * KVT_PIECE_PAGES), KVT_NIL);
+	KUNIT_EXPECT_EQ(test, f->m.nr_retired, 1u);
+	nr = kvt_mem_pieces_leave(&f->m, piece, NR_PIECES);
+	KUNIT_EXPECT_EQ(test, nr, NR_PIECES - 6u);
+	KUNIT_EXPECT_EQ(test, kvt_mem_pieces_leave(&f->m, piece, NR_PIECES), 0u);
+	KUNIT_EXPECT_NULL(test, region_get(test, f, &f->b, 64, 1));
+	KUNIT_EXPECT_FALSE(test, kvt_mem_empty(&f->m));
+	/* What comes is clean: nobody has to scrub it. */
+	KUNIT_ASSERT_EQ(test, kvt_mem_piece_absent(&f->m), 2u);
+	kvt_mem_piece_come(&f->m, 2);
+	other = region_get(test, f, &f->b, 64, 1);
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	KUNIT_EXPECT_EQ(test, other->first, 2u);
+	KUNIT_EXPECT_EQ(test, (u32)other->state, (u32)KVT_REGION_ACTIVE);
+	KUNIT_EXPECT_EQ(test, kvt_mem_piece_absent(&f->m), 3u);
+	region_put(test, f, &f->b, other, true);
+	region_put(test, f, &f->a, reg, true);
+	KUNIT_EXPECT_TRUE(test, kvt_mem_empty(&f->m));
+}
+
 /* A region without a good slot left is on no list, and can be taken. */
 /* A slot passes to another block, and what is known of its pages with it. */
 static void mem_slot_assign_keeps_poison(struct kunit *test)
@@ -663,6 +701,7 @@ static struct kunit_case mem_cases[] = {
 	KUNIT_CASE(mem_fragmented_is_refused),
 	KUNIT_CASE(mem_poison_retires_slots),
 	KUNIT_CASE(mem_poison_retires_pieces),
+	KUNIT_CASE(mem_pieces_leave_and_come),
 	KUNIT_CASE(mem_slot_assign_keeps_poison),
 	KUNIT_CASE(mem_slot_retire_lasts_as_the_region),
 	KUNIT_CASE(mem_poison_of_the_only_slot),

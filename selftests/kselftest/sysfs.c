@@ -110,6 +110,7 @@ TEST_F(sysfs, tiers)
 		EXPECT_LE(0, number(p, "tiers/%s/demotions_out", info[i].name));
 		EXPECT_EQ(0, number(p, "tiers/%s/io_errors", info[i].name));
 		EXPECT_EQ(0, number(p, "tiers/%s/retired_bytes", info[i].name));
+		EXPECT_LE(0, number(p, "tiers/%s/absent_bytes", info[i].name));
 	}
 	EXPECT_TRUE(text_is(p, "tiers/dram0/type", "dram"));
 	EXPECT_TRUE(text_is(p, "tiers/dram0/state", "online"));

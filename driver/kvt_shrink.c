@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory of the system that gives way: tiers of kind "dram" and "node".
+ *
+ * When the system is short of memory it asks (a shrinker for each tier). What is free in
+ * the tier it gets at once, in pieces of 2 MiB; what is missing is noted, and the worker moves or
+ * evicts what is worth least and gives back what gets free then. Nobody waits for
+ * that: who asks holds locks that the worker may need. Some of a tier always stays, see
+ * kvt_shrink_floor().
+ *
+ * When it has not been asked for a while, and the tier is short of room, the worker takes
+ * pieces back, one by one, as far as the system has memory to spare.
+ *
+ * The shrinker is not told on whose behalf it is asked: limits of control groups do not
+ * reach it.
+ *
+ * Lock: the meta lock, which a shrinker only tries to take.
+ */
+#include <linux/gfp.h>
+#include <linux/nodemask.h>
+#include <linux/shrinker.h>
+
+#include "kvt_internal.h"
+
+#define KVT_SHRINK_BATCH	8u		/* pieces in one go */
+#define KVT_SHRINK_PAUSE	(2 * HZ)	/* from the last question to the first return */
+#define KVT_SHRINK_KEEP		8u		/* a part like this of a tier stays */
+
+/*
+ * Pieces that stay: what is guaranteed to namespaces, wherever that is, and enough for the
+ * pool to go on.
+ */
+static u32 kvt_shrink_floor(const struct kvt_tier *t)
+{
+	u64 promised = READ_ONCE(t->pool->guaranteed_bytes) >> KVT_PIECE_SHIFT;
+
+	return min_t(u64, t->nr_pieces,
+		     max_t(u64, promised + 1, DIV_ROUND_UP(t->nr_pieces, KVT_SHRINK_KEEP)));
+}
+
+/* Pieces that can be had, now or soon. Racy without the meta lock. */
+static u32 kvt_shrink_room(const struct kvt_tier *t)
+{
+	u32 here = t->nr_pieces - READ_ONCE(t->mem.nr_absent), keep = kvt_shrink_floor(t);
+
+	if (READ_ONCE(t->state) != KVTIER_TIER_ONLINE || READ_ONCE(t->pool->dying))
+		return 0;
+	return here > keep ? here - keep : 0;
+}
+
+/* The pages of up to @max free pieces, which are absent then. Meta lock held. */
+static u32 kvt_shrink_take(struct kvt_tier *t, struct page **first, u32 max)
+{
+	u32 piece[KVT_SHRINK_BATCH], nr, i;
+
+	lockdep_assert_held(&t->pool->meta_lock);
+	max = min3(max, kvt_shrink_room(t), KVT_SHRINK_BATCH);
+	nr = kvt_mem_pieces_leave(&t->mem, piece, max);
+	for (i = 0; i < nr; i++)
+		first[i] = t->ops->leave(t, piece[i]);
+	return nr;
+}
+
+static void kvt_shrink_free(struct page **first, u32 nr)
+{
+	u32 i, j;
+
+	for (i = 0; i < nr; i++) {
+		for (j = 0; j < KVT_PIECE_PAGES; j++)
+			__free_page(first[i] + j);
+	}
+}
+
+/* Is a node's need eased by what is in the tier. */
+static bool kvt_shrink_concerns(const struct kvt_tier *t, int node)
+{
+	return t->args.type == KVTIER_TIER_NODE ? t->args.node == node :
+						  node_state(node, N_CPU);
+}
+
+static unsigned long kvt_shrink_count(struct shrinker *s, struct shrink_control *sc)
+{
+	struct kvt_tier *t = s->private_data;
+	u32 room = kvt_shrink_concerns(t, sc->nid) ? kvt_shrink_room(t) : 0;
+
+	return room ? (unsigned long)room * KVT_PIECE_PAGES : SHRINK_EMPTY;
+}
+
+static unsigned long kvt_shrink_scan(struct shrinker *s, struct shrink_control *sc)
+{
+	struct page *first[KVT_SHRINK_BATCH];
+	struct kvt_tier *t = s->private_data;
+	u32 want, nr;
+
+	want = clamp_t(unsigned long, sc->nr_to_scan / KVT_PIECE_PAGES, 1, KVT_SHRINK_BATCH);
+	if (!spin_trylock(&t->pool->meta_lock))
+		return SHRINK_STOP;
+	nr = kvt_shrink_take(t, first, want);
+	t->shrink_want = min(t->shrink_want + want - nr, kvt_shrink_room(t));
+	t->shrunk_at = jiffies;
+	want = t->shrink_want;
+	spin_unlock(&t->pool->meta_lock);
+	kvt_shrink_free(first, nr);
+	if (want)
+		kvt_reclaim_kick(t->pool);
+	return nr ? (unsigned long)nr * KVT_PIECE_PAGES : SHRINK_STOP;
+}
+
+/* Have a piece free: of what is empty, else of what is worth least. */
+static bool kvt_shrink_empty(struct kvt_pool *p, struct kvt_tier *t)
+{
+	u32 id, r;
+
+	if (READ_ONCE(t->mem.nr_free) || kvt_region_release_empty(p, t, 1))
+		return true;
+	if (!kvt_collect(p, t, !kvt_tier_has_lower(p, t), 0, NULL, &id, 1))
+		return false;
+	spin_lock(&p->meta_lock);
+	r = kvt_mem_region_of(&t->mem, kvt_hot(&p->table, id)->mem_page)->first;
+	spin_unlock(&p->meta_lock);
+	kvt_demote(p, t, &id, 1, false);
+	kvt_evacuate_region(p, t, r, true, NULL);
+	return READ_ONCE(t->mem.nr_free);
+}
+
+/* Give back some of what was asked for. Whether anything was achieved. */
+static bool kvt_shrink_give(struct kvt_pool *p, struct kvt_tier *t)
+{
+	struct page *first[KVT_SHRINK_BATCH];
+	bool empty = kvt_shrink_empty(p, t);
+	u32 nr = 0;
+
+	spin_lock(&p->meta_lock);
+	if (empty)
+		nr = kvt_shrink_take(t, first, t->shrink_want);
+	/* If nothing can go now, it will be asked for again. */
+	t->shrink_want = nr ? t->shrink_want - nr : 0;
+	spin_unlock(&p->meta_lock);
+	kvt_shrink_free(first, nr);
+	return nr;
+}
+
+/* Take a piece back if it is of use, and there is memory. Whether it was. */
+static bool kvt_shrink_return(struct kvt_pool *p, struct kvt_tier *t)
+{
+	u32 piece;
+
+	if (time_before(jiffies, READ_ONCE(t->shrunk_at) + KVT_SHRINK_PAUSE) ||
+	    !kvt_tier_over(p, t, READ_ONCE(p->watermark_low_percent)))
+		return false;
+	spin_lock(&p->meta_lock);
+	piece = kvt_mem_piece_absent(&t->mem);
+	spin_unlock(&p->meta_lock);
+	/* Only the worker, which this is, makes absent pieces present. */
+	if (piece == KVT_NO_REGION || t->ops->come(t, piece))
+		return false;
+	spin_lock(&p->meta_lock);
+	kvt_mem_piece_come(&t->mem, piece);
+	spin_unlock(&p->meta_lock);
+	return true;
+}
+
+/**
+ * kvt_shrink_work() - give memory back that was asked for, or take some again
+ * @p: pool; srcu held, may sleep; called by its worker
+ * @t: ONLINE memory tier
+ * Return: whether anything was achieved.
+ */
+bool kvt_shrink_work(struct kvt_pool *p, struct kvt_tier *t)
+{
+	if (READ_ONCE(t->shrink_want))
+		return kvt_shrink_give(p, t);
+	return READ_ONCE(t->mem.nr_absent) && kvt_shrink_return(p, t);
+}
+
+/**
+ * kvt_shrink_start() - let the system ask for a tier's memory
+ * @t: complete tier; may sleep
+ * Return: 0 or -ENOMEM.
+ */
+int kvt_shrink_start(struct kvt_tier *t)
+{
+	struct shrinker *s;
+
+	if (!t->ops->leave)
+		return 0;
+	s = shrinker_alloc(SHRINKER_NUMA_AWARE, "kvtier%u-%s", t->pool->id, t->args.name);
+	if (!s)
+		return -ENOMEM;
+	s->count_objects = kvt_shrink_count;
+	s->scan_objects = kvt_shrink_scan;
+	s->seeks = DEFAULT_SEEKS;
+	s->batch = KVT_PIECE_PAGES;
+	s->private_data = t;
+	t->shrinker = s;
+	shrinker_register(s);
+	return 0;
+}
+
+/**
+ * kvt_shrink_stop() - it asks no more, and no question is under way
+ * @t: tier; may sleep
+ */
+void kvt_shrink_stop(struct kvt_tier *t)
+{
+	if (t->shrinker)
+		shrinker_free(t->shrinker);
+	t->shrinker = NULL;
+}

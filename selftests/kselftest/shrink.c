@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory tiers give way when the system is short of memory, go on serving meanwhile, and
+ * take memory again when there is some. That it is short is made up: the system is told
+ * to shrink what can be shrunk.
+ */
+#include "kvt_test.h"
+
+#define BLOCK_BYTES	(64 * KVT_KIB)
+#define CHAIN		8
+#define CHAINS		56	/* 28 MiB */
+#define SET		33
+#define TIER_BYTES	(32 * KVT_MIB)
+#define KEPT_BYTES	(TIER_BYTES / 8)
+#define NAME		"tiers/dram0/absent_bytes"
+
+FIXTURE(shrink)
+{
+	struct kvt_pool pool;
+	struct kvt_client c;
+	int tier;
+};
+
+FIXTURE_VARIANT(shrink)
+{
+	bool disk;
+};
+
+FIXTURE_VARIANT_ADD(shrink, alone) { .disk = false };
+FIXTURE_VARIANT_ADD(shrink, above_a_disk) { .disk = true };
+
+FIXTURE_SETUP(shrink)
+{
+	if (variant->disk && !kvt_env_bdev())
+		SKIP(return, "no block device to use (KVT_BDEV)");
+	if (variant->disk && !kvt_env_long() && strcmp(_metadata->name, "gives_and_takes"))
+		SKIP(return, "the disk makes little difference");
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	self->tier = kvt_tier_dram(&self->pool, 0, TIER_BYTES);
+	ASSERT_LE(0, self->tier);
+	if (variant->disk)
+		ASSERT_LE(0, kvt_tier_bdev(&self->pool, 1, 128 * KVT_MIB));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "shrink", BLOCK_BYTES));
+}
+
+FIXTURE_TEARDOWN(shrink)
+{
+	kvt_client_close(&self->c);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+}
+
+static long long absent(const struct kvt_pool *p)
+{
+	char buf[32];
+	int n = kvt_sysfs_read(p, NAME, buf, sizeof(buf));
+
+	return n < 0 ? n : strtoll(buf, NULL, 10);
+}
+
+/* The system asks everybody who can shrink, until little comes of it. */
+static int ask(void)
+{
+	return kvt_sh("echo 2 > /proc/sys/vm/drop_caches");
+}
+
+static int put_chains(const struct kvt_client *c, int first, int nr)
+{
+	struct kvt_key keys[CHAIN];
+	int i, ret;
+
+	for (i = first; i < first + nr; i++) {
+		kvt_keys(keys, SET, i * CHAIN, CHAIN);
+		ret = kvt_put(c, KVTIER_RESERVE_WAIT, 0, keys, NULL, CHAIN);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+/* Blocks of these chains that are there, -EBADMSG if any is wrong. */
+static int check_chains(const struct kvt_client *c, int first, int nr)
+{
+	struct kvt_key keys[CHAIN];
+	int i, ret, sum = 0;
+
+	for (i = first; i < first + nr; i++) {
+		kvt_keys(keys, SET, i * CHAIN, CHAIN);
+		ret = kvt_check(c, 0, keys, CHAIN, 10 * KVT_SEC);
+		if (ret < 0)
+			return ret;
+		sum += ret;
+	}
+	return sum;
+}
+
+/* What is free goes at once; no more than may. */
+TEST_F(shrink, gives_what_is_free)
+{
+	ASSERT_EQ(0, put_chains(&self->c, 0, 4));
+	ASSERT_EQ(0, absent(&self->pool));
+	ASSERT_EQ(0, ask());
+	EXPECT_LT(0, absent(&self->pool));
+	EXPECT_TRUE(KVT_UNTIL(10000, ask() == 0 &&
+			      absent(&self->pool) >= (long long)(TIER_BYTES / 2)));
+	EXPECT_GE((long long)(TIER_BYTES - KEPT_BYTES), absent(&self->pool));
+	EXPECT_EQ(0, kvt_tier_detach(&self->pool, self->tier, KVTIER_DETACH_DISCARD,
+				     10 * KVT_SEC));
+}
+
+/* What is in use moves down or goes, and the rest serves; then there is memory again. */
+TEST_F_TIMEOUT(shrink, gives_and_takes, 120)
+{
+	long long given;
+
+	ASSERT_EQ(0, put_chains(&self->c, 0, CHAINS));
+	EXPECT_TRUE(KVT_UNTIL(20000, ask() == 0 &&
+			      absent(&self->pool) >= (long long)(TIER_BYTES / 2)));
+	/* With a disk below nothing is lost. */
+	EXPECT_LE(variant->disk ? CHAINS * CHAIN : 0, check_chains(&self->c, 0, CHAINS));
+	/* Full again: the system has plenty, so it is not asked for long. */
+	given = absent(&self->pool);
+	EXPECT_TRUE(KVT_UNTIL(60000, put_chains(&self->c, 0, CHAINS) == 0 &&
+			      check_chains(&self->c, 0, CHAINS) >= 0 &&
+			      absent(&self->pool) < given / 2));
+	EXPECT_LE(0, check_chains(&self->c, 0, CHAINS));
+}
+
+/* Leases are kept: what holds them stays where it is, and right. */
+TEST_F_TIMEOUT(shrink, keeps_what_is_leased, 120)
+{
+	struct kvtier_block_result res[CHAINS];
+	struct kvt_key key;
+	int i;
+
+	ASSERT_EQ(0, put_chains(&self->c, 0, CHAINS));
+	for (i = 0; i < CHAINS; i++) {
+		key = kvt_key(SET, i * CHAIN);
+		if (kvt_get(self->c.fd, KVTIER_GET_WAIT, 0, &key, 1, &res[i], KVT_SEC) != 1)
+			res[i].handle = 0;
+	}
+	for (i = 0; i < 5; i++)
+		ASSERT_EQ(0, ask());
+	for (i = 0; i < CHAINS; i++) {
+		key = kvt_key(SET, i * CHAIN);
+		if (!res[i].handle)
+			continue;
+		EXPECT_EQ(1, kvt_bytes_probe(kvt_rd(&self->c, res[i].offset), &key, BLOCK_BYTES));
+		EXPECT_EQ(1, kvt_release(self->c.fd, &res[i].handle, 1, NULL));
+	}
+}
+
+/* What is guaranteed to a namespace is not given away. */
+TEST_F(shrink, keeps_what_is_promised)
+{
+	struct kvtier_group group = { .block_bytes = BLOCK_BYTES };
+	struct kvtier_ns_open a;
+	struct kvt_client c;
+	int i, fd = kvt_open(&self->pool);
+
+	ASSERT_LE(0, fd);
+	kvt_ns_args(&a, "promised", &group, 1);
+	a.min_bytes = 24 * KVT_MIB;
+	ASSERT_EQ(0, kvt_client_bind(&c, fd, &a));
+	for (i = 0; i < 5; i++)
+		ASSERT_EQ(0, ask());
+	EXPECT_LT(0, absent(&self->pool));
+	EXPECT_GE((long long)(8 * KVT_MIB), absent(&self->pool));
+	kvt_client_close(&c);
+}
+
+TEST_HARNESS_MAIN
