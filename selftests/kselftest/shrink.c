@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Memory tiers give way when the system is short of memory, go on serving meanwhile, and
- * take memory again when there is some. How short it is, is made up: the system is told
- * to shrink what can be shrunk. With time it really is short of it.
+ * take memory again when there is some. That it is short is made up: the system is told
+ * to shrink what can be shrunk.
  */
 #include "kvt_test.h"
-#include <stdatomic.h>
-#include <sys/wait.h>
 
 #define BLOCK_BYTES	(64 * KVT_KIB)
 #define CHAIN		8
-#define CHAINS		56	/* of all loaders together: 28 MiB */
+#define CHAINS		56	/* 28 MiB */
 #define SET		33
 #define TIER_BYTES	(32 * KVT_MIB)
 #define KEPT_BYTES	(TIER_BYTES / 8)
@@ -168,82 +166,6 @@ TEST_F(shrink, keeps_what_is_promised)
 	EXPECT_LT(0, absent(&self->pool));
 	EXPECT_GE((long long)(8 * KVT_MIB), absent(&self->pool));
 	kvt_client_close(&c);
-}
-
-/* --- really short --------------------------------------------------------------------------- */
-
-struct load {
-	const struct kvt_pool *pool;
-	atomic_int *rounds;
-};
-
-static int loader(struct kvt_child *me, void *arg)
-{
-	struct load *l = arg;
-	struct kvt_client c;
-
-	KVT_CHILD_CHECK(!kvt_client_open(l->pool, &c, "shrink", BLOCK_BYTES));
-	while (kvt_hear(me, 0) == -ETIMEDOUT) {
-		KVT_CHILD_CHECK(!put_chains(&c, *l->rounds % CHAINS, 1));
-		KVT_CHILD_CHECK(check_chains(&c, 0, CHAINS) >= 0);
-		++*l->rounds;
-	}
-	kvt_client_close(&c);
-	return 0;
-}
-
-static __u64 available_bytes(void)
-{
-	char line[64];
-
-	kvt_sh_line(line, sizeof(line), "awk '/^MemAvailable/ { print $2 }' /proc/meminfo || "
-		    "sed -n 's/^MemAvailable: *\\([0-9]*\\).*/\\1/p' /proc/meminfo");
-	return strtoull(line, NULL, 10) * KVT_KIB;
-}
-
-/*
- * Takes memory until the tier has given some, in small steps at the end, when the system
- * begins to look for some. If it finds none this is what has to go.
- */
-static int hog(struct kvt_child *me, void *arg)
-{
-	const struct kvt_pool *p = arg;
-	__u64 taken = 0, most = available_bytes() + 128 * KVT_MIB, step;
-	char *at;
-
-	KVT_CHILD_CHECK(!kvt_sh("echo 1000 > /proc/%d/oom_score_adj", getpid()));
-	for (; taken < most && absent(p) <= 0; taken += step) {
-		step = available_bytes() > 128 * KVT_MIB ? 32 * KVT_MIB : 2 * KVT_MIB;
-		at = mmap(NULL, step, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		KVT_CHILD_CHECK(at != MAP_FAILED);
-		memset(at, 1, step);
-	}
-	KVT_CHILD_CHECK(!kvt_say(me, absent(p) > 0));
-	kvt_hear(me, 60000);
-	return 0;
-}
-
-TEST_F_TIMEOUT(shrink, under_pressure, 300)
-{
-	struct kvt_child child[2];
-	struct load load;
-	int before;
-
-	if (!kvt_env_long())
-		SKIP(return, "takes long");
-	load.pool = &self->pool;
-	load.rounds = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, (void *)load.rounds);
-	ASSERT_EQ(0, put_chains(&self->c, 0, CHAINS));
-	ASSERT_EQ(0, kvt_spawn(&child[0], loader, &load));
-	ASSERT_EQ(0, kvt_spawn(&child[1], hog, &self->pool));
-	EXPECT_EQ(1, kvt_hear(&child[1], 200000));
-	before = *load.rounds;
-	EXPECT_TRUE(KVT_UNTIL(60000, *load.rounds >= before + 2));
-	kvt_say(&child[1], 0);
-	EXPECT_EQ(0, kvt_join(&child[1], 60000));
-	kvt_say(&child[0], 0);
-	EXPECT_EQ(0, kvt_join(&child[0], 60000));
 }
 
 TEST_HARNESS_MAIN
