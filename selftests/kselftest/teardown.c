@@ -511,7 +511,8 @@ TEST_F_TIMEOUT(unbind, under_load, 300)
 
 	EXPECT_EQ(1, kvt_release(self->c.fd, &self->res.handle, 1, NULL));
 	ASSERT_EQ(0, kvt_spawn(&child, loader, &load));
-	EXPECT_TRUE(KVT_UNTIL(20000, !kvt_stat(self->c.fd, 0, &st) && st.puts > CHAIN + 1));
+	EXPECT_TRUE(KVT_UNTIL(20000, !kvt_stat(self->c.fd, KVTIER_STAT_POOL, &st) &&
+			      st.puts > CHAIN + 1));
 	EXPECT_EQ(0, kvt_sh("echo %s > /sys/bus/dax/drivers/kvtier/unbind", kvt_env_dax()));
 	kvt_sleep_ms(100);
 	/* A client in the middle of filling may have met SIGBUS, nothing worse. */
