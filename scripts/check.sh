@@ -19,8 +19,8 @@ set -euo pipefail
 # In the order in which they start. Long ones first: the machine is kept busy to
 # the end then.
 QUICK=(kselftest:stock:1/2 host kselftest:stock:2/2)
-FULL=(kselftest:debug kselftest:stock host crash demo pmem rig kunit static dkms newest)
-LONG=(kselftest:debug host kselftest:stock crash demo pmem rig kunit static dkms newest teeth)
+FULL=(kselftest:debug kselftest:stock host crash demo static pmem removal rig kunit dkms newest)
+LONG=(kselftest:debug host kselftest:stock crash demo pmem removal rig kunit static dkms newest teeth)
 
 # Suites at a time.  A machine of the tests keeps one processor busy and little more.
 LANES=$(($(nproc) < 2 ? 1 : 2))
