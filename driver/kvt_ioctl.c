@@ -160,8 +160,7 @@ static int kvt_ctl_tier_drain(void *arg)
 #define RSV(str) .reserved = offsetof(struct str, __reserved)
 
 static const struct kvt_op kvt_ops[] = {
-	DATA(QUERY, kvt_op_query, kvtier_query, window_bytes, RSV(kvtier_query),
-	     .unbound = true),
+	DATA(QUERY, kvt_op_query, kvtier_query, window_bytes, .unbound = true),
 	DATA(NS_OPEN, kvt_op_ns_open, kvtier_ns_open, fill_bytes,
 	     .flags = KVTIER_NS_FLAGS, RSV(kvtier_ns_open), .unbound = true),
 	DATA(LOOKUP, kvt_op_lookup, kvtier_lookup, cost_ns, RSV(kvtier_lookup)),
@@ -182,6 +181,7 @@ static const struct kvt_op kvt_ops[] = {
 	DATA(STAT, kvt_op_stat, kvtier_stat, meta_bytes_per_block,
 	     .flags = KVTIER_STAT_FLAGS, RSV(kvtier_stat), .unbound = true),
 	DATA(ARENA, kvt_op_arena, kvtier_arena, slot_bytes),
+	DATA(SESSION, kvt_op_session, kvtier_session, reuse_ns),
 	CTL(CTL_QUERY, kvt_ctl_query, kvtier_ctl_query, ops, .anyone = true),
 	CTL(POOL_CREATE, kvt_ctl_pool_create, kvtier_pool_create, pool_id,
 	    RSV(kvtier_pool_create)),
@@ -218,6 +218,7 @@ u64 kvt_ops_mask(bool ctl)
 u64 kvt_features(void)
 {
 	return KVTIER_FEAT_ASYNC | KVTIER_FEAT_ARENA | KVTIER_FEAT_DURABLE |
+	       KVTIER_FEAT_SESSION |
 	       (kvt_xfer_has_dmaengine() ? KVTIER_FEAT_DMAENGINE : 0);
 }
 
@@ -229,8 +230,7 @@ static const struct kvt_op *kvt_op_row(unsigned int cmd, bool ctl)
 
 	if (cmd != KVTIER_IOC(nr))
 		return ERR_PTR(-ENOTTY);
-	if (nr == KVTIER_OP_SESSION || nr == KVTIER_OP_EVENTS ||
-	    nr == KVTIER_OP_EXPORT)
+	if (nr == KVTIER_OP_EVENTS || nr == KVTIER_OP_EXPORT)
 		return ERR_PTR(ctl ? -ENOTTY : -EOPNOTSUPP);
 	if (nr >= ARRAY_SIZE(kvt_ops))
 		return ERR_PTR(-ENOTTY);

@@ -266,6 +266,7 @@ static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
 	if (!ns)
 		return ERR_PTR(-ENOMEM);
 	kvt_ns_fill(ns, p, cred, o, a);
+	mutex_init(&ns->session_lock);
 	err = -ENOMEM;
 	ns->counts = alloc_percpu_gfp(struct kvt_counts, GFP_KERNEL_ACCOUNT);
 	if (!ns->counts)
@@ -486,6 +487,7 @@ int kvt_ns_adopt(struct kvt_pool *p, u32 idx, const struct kvt_nsdef *def)
 	ns->pool = p;
 	ns->idx = idx;
 	kvt_ns_fill_def(ns, def);
+	mutex_init(&ns->session_lock);
 	err = -ENOMEM;
 	ns->counts = alloc_percpu_gfp(struct kvt_counts, GFP_KERNEL_ACCOUNT);
 	if (ns->counts)

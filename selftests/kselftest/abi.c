@@ -327,7 +327,7 @@ static bool reserved_op(unsigned int op, bool ctl)
 {
 	if (ctl)
 		return false;
-	return op == KVTIER_OP_SESSION || op == KVTIER_OP_EVENTS || op == KVTIER_OP_EXPORT;
+	return op == KVTIER_OP_EVENTS || op == KVTIER_OP_EXPORT;
 }
 
 /* All other numbers are unknown, those of the other device included. */
