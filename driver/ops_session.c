@@ -5,12 +5,14 @@
  * The state of a session and what it holds are kvt_session.c's; here are the command and
  * what a finished session leaves. Of its chain the end is its own: from the tip up to where
  * others' chains branch off or a decoding session holds it. That will not be used again,
- * or, if the client says when it will be, not soon: it is put first in line, head first, so
- * that it goes from the tail. It is looked at in steps; of a very long one, the part next to
+ * or, if the client says when it will be, not soon. A policy that takes hints is told; else
+ * it is put first in line, head first, so that it goes from the tail. It is looked at in steps; of a very long one, the part next to
  * the tip.
  */
+#include <linux/math64.h>
 #include <linux/slab.h>
 
+#include "core/kvt_hint.h"
 #include "ops.h"
 
 #define KVT_TAIL_MAX	4096u
@@ -123,6 +125,26 @@ static void kvt_session_cool(struct kvt_pool *p, u32 tip, u32 gen, bool archive)
 	kvfree(t);
 }
 
+/* What the policy makes of it; one that makes nothing of hints has what is done cooled. */
+static void kvt_session_hint(struct kvt_pool *p, const struct kvtier_session *a, u32 tip, u32 gen)
+{
+	bool done = a->state == KVTIER_SESSION_DONE, taken;
+	u32 reuse_ms = KVT_HINT_NEVER;
+
+	if (!done && !a->reuse_ns)
+		return;
+	if (a->reuse_ns)
+		reuse_ms = min_t(u64, div_u64(a->reuse_ns, NSEC_PER_MSEC), KVT_HINT_NEVER - 1);
+	spin_lock(&p->meta_lock);
+	kvt_touch_drain(p);
+	taken = p->policy.ops->hint;
+	if (taken && kvt_hold_there(&p->table, tip, gen))
+		p->policy.ops->hint(&p->policy, tip, reuse_ms);
+	spin_unlock(&p->meta_lock);
+	if (!taken && done)
+		kvt_session_cool(p, tip, gen, a->reuse_ns);
+}
+
 /* The block that the caller names as tip; KVT_NIL: he names none. */
 static int kvt_session_named(struct kvt_file *f, const struct kvtier_session *a, u32 *tip,
 			     u32 *gen)
@@ -162,7 +184,7 @@ int kvt_op_session(struct kvt_file *f, void *arg)
 	if (a->state == KVTIER_SESSION_DECODING)
 		return kvt_session_decode(f, a->session, tip, gen);
 	err = kvt_session_rest(f, a->session, a->state == KVTIER_SESSION_DONE, &tip, &gen);
-	if (!err && a->state == KVTIER_SESSION_DONE)
-		kvt_session_cool(f->pool, tip, gen, a->reuse_ns);
+	if (!err)
+		kvt_session_hint(f->pool, a, tip, gen);
 	return err;
 }

@@ -53,9 +53,11 @@ struct kvt_policy;
  * @admit:  is a block that is to go down worth a write to this tier, where it takes
  *          the place of what is worth least there, or, with @room, of nothing.
  *          NULL: always
+ * @hint:   the client says that the chain up to block @tip, READY, will be used in
+ *          @reuse_ms from now, or KVT_HINT_NEVER. NULL: of no interest. Looks at up to KVT_HINT_BLOCKS of its blocks
  * @keep:   is the copy on a slower tier to be kept when a block goes up. NULL: never
  *
- * All run under the meta lock, in constant time but for @next and @request.
+ * All run under the meta lock, in constant time but for @next, @request and @hint.
  */
 struct kvt_policy_ops {
 	const char *name;
@@ -68,6 +70,7 @@ struct kvt_policy_ops {
 	void (*request)(struct kvt_policy *p, u32 id, struct kvt_ask *ask);
 	bool (*admit)(struct kvt_policy *p, u32 tier, u32 id, bool room);
 	bool (*keep)(struct kvt_policy *p, u32 nr_copies, u32 nr_blocks);
+	void (*hint)(struct kvt_policy *p, u32 tip, u32 reuse_ms);
 };
 
 /**

@@ -28,6 +28,7 @@
  * Invariant: a block that is on the list aside has children, or cannot go at present.
  */
 #include "kvt_chain.h"
+#include "kvt_hint.h"
 #include "kvt_policy.h"
 
 #define REUSE_ASIDE		KVT_CLS_POOL	/* no block has that class */
@@ -38,6 +39,7 @@
 #define REUSE_TIP_BLOCKS	4u	/* of those there: how many may end a session */
 #define REUSE_STRANGERS		2u
 #define REUSE_LEARN_EACH	2u	/* requests for each row worked out */
+#define REUSE_LEARN_ROUND	32u	/* rows until the first comes again, some are empty */
 #define REUSE_LEN_SHIFT		1	/* first edge between lengths' classes: 2 blocks */
 #define REUSE_LEN_MAX		32u	/* the last one */
 #define REUSE_GAP_SHIFT		12	/* first edge between gaps' classes: 4 s */
@@ -57,6 +59,9 @@ static u32 reuse_age_ms(const struct kvt_policy *p, const struct kvt_cold *c)
 
 static u32 reuse_worth(const struct kvt_policy *p, const struct kvt_cold *c)
 {
+	if (kvt_class_hinted(c->cls))
+		return kvt_hint_worth(&p->learn, c->cls, c->past & REUSE_GAP_MASK,
+				      reuse_age_ms(p, c));
 	return kvt_learn_worth(&p->learn, c->cls, reuse_age_ms(p, c));
 }
 
@@ -612,7 +617,7 @@ static void reuse_waiting(const struct kvt_policy *p, u32 cls, u16 *waiting)
 {
 	u32 tier, c;
 
-	if (cls == KVT_CLS_NEW || cls >= KVT_CLS_SESSION) {
+	if (cls == KVT_CLS_NEW || cls == KVT_CLS_COLD || cls >= KVT_CLS_SESSION) {
 		kvt_turns_waiting(&p->turns, cls, p->now_ms, waiting);
 		return;
 	}
@@ -627,11 +632,11 @@ static void reuse_waiting(const struct kvt_policy *p, u32 cls, u16 *waiting)
 /* One row at a time: a request never does more than that. */
 static void reuse_learn(struct kvt_policy *p)
 {
-	u32 tier, cls = p->nr_requests++ / REUSE_LEARN_EACH % KVT_CLASSES;
+	u32 tier, cls = p->nr_requests++ / REUSE_LEARN_EACH % REUSE_LEARN_ROUND;
 	u16 waiting[KVT_AGE_BINS] = { 0 };
 
 	kvt_turns_expire(&p->turns, &p->learn, p->now_ms);
-	if (p->nr_requests % REUSE_LEARN_EACH || cls == KVT_CLS_COLD)
+	if (p->nr_requests % REUSE_LEARN_EACH || cls >= KVT_CLASSES)
 		return;
 	reuse_waiting(p, cls, waiting);
 	kvt_learn_row(&p->learn, cls, waiting);
@@ -655,6 +660,53 @@ static void reuse_request(struct kvt_policy *p, u32 id, struct kvt_ask *ask)
 	reuse_settle(p, &ch, cls);
 	reuse_remember(p, &ch, cls);
 	reuse_note_ask(&ch);
+}
+
+/*
+ * Do others' chains go through block @id, of whose chain @child is the next one. Where a
+ * chain branches off that is the session's own, such as the last block of the turn before,
+ * nobody else was seen.
+ */
+static bool reuse_others(const struct kvt_policy *p, u32 id, u32 child)
+{
+	const struct kvt_cold *c = kvt_cold(p->table, child ?: id);
+
+	if (!kvt_cold(p->table, id)->shared)
+		return false;
+	return child ? c->sib_next || c->sib_prev : c->first_child != KVT_NIL;
+}
+
+/*
+ * The session's turn is over, and its client says when the next one comes, or that none
+ * does: that counts instead of what its class has taught, from now on, for the end of the
+ * chain that nothing else goes through.
+ */
+static void reuse_hint(struct kvt_policy *p, u32 tip, u32 reuse_ms)
+{
+	u32 cls = kvt_hint_class(reuse_ms), up = kvt_cold(p->table, tip)->parent;
+	struct kvt_turn *e = kvt_turn_find(&p->turns, reuse_hash(p, up ?: tip));
+	u32 id = tip, child = KVT_NIL, n, tier;
+
+	/* What becomes of the session tells whether the hint was right. */
+	if (e) {
+		e->cls = (u8)cls;
+		e->time = (u16)(p->now_ms >> KVT_TURN_SHIFT);
+	}
+	for (n = 0; id && n < KVT_HINT_BLOCKS && !reuse_others(p, id, child); n++) {
+		struct kvt_cold *c = kvt_cold(p->table, id);
+
+		c->cls = (u8)cls;
+		c->touch_ms = p->now_ms;
+		c->past = (u8)((c->past & ~REUSE_GAP_MASK) | kvt_age_bin(reuse_ms));
+		tier = kvt_policy_tier(p, id);
+		if (tier != KVT_NO_TIER) {
+			kvt_policy_renew_one(p, tier, cls, id);
+			if (!n)
+				p->young[tier][cls] = id;
+		}
+		child = id;
+		id = c->parent;
+	}
 }
 
 /* --- several tiers ------------------------------------------------------------------ */
@@ -701,4 +753,5 @@ const struct kvt_policy_ops kvt_policy_reuse = {
 	.request = reuse_request,
 	.admit = reuse_admit,
 	.keep = reuse_keep,
+	.hint = reuse_hint,
 };
