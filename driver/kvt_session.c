@@ -263,6 +263,18 @@ static void kvt_session_tip(struct kvt_file *f, const struct kvt_session *s, u32
 	spin_unlock(&f->pool->meta_lock);
 }
 
+/* Does it decode, and is its tip there: it may grow meanwhile, and that is to stay. */
+static bool kvt_session_holds(struct kvt_file *f, const struct kvt_session *s)
+{
+	struct kvt_pool *p = f->pool;
+	bool holds;
+
+	spin_lock(&p->meta_lock);
+	holds = s->decoding && kvt_hold_there(&p->table, s->tip, s->gen);
+	spin_unlock(&p->meta_lock);
+	return holds;
+}
+
 /**
  * kvt_session_decode() - a session decodes
  * @f:        caller
@@ -282,6 +294,8 @@ int kvt_session_decode(struct kvt_file *f, u64 session, u32 tip, u32 gen)
 	s = kvt_session_of(f, session, &made);
 	err = PTR_ERR_OR_ZERO(s);
 	if (err)
+		goto out;
+	if (!tip && kvt_session_holds(f, s))
 		goto out;
 	if (!tip)
 		kvt_session_tip(f, s, &tip, &gen);

@@ -46,7 +46,7 @@ static int store(const struct kvt_client *c, const struct kvt_key *keys,
 {
 	struct kvtier_block_result res[2 * LIMIT];
 	__u64 handle[2 * LIMIT];
-	int i, n = 0, there = 0;
+	int i, n = 0, have = 0;
 	int ret = kvt_reserve(c->fd, KVTIER_RESERVE_WAIT, 0, keys, parent, nr, res, 10 * KVT_SEC);
 
 	if (ret < 0)
@@ -54,10 +54,10 @@ static int store(const struct kvt_client *c, const struct kvt_key *keys,
 	for (i = 0; i < nr; i++) {
 		if (res[i].status == KVTIER_ST_RESERVED)
 			handle[n++] = res[i].handle;
-		there += res[i].status == KVTIER_ST_EXISTS;
+		have += res[i].status == KVTIER_ST_EXISTS;
 	}
 	ret = n ? kvt_commit(c->fd, 0, handle, n, res) : 0;
-	return ret < 0 ? ret : there + ret;
+	return ret < 0 ? ret : have + ret;
 }
 
 static int put(const struct kvt_client *c, int chain, int first, int nr)
