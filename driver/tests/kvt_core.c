@@ -7,6 +7,7 @@
 
 #include "../core/kvt_block.c"
 #include "../core/kvt_chain.c"
+#include "../core/kvt_cost.c"
 #include "../core/kvt_format.c"
 #include "../core/kvt_hint.c"
 #include "../core/kvt_hold.c"

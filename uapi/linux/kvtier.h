@@ -305,7 +305,8 @@ struct kvtier_ns_open {
  * struct kvtier_lookup_result - one key of LOOKUP
  * @status:  MISS, HIT or FILLING
  * @tier:    tier of the fastest copy (HIT)
- * @cost_ns: estimated time to make it readable (HIT), 0 in memory
+ * @cost_ns: estimated time to make it readable (HIT), 0 in memory; of the first from a
+ *           tier, with what is on its way up from there already
  */
 struct kvtier_lookup_result {
 	__s32 status;
