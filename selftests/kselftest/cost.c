@@ -27,6 +27,8 @@ FIXTURE_SETUP(cost)
 
 	ASSERT_EQ(0, kvt_setup(&self->pool));
 	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, MEM_BYTES));
+	/* Everything goes down. */
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "policy", "lru"));
 	ASSERT_EQ(0, kvt_dm_make(&self->dm, "cost", DISK_BYTES));
 	self->disk = kvt_tier_disk(&self->pool, 1, &self->dm.disk);
 	ASSERT_LE(0, self->disk);

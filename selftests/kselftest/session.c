@@ -22,6 +22,8 @@ FIXTURE_SETUP(session)
 {
 	ASSERT_EQ(0, kvt_setup(&self->pool));
 	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, TIER_BYTES));
+	/* The order in which blocks go is to be known. */
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "policy", "lru"));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "session", BLOCK_BYTES));
 }
 
@@ -332,6 +334,8 @@ TEST_F(session, hostile)
 
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &other, "other", BLOCK_BYTES));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &two, "session", BLOCK_BYTES));
+	/* What takes hints, if there is such a policy. */
+	kvt_sysfs_write(&self->pool, "policy", "reuse");
 	ASSERT_EQ(CHAIN, put(&other, 500, 0, CHAIN));
 	ASSERT_EQ(0, decode(&other, 1, 500, CHAIN - 1));
 	for (i = 0; i < n; i++) {
