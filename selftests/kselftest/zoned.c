@@ -392,6 +392,7 @@ static void fill_and_find(struct __test_metadata *_metadata, FIXTURE_DATA(zoned)
 			  bool fails)
 {
 	int chains = (int)(capacity(self) * 5 / 4 / (CHAIN * BLOCK_BYTES)), there;
+	struct kvtier_stat pool_st;
 	struct kvtier_tier_stat st;
 
 	ASSERT_EQ(chains * CHAIN, put_chains(&self->c, 0, chains));
@@ -399,7 +400,8 @@ static void fill_and_find(struct __test_metadata *_metadata, FIXTURE_DATA(zoned)
 	ASSERT_EQ(0, tier_stat(self, &st));
 	EXPECT_EQ(fails, st.io_errors > 0);
 	EXPECT_GE(NULLZ_ACTIVE, active_zones(&self->disk[1]));
-	there = count_settled(&self->c, chains);
+	ASSERT_LT(0, kvt_settled(&self->pool, &pool_st, NULL));
+	there = count_chains(&self->c, chains);
 	EXPECT_LT(CHAINS * CHAIN, there);
 	if (fails)
 		ASSERT_EQ(0, nullz_set("badblocks", "-", 5));
