@@ -6,7 +6,6 @@
 
 #define COST_SHIFT	3	/* a new sample counts for 1/8 */
 #define COST_NS_MAX	(1ull << 43)	/* for a MiB, and of a sample: two hours and a half */
-#define COST_BYTES_MAX	(1ull << 43)	/* that somebody may ask about */
 
 /**
  * kvt_cost_sample() - reads have ended
@@ -41,10 +40,9 @@ u64 kvt_cost_ns(const struct kvt_cost *c, u64 bytes)
 {
 	u64 each = READ_ONCE(c->ns_per_mib), mib;
 
-	bytes = min_t(u64, bytes, COST_BYTES_MAX);
 	mib = bytes >> 20;
 	bytes &= (1u << 20) - 1;
-	/* each is below 2^44, the rest below 2^20. */
+	/* @each is at most 2^43, what is left of @bytes below 2^20. */
 	return min_t(u64, mib, (1ull << 63) / (each + 1)) * each + ((bytes * each) >> 20);
 }
 

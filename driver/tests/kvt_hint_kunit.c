@@ -111,6 +111,7 @@ static struct fixture *setup(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	f->t = kvt_test_table(test, 1);
 	kvt_policy_init(&f->p, &kvt_policy_reuse, f->t);
+	kvt_test_mind(test, &f->p);
 	f->p.now_ms = 1000;
 	return f;
 }
