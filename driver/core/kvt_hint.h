@@ -6,7 +6,8 @@
  * block is about its least. A block of such a class is worth one use in the time that is
  * left, and next to nothing once the time is over. That is weighed with how often hints of
  * this class came true: whoever gives false ones is believed less and less, and only he,
- * where what was learned is each namespace's own. Of what is said not to be used again it
+ * where what was learned is each namespace's own. A hint that another one follows before the
+ * block was used did not come true. Of what is said not to be used again it
  * is learned as of any other class how often it was; it is worth nothing until then.
  *
  * Lock: the pool's meta lock for everything.

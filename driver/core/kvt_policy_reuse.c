@@ -702,10 +702,13 @@ static bool reuse_others(const struct kvt_policy *p, u32 id, u32 child)
 static void reuse_hint(struct kvt_policy *p, u32 tip, u32 reuse_ms)
 {
 	u32 cls = kvt_hint_class(reuse_ms), up = kvt_cold(p->table, tip)->parent;
-	struct kvt_turn *e = kvt_turn_find(&kvt_policy_mind(p, tip)->turns,
-					   reuse_hash(p, up ?: tip));
-	u32 id = tip, child = KVT_NIL, n, tier;
+	struct kvt_mind *m = kvt_policy_mind(p, tip);
+	struct kvt_turn *e = kvt_turn_find(&m->turns, reuse_hash(p, up ?: tip));
+	u32 id = tip, child = KVT_NIL, was = kvt_cold(p->table, tip)->cls, n, tier;
 
+	/* Another one instead of a use: else who says it often enough would never be wrong. */
+	if (kvt_class_hinted(was))
+		kvt_hint_count(&m->learn, was, reuse_age_ms(p, kvt_cold(p->table, tip)), false);
 	/* What becomes of the session tells whether the hint was right. */
 	if (e) {
 		e->cls = (u8)cls;

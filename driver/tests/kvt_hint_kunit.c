@@ -101,8 +101,17 @@ static void done_is_doubted(struct kunit *test)
 struct fixture {
 	struct kvt_policy p;
 	struct kvt_table *t;
+	struct kvt_mind *mind[2];
+	u32 ns;		/* whose blocks grow() makes */
 	u32 nr;
 };
+
+static struct fixture *tenants;
+
+static struct kvt_mind *mind_of(const struct kvt_policy *p, u32 ns)
+{
+	return &tenants->p == p ? tenants->mind[ns] : NULL;
+}
 
 static struct fixture *setup(struct kunit *test)
 {
@@ -111,7 +120,11 @@ static struct fixture *setup(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	f->t = kvt_test_table(test, 1);
 	kvt_policy_init(&f->p, &kvt_policy_reuse, f->t);
-	kvt_test_mind(test, &f->p);
+	f->mind[0] = kvt_test_mind(test, &f->p);
+	f->mind[1] = kvt_test_mind(test, &f->p);
+	f->p.only = NULL;
+	f->p.mind_of = mind_of;
+	tenants = f;
 	f->p.now_ms = 1000;
 	return f;
 }
@@ -124,6 +137,7 @@ static u32 grow(struct kunit *test, struct fixture *f, u32 parent, u32 nr)
 	for (; nr--; parent = id) {
 		id = kvt_test_block(test, f->t, KVT_READY | KVT_CTL_MEM);
 		kvt_hot(f->t, id)->mem_tier = TIER;
+		kvt_hot(f->t, id)->ns_group = f->ns << KVT_NS_SHIFT;
 		kvt_hot(f->t, id)->hash = ++f->nr * 2654435761u;
 		kvt_cold(f->t, id)->touch_ms = f->p.now_ms;
 		if (parent)
@@ -168,6 +182,28 @@ static void told_when(struct kunit *test)
 		done = soon;
 	}
 	KUNIT_EXPECT_EQ(test, next(f), late);
+}
+
+/* Who says again and again that it will be soon instead of coming pays for it, he alone. */
+static void liars_hurt_themselves(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 honest = grow(test, f, KVT_NIL, 3), liar, i, before;
+
+	f->ns = 1;
+	liar = grow(test, f, KVT_NIL, 3);
+	f->p.ops->hint(&f->p, liar, MINUTE);
+	f->p.now_ms += 1000;
+	f->p.ops->hint(&f->p, honest, MINUTE);
+	before = f->p.ops->worth(&f->p, honest);
+	KUNIT_EXPECT_LT(test, before, f->p.ops->worth(&f->p, liar));
+	KUNIT_EXPECT_EQ(test, next(f), honest);
+	f->p.now_ms += 1000;
+	for (i = 0; i < 200; i++)
+		f->p.ops->hint(&f->p, liar, MINUTE);
+	KUNIT_EXPECT_LE(test, before, f->p.ops->worth(&f->p, honest));
+	KUNIT_EXPECT_LT(test, f->p.ops->worth(&f->p, liar) + (5u << KVT_WORTH_SHIFT), before);
+	KUNIT_EXPECT_EQ(test, next(f), liar);
 }
 
 /* Its own last turn's end does not hold a hint up; another's chain does. */
@@ -233,6 +269,7 @@ static struct kunit_case kvt_hint_cases[] = {
 	KUNIT_CASE(liars_are_not_believed),
 	KUNIT_CASE(done_is_doubted),
 	KUNIT_CASE(told_when),
+	KUNIT_CASE(liars_hurt_themselves),
 	KUNIT_CASE(others_chains_stay),
 	KUNIT_CASE(hints_at_random),
 	{ }
