@@ -55,6 +55,7 @@ struct kvt_export_part {
  * @id:    in pool->file_ids and pool->exports
  * @nr:    parts, each with a lease
  * @nr_pages: in all
+ * @part: in the order of the buffer
  */
 struct kvt_export {
 	struct kvt_pool *pool;

@@ -113,7 +113,7 @@ static ssize_t policy_bytes_show(struct device *dev, struct device_attribute *at
 	return sysfs_emit(buf, "%zu\n",
 			  READ_ONCE(to_pool(dev)->nr_ns) * sizeof(struct kvt_mind));
 }
-static DEVICE_ATTR_RO(policy_bytes);
+static DEVICE_ATTR_ADMIN_RO(policy_bytes);
 
 static ssize_t policies_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
@@ -345,8 +345,8 @@ KVT_TIER_COUNT(clean_demotions);
 KVT_TIER_COUNT(demoted_bytes);
 KVT_TIER_LOAD(copy_bytes, "%llu", READ_ONCE(t->log.copy_units) * t->unit_bytes);
 KVT_TIER_COUNT(evictions);
-KVT_TIER_ATTR(promotions_unread, "%lld", atomic64_read(&t->count.unread));
-#define KVT_TIER_LEFT(name, why) KVT_TIER_ATTR(name, "%llu", READ_ONCE(t->left[why]))
+KVT_TIER_LOAD(promotions_unread, "%lld", atomic64_read(&t->count.unread));
+#define KVT_TIER_LEFT(name, why) KVT_TIER_LOAD(name, "%llu", READ_ONCE(t->left[why]))
 KVT_TIER_LEFT(evicted_room, KVT_WHY_ROOM);
 KVT_TIER_LEFT(evicted_quota, KVT_WHY_QUOTA);
 KVT_TIER_LEFT(evicted_ttl, KVT_WHY_TTL);

@@ -651,10 +651,9 @@ static void kvt_commit_tell(struct kvt_pool *p, struct kvt_commit_chunk *c, u32 
 		kvt_use_end(p, &c->use[i]);
 		spin_unlock(&p->meta_lock);
 	}
-	if (i) {
+	if (i && keep)
 		c->use[0] = c->use[i];
-		c->nr_uses -= i;
-	}
+	c->nr_uses -= i;
 }
 
 static void kvt_commit_publish(struct kvt_file *f, struct kvt_commit_chunk *c, bool lease)

@@ -284,7 +284,7 @@ const struct kvt_policy_ops kvt_policy_lru = {
 	.skip = lru_rotate,
 };
 
-/* To be chosen at run time; what a new pool has comes first. */
+/* To be chosen at run time; what the simulator calls the default comes first. */
 static const struct kvt_policy_ops *const kvt_policies[] = {
 	&kvt_policy_reuse,
 	&kvt_policy_lru,

@@ -53,6 +53,9 @@ FIXTURE_SETUP(export)
 
 	if (variant->dax && !kvt_env_dax())
 		SKIP(return, "no device-dax instance to use (KVT_DAX)");
+	if (!variant->dax && kvt_env_dax() && !kvt_env_long() &&
+	    strcmp(_metadata->name, "device_reads") && strcmp(_metadata->name, "mapped"))
+		SKIP(return, "the kind of memory makes little difference");
 	if (access("/dev/kvt_testbuf", R_OK))
 		ASSERT_EQ(0, kvt_sh("modprobe kvt_testbuf"));
 	ASSERT_EQ(0, kvt_setup(&self->pool));

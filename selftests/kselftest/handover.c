@@ -39,6 +39,8 @@ FIXTURE_SETUP(handover)
 	ASSERT_EQ(0, kvt_setup(&self->pool));
 	ASSERT_LE(0, variant->dax ? kvt_tier_dax(&self->pool, 0, TIER_BYTES) :
 				    kvt_tier_dram(&self->pool, 0, TIER_BYTES));
+	/* Who came first goes first. */
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "policy", "lru"));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->a, "tenant a", BLOCK_BYTES));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->b, "tenant b", BLOCK_BYTES));
 	ASSERT_EQ(0, pipe2(self->pipe, O_CLOEXEC));

@@ -315,7 +315,7 @@ TEST_F(pressure, guarantee_is_not_against_oneself)
 /* Two tenants with blocks of different sizes pass memory back and forth. */
 TEST_F(pressure, sizes_trade_places)
 {
-	int round, i, big_chains = TIER_BYTES / (512 * KVT_KIB) / 2, nr;
+	int round, i, big_chains = TIER_BYTES / (512 * KVT_KIB) / 2, nr, ret, there = 0;
 	struct kvt_client big;
 	struct kvt_key key;
 
@@ -326,10 +326,14 @@ TEST_F(pressure, sizes_trade_places)
 		for (i = 0; i < big_chains; i++) {
 			key = kvt_key(SET + 1, round * 1000 + i);
 			ASSERT_EQ(1, kvt_put(&big, KVTIER_RESERVE_WAIT, 0, &key, NULL, 1));
-			EXPECT_EQ(1, kvt_check(&big, 0, &key, 1, KVT_SEC));
+			/* A policy may let it go again at once, but not each of them. */
+			ret = kvt_check(&big, 0, &key, 1, KVT_SEC);
+			EXPECT_LE(0, ret);
+			there += ret == 1;
 		}
 		EXPECT_EQ(0, count_orphans(&self->c, &nr));
 	}
+	EXPECT_LT(0, there);
 	kvt_client_close(&big);
 }
 

@@ -183,13 +183,16 @@ TEST_F(teardown, detach_discards)
 TEST_F(teardown, detach_the_last)
 {
 	struct kvtier_block_result res;
-	int err;
+	int err, there;
 
 	ASSERT_EQ(0, kvt_tier_detach(&self->pool, self->lower, 0, KVT_SEC));
 	ASSERT_EQ(0, put_chains(&self->c, 0, 4));
-	err = kvt_tier_detach(&self->pool, self->upper, 0, 2 * KVT_SEC);
+	err = kvt_tier_detach(&self->pool, self->upper, 0, 900 * KVT_MSEC);
 	EXPECT_TRUE(err == 0 || err == -EBUSY);
-	EXPECT_EQ(err ? 4 * CHAIN : 0, check_chains(&self->c, 0, 4));
+	/* Time may have been up when some had left. */
+	there = check_chains(&self->c, 0, 4);
+	EXPECT_LE(0, there);
+	EXPECT_GE(err ? 4 * CHAIN : 0, there);
 	if (err)
 		return;
 	/* A pool without memory answers, and takes nothing. */
@@ -265,9 +268,10 @@ TEST_F_TIMEOUT(teardown, detach_under_load, 300)
 		load[i] = (struct load){ &self->pool, 1000 * (i + 1) };
 		ASSERT_EQ(0, kvt_spawn(&child[i], loader, &load[i]));
 	}
-	for (round = 0; round < rounds; round++) {
+	/* Until one can go: what is below may be full of what is in use. */
+	for (round = 0; round < rounds || (!done && round < 100); round++) {
 		kvt_sleep_ms(50);
-		err = kvt_tier_detach(&self->pool, self->upper, 0, 10 * KVT_SEC);
+		err = kvt_tier_detach(&self->pool, self->upper, 0, 900 * KVT_MSEC);
 		ASSERT_TRUE(!err || err == -EBUSY) TH_LOG("round %d: %d", round, err);
 		if (err)
 			continue;

@@ -140,12 +140,26 @@ FIXTURE_SETUP(zoned)
 	ASSERT_EQ(0, open_client(self));
 }
 
+#define NULLZ		"/sys/kernel/config/nullb/kvtz"
+#define NULLZ_ZONES	24
+#define NULLZ_ACTIVE	10
+#define NULLZ_USED	14	/* by a tier on a part of it */
+#define ZONE_BYTES	(2 * KVT_MIB)
+#define NULLZ_DEV	"/dev/kvtz"
+
+static int nullz_remove(void)
+{
+	return kvt_sh("echo 0 > " NULLZ "/power && rmdir " NULLZ);
+}
+
 FIXTURE_TEARDOWN(zoned)
 {
 	if (!self->disk[0].dev[0])
 		return;
 	kvt_client_close(&self->c);
 	EXPECT_EQ(0, kvt_teardown(&self->pool));
+	if (!strcmp(self->disk[1].dev, NULLZ_DEV))
+		EXPECT_EQ(0, nullz_remove());
 }
 
 static int put_chains(const struct kvt_client *c, int first, int nr)
@@ -336,12 +350,6 @@ TEST_F_TIMEOUT(zoned, refusals, 300)
 
 /* --- zones that fail -------------------------------------------------------------- */
 
-#define NULLZ		"/sys/kernel/config/nullb/kvtz"
-#define NULLZ_ZONES	24
-#define NULLZ_ACTIVE	10
-#define NULLZ_USED	14	/* by a tier on a part of it */
-#define ZONE_BYTES	(2 * KVT_MIB)
-
 /* A zoned device in memory, whose zones can be told to fail. */
 static int nullz_make(struct kvt_disk *d)
 {
@@ -354,15 +362,10 @@ static int nullz_make(struct kvt_disk *d)
 			 ZONE_BYTES / KVT_MIB, NULLZ_ZONES * ZONE_BYTES / KVT_MIB, NULLZ_ACTIVE,
 			 NULLZ_ACTIVE);
 
-	snprintf(d->dev, sizeof(d->dev), "/dev/kvtz");
+	snprintf(d->dev, sizeof(d->dev), NULLZ_DEV);
 	if (err)
 		return err;
 	return KVT_UNTIL(3000, !access(d->dev, W_OK)) ? 0 : -ENOENT;
-}
-
-static int nullz_remove(void)
-{
-	return kvt_sh("echo 0 > " NULLZ "/power && rmdir " NULLZ);
 }
 
 static int nullz_set(const char *attribute, const char *prefix, int zone)
@@ -407,11 +410,12 @@ static void fill_and_find(struct __test_metadata *_metadata, FIXTURE_DATA(zoned)
 		ASSERT_EQ(0, nullz_set("badblocks", "-", 5));
 	ASSERT_EQ(0, end_pool(self));
 	ASSERT_EQ(0, assemble(self, 1));
-	EXPECT_EQ(KVTIER_MEMBER_CLEAN, self->dev.state);
+	/* A segment whose end cannot be written is as after a crash. */
+	if (!fails)
+		EXPECT_EQ(KVTIER_MEMBER_CLEAN, self->dev.state);
 	EXPECT_EQ(there, (int)self->a.nr_blocks);
 	ASSERT_EQ(0, open_again(self));
 	EXPECT_EQ(there, check_chains(&self->c, 0, chains));
-	ASSERT_EQ(0, end_pool(self));
 }
 
 /* Zones that can only be read any more are left out, at first and after a restart. */
@@ -422,7 +426,6 @@ TEST_F_TIMEOUT(zoned, dead_zones, 300)
 	ASSERT_EQ(0, nullz_set("zone_readonly", "", 20));
 	ASSERT_EQ(0, use_nullz(self, 0));
 	fill_and_find(_metadata, self, false);
-	EXPECT_EQ(0, nullz_remove());
 }
 
 /* What cannot be read would be missed after a restart: it is refused, and can be left out. */
@@ -439,8 +442,6 @@ TEST_F_TIMEOUT(zoned, offline_zone, 60)
 	EXPECT_EQ(CHAIN, self->a.nr_blocks);
 	ASSERT_EQ(0, open_again(self));
 	EXPECT_EQ(CHAIN, check_chains(&self->c, 0, 1));
-	ASSERT_EQ(0, end_pool(self));
-	EXPECT_EQ(0, nullz_remove());
 }
 
 /* Zones behind the tier are partly written, as many as may be. */
@@ -461,7 +462,6 @@ TEST_F_TIMEOUT(zoned, others_zones, 300)
 	ASSERT_EQ(0, kvt_disk_io(&self->disk[1], NULLZ_USED * ZONE_BYTES, buf, 4096, false));
 	EXPECT_EQ(0x55, buf[4095]);
 	free(buf);
-	EXPECT_EQ(0, nullz_remove());
 }
 
 /* A zone that fails while it is written costs no block. */
@@ -471,7 +471,6 @@ TEST_F_TIMEOUT(zoned, zone_fails, 300)
 	ASSERT_EQ(0, use_nullz(self, 0));
 	ASSERT_EQ(0, nullz_set("badblocks", "+", 5));
 	fill_and_find(_metadata, self, true);
-	EXPECT_EQ(0, nullz_remove());
 }
 
 TEST_HARNESS_MAIN

@@ -24,7 +24,7 @@
 #define DAX_ALIGN	(2UL << 20)
 #define SIZE_ALIGN	(16ULL << 20)	/* where the kernel does not say */
 
-/* A look at things; @region is NULL if it is not there or not probed yet. */
+/* A look at things; @region is NULL if it is not there, or has no driver yet. */
 struct look {
 	struct ndctl_ctx *ctx;
 	struct ndctl_region *region;
@@ -50,8 +50,7 @@ static int look_begin(struct look *look, uint64_t address)
 	ndctl_bus_foreach(look->ctx, bus) {
 		ndctl_region_foreach(bus, region) {
 			if (ndctl_region_get_resource(region) == address &&
-			    ndctl_region_is_enabled(region) &&
-			    ndctl_region_get_namespace_seed(region))
+			    ndctl_region_is_enabled(region))
 				look->region = region;
 		}
 	}
@@ -63,24 +62,33 @@ static void look_end(struct look *look)
 	ndctl_unref(look->ctx);
 }
 
+/* Labels are read before the region has its driver; what new ones are made of comes later. */
+static bool is_ready(struct ndctl_region *region, uint64_t *bytes, uint64_t *free)
+{
+	if (!region)
+		return false;
+	*bytes = ndctl_region_get_size(region);
+	*free = ndctl_region_get_available_size(region);
+	return *free < *bytes || (ndctl_region_get_namespace_seed(region) &&
+				  ndctl_region_get_dax_seed(region));
+}
+
 static int wait_for_region(const struct cxl_region_plan *plan, uint64_t *address,
 			   uint64_t *bytes, uint64_t *free, struct cxl_trouble *trouble)
 {
 	struct look look;
 	int left_ms, ret;
+	bool ready;
 
 	ret = sysfs_read_u64(address, "bus/cxl/devices/%s/resource", plan->region);
 	for (left_ms = WAIT_MS; !ret && left_ms > 0; left_ms -= STEP_MS) {
 		ret = look_begin(&look, *address);
 		if (ret)
 			break;
-		if (look.region) {
-			*bytes = ndctl_region_get_size(look.region);
-			*free = ndctl_region_get_available_size(look.region);
-			look_end(&look);
-			return 0;
-		}
+		ready = is_ready(look.region, bytes, free);
 		look_end(&look);
+		if (ready)
+			return 0;
 		step();
 	}
 	return cxl_give_up(trouble, ret ? ret : -ETIMEDOUT,
@@ -105,13 +113,14 @@ static void add_daxes(struct cxl_region_plan *plan, struct ndctl_dax *dax)
 	}
 }
 
-/* Fills in @plan->daxes. Returns how many namespaces have none. */
-static int list_daxes(struct cxl_region_plan *plan, struct ndctl_region *region)
+/* Fills in @plan->daxes. Are there namespaces of @used bytes, and has each a device. */
+static bool list_daxes(struct cxl_region_plan *plan, struct ndctl_region *region, uint64_t used)
 {
 	struct ndctl_namespace *ns;
 	struct ndctl_dax *dax;
 	unsigned int before;
-	int without = 0;
+	uint64_t found = 0;
+	bool all = true;
 
 	plan->nr_daxes = 0;
 	ndctl_namespace_foreach(region, ns) {
@@ -121,25 +130,26 @@ static int list_daxes(struct cxl_region_plan *plan, struct ndctl_region *region)
 		before = plan->nr_daxes;
 		if (dax && ndctl_dax_is_enabled(dax))
 			add_daxes(plan, dax);
-		without += plan->nr_daxes == before;
+		all &= plan->nr_daxes != before;
+		found += ndctl_namespace_get_size(ns);
 	}
-	return without;
+	return all && found >= used;
 }
 
-static int wait_for_daxes(struct cxl_region_plan *plan, uint64_t address,
+static int wait_for_daxes(struct cxl_region_plan *plan, uint64_t address, uint64_t used,
 			  struct cxl_trouble *trouble)
 {
-	int left_ms, ret = 0, without = 1;
 	struct look look;
+	int left_ms, ret = 0;
+	bool all = false;
 
-	for (left_ms = WAIT_MS; !ret && without && left_ms > 0; left_ms -= STEP_MS) {
+	for (left_ms = WAIT_MS; !ret && !all && left_ms > 0; left_ms -= STEP_MS) {
 		ret = look_begin(&look, address);
 		if (ret)
 			break;
-		if (look.region)
-			without = list_daxes(plan, look.region);
+		all = look.region && list_daxes(plan, look.region, used);
 		look_end(&look);
-		if (without)
+		if (!all)
 			step();
 	}
 	if (!ret && plan->nr_daxes)
@@ -261,7 +271,7 @@ int cxl_make_namespaces(struct cxl_region_plan *plan, struct cxl_trouble *troubl
 	if (ret)
 		return ret;
 	if (free < bytes)
-		return wait_for_daxes(plan, address, trouble);
+		return wait_for_daxes(plan, address, bytes - free, trouble);
 	bytes = size_of_each(plan, address, free);
 	for (i = 0; !ret && i < plan->nr_namespaces; i++)
 		ret = make_one(address, bytes, plan->map_on_device[i]);
@@ -270,7 +280,7 @@ int cxl_make_namespaces(struct cxl_region_plan *plan, struct cxl_trouble *troubl
 			    "making a namespace of %llu bytes in %s",
 			    (unsigned long long)bytes, plan->region);
 	else
-		ret = wait_for_daxes(plan, address, trouble);
+		ret = wait_for_daxes(plan, address, plan->nr_namespaces * bytes, trouble);
 	if (ret)
 		delete_all(address);
 	return ret;
