@@ -78,7 +78,6 @@
 #define KVT_LEASES_PER_FILE	(1u << 20)
 #define KVT_ASYNC_PER_FILE	64
 #define KVT_NS_MAX		65536
-#define KVT_SESSIONS_PER_FILE	4096
 #define KVT_UNHOLDS		16
 #define KVT_OWN_STEPS_WORKER	4	/* of 4096 blocks looked at, see kvt_collect_own() */
 #define KVT_OWN_STEPS_CALL	64
@@ -623,9 +622,6 @@ void kvt_touch_drain(struct kvt_pool *p);	/* meta lock held */
 void kvt_use_end(struct kvt_pool *p, const struct kvt_use *u);	/* meta lock held */
 
 /* kvt_session.c: sessions of open files, and what their chains hold */
-int kvt_session_decode(struct kvt_file *f, u64 session, u32 tip, u32 gen);
-int kvt_session_rest(struct kvt_file *f, u64 session, bool done, u32 *tip, u32 *gen);
-void kvt_session_grow(struct kvt_file *f, u32 id);	/* meta lock held */
 void kvt_sessions_release(struct kvt_file *f);
 void kvt_hold_lost(struct kvt_pool *p, u32 id);		/* meta lock held */
 void kvt_holds_settle(struct kvt_pool *p);
@@ -840,26 +836,6 @@ void kvt_async_work(struct work_struct *work);
 void kvt_async_wake(struct kvt_pool *p, u32 queue);	/* any context */
 void kvt_async_wake_promo(struct kvt_pool *p, const struct kvt_promo *pr);
 void kvt_async_tick(struct kvt_pool *p);
-
-/* ops_*.c: one function for each command; @arg is the kernel's copy of its struct */
-int kvt_op_query(struct kvt_file *f, void *arg);
-int kvt_op_lookup(struct kvt_file *f, void *arg);
-int kvt_op_get(struct kvt_file *f, void *arg);
-int kvt_op_reserve(struct kvt_file *f, void *arg);
-int kvt_op_commit(struct kvt_file *f, void *arg);
-int kvt_op_abort(struct kvt_file *f, void *arg);
-int kvt_op_release(struct kvt_file *f, void *arg);
-int kvt_op_read(struct kvt_file *f, void *arg);
-int kvt_op_write(struct kvt_file *f, void *arg);
-int kvt_op_prefetch(struct kvt_file *f, void *arg);
-int kvt_op_advise(struct kvt_file *f, void *arg);
-int kvt_op_drop(struct kvt_file *f, void *arg);
-int kvt_op_iterate(struct kvt_file *f, void *arg);
-int kvt_op_stat(struct kvt_file *f, void *arg);
-int kvt_op_arena(struct kvt_file *f, void *arg);
-int kvt_op_export(struct kvt_file *f, void *arg);
-int kvt_op_session(struct kvt_file *f, void *arg);
-u64 kvt_pin_limit(struct kvt_pool *p);	/* srcu or meta lock held */
 
 u64 kvt_meta_bytes(struct kvt_pool *p);	/* meta lock held */
 

@@ -13,7 +13,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "kvt_internal.h"
+#include "ops.h"
 
 #define KVT_ARG_MAX	512
 

@@ -16,7 +16,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "kvt_internal.h"
+#include "ops.h"
 
 #define KVT_HOLD_STEP		512u	/* under one hold of the meta lock */
 #define KVT_SESSION_BITS	8

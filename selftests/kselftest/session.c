@@ -143,6 +143,83 @@ TEST_F(session, decoding_chain_stays)
 	EXPECT_EQ(1, limit_is_free(&self->c));
 }
 
+/*
+ * Neither does it give way to its own namespace's quota, where the owner's oldest blocks
+ * are looked for.
+ */
+TEST_F(session, stays_within_a_quota)
+{
+	static const char *const policies[] = { "lru", "reuse" };
+	struct kvtier_group g = { .block_bytes = BLOCK_BYTES };
+	struct kvtier_ns_open a;
+	struct kvt_client few;
+	struct kvtier_stat st;
+	size_t i;
+
+	kvt_ns_args(&a, "few", &g, 1);
+	a.quota_bytes = 4 * CHAIN * BLOCK_BYTES;
+	ASSERT_EQ(0, kvt_client_bind(&few, kvt_open(&self->pool), &a));
+	for (i = 0; i < KVT_ARRAY(policies); i++) {
+		ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "policy", policies[i]));
+		ASSERT_EQ(CHAIN, put(&few, i, 0, CHAIN));
+		ASSERT_EQ(0, decode(&few, 1, i, CHAIN - 1));
+		ASSERT_EQ(0, push(&few, (i + 1) * REST));
+		EXPECT_EQ(CHAIN, there(&few, i, CHAIN)) TH_LOG("%s", policies[i]);
+	}
+	ASSERT_EQ(0, kvt_stat(few.fd, 0, &st));
+	EXPECT_LT(2 * SLOTS, (int)st.evictions);
+	EXPECT_EQ(4 * CHAIN, (int)st.nr_blocks);
+	kvt_client_close(&few);
+}
+
+/* Nor to a system that is short of memory. */
+TEST_F(session, stays_when_memory_goes)
+{
+	char buf[32] = "";
+
+	ASSERT_EQ(CHAIN, put(&self->c, 0, 0, CHAIN));
+	ASSERT_EQ(0, decode(&self->c, 1, 0, CHAIN - 1));
+	ASSERT_EQ(0, push(&self->c, REST));
+	EXPECT_TRUE(KVT_UNTIL(20000, kvt_sh("echo 2 > /proc/sys/vm/drop_caches") == 0 &&
+			      kvt_sysfs_read(&self->pool, "tiers/dram0/absent_bytes", buf,
+					     sizeof(buf)) > 0 &&
+			      strtoull(buf, NULL, 10) >= TIER_BYTES / 2));
+	EXPECT_EQ(CHAIN, there(&self->c, 0, CHAIN));
+}
+
+/*
+ * Nor is it thrown away because it is worth little: what goes down past a device that is
+ * full is asked for its worth.
+ */
+TEST_F(session, stays_where_worth_counts)
+{
+	struct kvt_key tip;
+	char left[32] = "";
+	int i;
+
+	if (!kvt_env_bdev())
+		SKIP(return, "no block device to use (KVT_BDEV)");
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "policy", "reuse"));
+	ASSERT_LE(0, kvt_tier_bdev(&self->pool, 1, 24 * KVT_MIB));
+	for (i = 0; i < 8; i++) {
+		ASSERT_EQ(CHAIN, put(&self->c, i, 0, CHAIN));
+		ASSERT_EQ(0, decode(&self->c, i + 1, i, CHAIN - 1));
+		tip = key_of(i, CHAIN - 1);
+		/* It is over, says another session: worth nothing, and wanted all the same. */
+		ASSERT_EQ(0, kvt_session(self->c.fd, 0, 100, KVTIER_SESSION_DONE,
+					 &tip, 0));
+	}
+	/* Until it was, and some was not worth it. */
+	for (i = 1; i <= 4 || (i <= 40 && strtoull(left, NULL, 10) == 0); i++) {
+		ASSERT_EQ(0, push(&self->c, i * REST));
+		ASSERT_LT(0, kvt_sysfs_read(&self->pool, "tiers/dram0/evicted_worth", left,
+					    sizeof(left)));
+	}
+	EXPECT_LT(0, (int)strtoull(left, NULL, 10));
+	for (i = 0; i < 8; i++)
+		EXPECT_EQ(CHAIN, there(&self->c, i, CHAIN)) TH_LOG("chain %d", i);
+}
+
 /* An idle session is known by its number; its tip may be gone. */
 TEST_F(session, idle_goes_on)
 {
@@ -334,8 +411,8 @@ TEST_F(session, hostile)
 
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &other, "other", BLOCK_BYTES));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &two, "session", BLOCK_BYTES));
-	/* What takes hints, if there is such a policy. */
-	kvt_sysfs_write(&self->pool, "policy", "reuse");
+	/* What takes hints. */
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "policy", "reuse"));
 	ASSERT_EQ(CHAIN, put(&other, 500, 0, CHAIN));
 	ASSERT_EQ(0, decode(&other, 1, 500, CHAIN - 1));
 	for (i = 0; i < n; i++) {
@@ -346,6 +423,8 @@ TEST_F(session, hostile)
 		case 0:
 		case 1:
 			put(&self->c, chain, 0, len + 1);
+			/* While it is there: what all these hold is more than they may. */
+			refused += decode(&self->c, 16 + chain, chain, len) == -ENOSPC;
 			break;
 		case 2:
 			drop(&self->c, chain, len + 1);
