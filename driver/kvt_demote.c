@@ -74,7 +74,7 @@ u32 kvt_collect(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,
 		if (ns_group && h->ns_group != ns_group)
 			break;
 		ctl = kvt_ctl(h);
-		if (!(leaf && (ctl & KVT_CTL_PINNED)) &&
+		if (!(leaf && (ctl & KVT_CTL_STAYS)) &&
 		    !(!ns_group && t->ops->is_mem && kvt_ns_guarded(p, h, asker)) &&
 		    kvt_move_try(h))
 			ids[nr++] = id;
@@ -133,7 +133,7 @@ static void kvt_own_claim(struct kvt_pool *p, u32 id, struct kvt_own_look *l)
 		return;
 	l->seen++;
 	if (id == l->spare ||
-	    (l->leaf && (!kvt_ch_leaf(&p->table, id) || (kvt_ctl(h) & KVT_CTL_PINNED))))
+	    (l->leaf && (!kvt_ch_leaf(&p->table, id) || (kvt_ctl(h) & KVT_CTL_STAYS))))
 		return;
 	if (kvt_move_try(h))
 		l->ids[l->nr++] = id;
@@ -207,7 +207,7 @@ u32 kvt_collect_own(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_gr
  * kvt_evict_claimed() - a claimed block leaves the pool, if it may
  * @p:   pool, meta lock held
  * @id:  block with MOVING set by the caller; cleared here
- * @why: the cause; only KVT_WHY_DETACH takes a block that has children or is pinned
+ * @why: the cause; only KVT_WHY_DETACH takes a block that has children, is pinned or held
  * Return: whether it left.
  */
 bool kvt_evict_claimed(struct kvt_pool *p, u32 id, enum kvt_why why)
@@ -218,7 +218,7 @@ bool kvt_evict_claimed(struct kvt_pool *p, u32 id, enum kvt_why why)
 
 	lockdep_assert_held(&p->meta_lock);
 	if (why != KVT_WHY_DETACH)
-		may = may && kvt_ch_leaf(&p->table, id) && !(ctl & KVT_CTL_PINNED);
+		may = may && kvt_ch_leaf(&p->table, id) && !(ctl & KVT_CTL_STAYS);
 	/* A lease taken after this look keeps a dead block's bytes; it is still a miss. */
 	kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
 	if (may)
@@ -241,7 +241,7 @@ static u32 kvt_evict_next(struct kvt_pool *p, struct kvt_tier *t, u32 *budget)
 	lockdep_assert_held(&p->meta_lock);
 	if (id == KVT_NIL)
 		return KVT_NIL;
-	if ((kvt_ctl(h) & KVT_CTL_PINNED) || (t->ops->is_mem && kvt_ns_guarded(p, h, NULL)) ||
+	if ((kvt_ctl(h) & KVT_CTL_STAYS) || (t->ops->is_mem && kvt_ns_guarded(p, h, NULL)) ||
 	    !kvt_move_try(h)) {
 		ops->skip(&p->policy, t->id, id);
 		return KVT_NIL;
@@ -345,7 +345,7 @@ static bool kvt_demote_refuse(struct kvt_pool *p, struct kvt_tier *t, struct kvt
 	u32 ctl = kvt_ctl(kvt_hot(&p->table, mv->id));
 
 	lockdep_assert_held(&p->meta_lock);
-	if (kvt_ctl_state(ctl) != KVT_READY || (ctl & KVT_CTL_PINNED) || kvt_ctl_leases(ctl) ||
+	if (kvt_ctl_state(ctl) != KVT_READY || (ctl & KVT_CTL_STAYS) || kvt_ctl_leases(ctl) ||
 	    kvt_policy_admit(&p->policy, t->id, mv->id, room))
 		return false;
 	mv->gone = true;
@@ -771,7 +771,7 @@ static u32 kvt_region_oldest(struct kvt_pool *p, struct kvt_region *reg, bool le
 		ctl = kvt_ctl(kvt_hot(&p->table, id));
 		if (kvt_ctl_state(ctl) != KVT_READY || kvt_ctl_leases(ctl) ||
 		    (ctl & KVT_CTL_MOVING) || !(ctl & KVT_CTL_MEM) ||
-		    (leaf && ((ctl & KVT_CTL_PINNED) || !kvt_ch_leaf(&p->table, id))))
+		    (leaf && ((ctl & KVT_CTL_STAYS) || !kvt_ch_leaf(&p->table, id))))
 			continue;
 		age = kvt_age_ms(now, kvt_cold(&p->table, id)->touch_ms);
 		if (best == KVT_NIL || age > best_age) {

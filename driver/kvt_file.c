@@ -125,6 +125,7 @@ static int kvt_release(struct inode *inode, struct file *file)
 	struct kvt_pool *p = f->pool;
 
 	kvt_async_release(f);
+	kvt_sessions_release(f);
 	kvt_file_drop_all(f);
 	kvt_file_drop_arenas(f);
 	kvfree(f->leases);

@@ -10,6 +10,7 @@
  *     pool->conf_lock     mutex   set of namespaces, watermarks
  *  3  pool->srcu          srcu    tier pointers stay valid
  *  4  file->lock          mutex   lease table of one open file
+ *     ns->session_lock    mutex   sessions of a namespace's open files; not with the above
  *  -- mmap_lock (faults come in here)
  *  5  pool->map_sem       rwsem   read: a fault installs entries; write: what a fault
  *                                 may install has just changed, wait for those under way
@@ -59,6 +60,7 @@
 #include "core/kvt_block.h"
 #include "core/kvt_chain.h"
 #include "core/kvt_format.h"
+#include "core/kvt_hold.h"
 #include "core/kvt_index.h"
 #include "core/kvt_log.h"
 #include "core/kvt_mem.h"
@@ -76,6 +78,7 @@
 #define KVT_LEASES_PER_FILE	(1u << 20)
 #define KVT_ASYNC_PER_FILE	64
 #define KVT_NS_MAX		65536
+#define KVT_UNHOLDS		16
 #define KVT_OWN_STEPS_WORKER	4	/* of 4096 blocks looked at, see kvt_collect_own() */
 #define KVT_OWN_STEPS_CALL	64
 
@@ -151,9 +154,10 @@ struct kvt_group {
  *              age in which they died
  * @ghost_age:  newest age; there are none of ages before the last two
  * @on_tiers:   block tiers, by id, that it was ever defined on
- * @pinned_bytes: slot bytes of pinned blocks
+ * @pinned_bytes: slot bytes of blocks that are pinned or held
  * @export_bytes: in dma-bufs
  * @nr_exports: dma-bufs
+ * @session_lock: see above
  * @nr_regions: regions it owns
  * @nr_files:   open files bound to it. Pool's conf_lock and meta lock
  * @mind:       what the policy has learned of it. Meta lock
@@ -187,6 +191,7 @@ struct kvt_ns {
 	u64 pinned_bytes;
 	u64 export_bytes;
 	u32 nr_exports;
+	struct mutex session_lock;
 	u32 nr_regions;
 	u32 nr_files;
 	struct kvt_mind *mind;
@@ -313,6 +318,7 @@ struct kvt_scrub {
  * @parked:     dead blocks whose log copies wait for room for their kills. Meta lock
  * @carries:    see struct kvt_carry. Meta lock
  * @nr_strays:  of their moves, those with @stray. Meta lock
+ * @unhold:     holds that are to be dropped, see kvt_hold_lost(). Meta lock, as @nr_unhold
  * @log_lost:   batches with blocks that are durable nowhere. Meta lock
  * @uuid:       on the media; random
  * @log_seq:    numbers what is written to the members. Meta lock
@@ -372,6 +378,8 @@ struct kvt_pool {
 	struct kvt_list parked;
 	struct list_head carries;
 	u32 nr_strays;
+	struct kvt_hold_walk unhold[KVT_UNHOLDS];
+	u32 nr_unhold;
 	u64 log_lost;
 	u32 nr_quarantined;
 	u64 guaranteed_bytes;
@@ -449,6 +457,8 @@ struct kvt_arena {
  * @leases:    table of @max_leases records, @nr_leases in use
  * @free:      first free record + 1, 0: none
  * @arena:     one for each group. Lock
+ * @sessions:  NULL before the first. ns->session_lock; meta lock to change or to read
+ *             without that
  * @async_lock: what follows
  * @running:   asynchronous calls that wait
  * @done:      completions to be read
@@ -469,6 +479,7 @@ struct kvt_file {
 	u32 nr_leases;
 	u32 free;
 	struct kvt_arena arena[KVTIER_GROUPS_MAX];
+	struct kvt_sessions *sessions;
 
 	spinlock_t async_lock;
 	struct list_head running;
@@ -609,6 +620,11 @@ static inline wait_queue_head_t *kvt_block_wq(struct kvt_pool *p, u32 id)
 void kvt_touch(struct kvt_pool *p, const u32 *ids, u32 nr, const struct kvt_use *use);
 void kvt_touch_drain(struct kvt_pool *p);	/* meta lock held */
 void kvt_use_end(struct kvt_pool *p, const struct kvt_use *u);	/* meta lock held */
+
+/* kvt_session.c: sessions of open files, and what their chains hold */
+void kvt_sessions_release(struct kvt_file *f);
+void kvt_hold_lost(struct kvt_pool *p, u32 id);		/* meta lock held */
+void kvt_holds_settle(struct kvt_pool *p);
 
 /* kvt_copy.c: blocks in memory with a copy on a block tier. Meta lock held but as noted */
 bool kvt_copy_keep(struct kvt_pool *p, u32 id);
@@ -820,25 +836,6 @@ void kvt_async_work(struct work_struct *work);
 void kvt_async_wake(struct kvt_pool *p, u32 queue);	/* any context */
 void kvt_async_wake_promo(struct kvt_pool *p, const struct kvt_promo *pr);
 void kvt_async_tick(struct kvt_pool *p);
-
-/* ops_*.c: one function for each command; @arg is the kernel's copy of its struct */
-int kvt_op_query(struct kvt_file *f, void *arg);
-int kvt_op_lookup(struct kvt_file *f, void *arg);
-int kvt_op_get(struct kvt_file *f, void *arg);
-int kvt_op_reserve(struct kvt_file *f, void *arg);
-int kvt_op_commit(struct kvt_file *f, void *arg);
-int kvt_op_abort(struct kvt_file *f, void *arg);
-int kvt_op_release(struct kvt_file *f, void *arg);
-int kvt_op_read(struct kvt_file *f, void *arg);
-int kvt_op_write(struct kvt_file *f, void *arg);
-int kvt_op_prefetch(struct kvt_file *f, void *arg);
-int kvt_op_advise(struct kvt_file *f, void *arg);
-int kvt_op_drop(struct kvt_file *f, void *arg);
-int kvt_op_iterate(struct kvt_file *f, void *arg);
-int kvt_op_stat(struct kvt_file *f, void *arg);
-int kvt_op_arena(struct kvt_file *f, void *arg);
-int kvt_op_export(struct kvt_file *f, void *arg);
-u64 kvt_pin_limit(struct kvt_pool *p);	/* meta lock held */
 
 u64 kvt_meta_bytes(struct kvt_pool *p);	/* meta lock held */
 

@@ -13,7 +13,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "kvt_internal.h"
+#include "ops.h"
 
 #define KVT_ARG_MAX	512
 
@@ -160,8 +160,7 @@ static int kvt_ctl_tier_drain(void *arg)
 #define RSV(str) .reserved = offsetof(struct str, __reserved)
 
 static const struct kvt_op kvt_ops[] = {
-	DATA(QUERY, kvt_op_query, kvtier_query, window_bytes, RSV(kvtier_query),
-	     .unbound = true),
+	DATA(QUERY, kvt_op_query, kvtier_query, window_bytes, .unbound = true),
 	DATA(NS_OPEN, kvt_op_ns_open, kvtier_ns_open, fill_bytes,
 	     .flags = KVTIER_NS_FLAGS, .unbound = true),
 	DATA(LOOKUP, kvt_op_lookup, kvtier_lookup, cost_ns, RSV(kvtier_lookup)),
@@ -182,6 +181,7 @@ static const struct kvt_op kvt_ops[] = {
 	DATA(STAT, kvt_op_stat, kvtier_stat, meta_bytes_per_block,
 	     .flags = KVTIER_STAT_FLAGS, RSV(kvtier_stat), .unbound = true),
 	DATA(ARENA, kvt_op_arena, kvtier_arena, slot_bytes),
+	DATA(SESSION, kvt_op_session, kvtier_session, reuse_ns),
 #ifdef CONFIG_DMA_SHARED_BUFFER
 	DATA(EXPORT, kvt_op_export, kvtier_export, bytes),
 #endif
@@ -221,6 +221,7 @@ u64 kvt_ops_mask(bool ctl)
 u64 kvt_features(void)
 {
 	return KVTIER_FEAT_ASYNC | KVTIER_FEAT_ARENA | KVTIER_FEAT_DURABLE |
+	       KVTIER_FEAT_SESSION |
 	       (IS_ENABLED(CONFIG_DMA_SHARED_BUFFER) ? KVTIER_FEAT_EXPORT : 0) |
 	       (kvt_xfer_has_dmaengine() ? KVTIER_FEAT_DMAENGINE : 0);
 }
@@ -233,7 +234,7 @@ static const struct kvt_op *kvt_op_row(unsigned int cmd, bool ctl)
 
 	if (cmd != KVTIER_IOC(nr))
 		return ERR_PTR(-ENOTTY);
-	if (nr == KVTIER_OP_SESSION || nr == KVTIER_OP_EVENTS ||
+	if (nr == KVTIER_OP_EVENTS ||
 	    (nr == KVTIER_OP_EXPORT && !IS_ENABLED(CONFIG_DMA_SHARED_BUFFER)))
 		return ERR_PTR(ctl ? -ENOTTY : -EOPNOTSUPP);
 	if (nr >= ARRAY_SIZE(kvt_ops))

@@ -340,7 +340,7 @@ static bool kvt_seg_pinned(struct kvt_mlog *m, u32 seg)
 {
 	const struct kvt_seg *s = &m->tier->log.segs[seg];
 	struct kvt_pool *p = m->tier->pool;
-	u32 mask = KVT_CTL_LOG | KVT_CTL_PINNED | KVT_CTL_MEM, pos = 0, end, nr;
+	u32 mask = KVT_CTL_LOG | KVT_CTL_MEM, pos = 0, end, nr;
 	bool pinned = false;
 
 	do {
@@ -351,7 +351,8 @@ static bool kvt_seg_pinned(struct kvt_mlog *m, u32 seg)
 			u32 ctl = kvt_ctl(h);
 
 			/* One that is dead goes, pinned or not; of one in memory only a copy. */
-			pinned = (ctl & mask) == (KVT_CTL_LOG | KVT_CTL_PINNED) && kvt_ctl_state(ctl) == KVT_READY &&
+			pinned = (ctl & mask) == KVT_CTL_LOG && (ctl & KVT_CTL_STAYS) &&
+				 kvt_ctl_state(ctl) == KVT_READY &&
 				 h->log_tier == m->tier->id &&
 				 kvt_log_seg_of(&m->tier->log, h->log_unit) == seg;
 		}

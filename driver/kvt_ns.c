@@ -328,6 +328,7 @@ static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
 	if (!ns)
 		return ERR_PTR(-ENOMEM);
 	kvt_ns_fill(ns, p, cred, o, a);
+	mutex_init(&ns->session_lock);
 	err = -ENOMEM;
 	if (!kvt_ns_alloc_parts(ns))
 		goto free;
@@ -568,6 +569,7 @@ int kvt_ns_adopt(struct kvt_pool *p, u32 idx, const struct kvt_nsdef *def)
 	ns->pool = p;
 	ns->idx = idx;
 	kvt_ns_fill_def(ns, def);
+	mutex_init(&ns->session_lock);
 	err = -ENOMEM;
 	if (kvt_ns_alloc_parts(ns))
 		err = xa_insert(&p->ns, idx, ns, GFP_KERNEL);

@@ -125,8 +125,18 @@ void kvt_promo_put(struct kvt_promo *pr)
  */
 void kvt_promo_start(struct kvt_promo *pr)
 {
+	struct kvt_pool *p = pr->pool;
+	u32 i;
+
+	/* Others wait behind these. */
+	for (i = 0; i < pr->nr; i++) {
+		const struct kvt_hot *h = kvt_hot(&p->table, pr->block[i].id);
+
+		atomic64_add(kvt_slot_bytes(kvt_group_of(p, h->ns_group)),
+			     &p->tiers[h->log_tier]->reads_bytes);
+	}
 	kref_get(&pr->refs);
-	queue_work(pr->pool->promote_wq, &pr->work);
+	queue_work(p->promote_wq, &pr->work);
 }
 
 /* Are its results final. */
@@ -258,8 +268,10 @@ static void kvt_promo_batch(struct kvt_promo *pr, u32 first, u32 nr, struct kvt_
 		kvt_mv_cancel(p, &mv[i]);
 	}
 	spin_unlock(&p->meta_lock);
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < nr; i++) {
+		atomic64_sub(mv[i].x.bytes, &mv[i].x.src->reads_bytes);
 		kvt_block_wake(p, pr->block[first + i].id);
+	}
 }
 
 static void kvt_promo_run(struct kvt_promo *pr)

@@ -284,6 +284,7 @@ static bool kvt_housekeeping(struct kvt_pool *p)
 
 	any |= kvt_limbo_check(p);
 	any |= kvt_region_unquarantine(p);
+	kvt_holds_settle(p);
 	kvt_retire_regions(p);
 	kvt_shed_copies(p);
 	kvt_async_tick(p);

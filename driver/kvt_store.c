@@ -366,10 +366,13 @@ void kvt_block_reap(struct kvt_pool *p, u32 id)
  */
 void kvt_block_die(struct kvt_pool *p, u32 id)
 {
-	u32 parent = kvt_ch_unlink(&p->table, id);
 	struct kvt_hot *h = kvt_hot(&p->table, id);
+	u32 parent;
 
 	lockdep_assert_held(&p->meta_lock);
+	if (kvt_ctl(h) & KVT_CTL_HELD)
+		kvt_hold_lost(p, id);
+	parent = kvt_ch_unlink(&p->table, id);
 	kvt_block_unhash(p, id);
 	kvt_ctl_update(h, 0, 0, KVT_CTL_STATE, KVT_DEAD);
 	if (kvt_ctl(h) & KVT_CTL_LOG)

@@ -327,9 +327,7 @@ static int kvt_tier_attach_locked(struct kvt_pool *p, const struct kvtier_tier_a
 		kfree(t);
 		return err;
 	}
-	/* Until it has been measured: 1 GiB/s. */
-	if (!t->ops->is_mem && !t->read_ns_per_mib)
-		t->read_ns_per_mib = NSEC_PER_MSEC;
+	kvt_cost_init(&t->read_cost);
 	kvt_tier_publish(p, t);
 	if (!t->ops->is_mem)
 		kvt_mlog_update_supers(p);
@@ -370,7 +368,7 @@ int kvt_tier_adopt(struct kvt_pool *p, struct kvt_tier *t)
 
 	if (err)
 		return err == -EINVAL ? -ERANGE : err;
-	t->read_ns_per_mib = NSEC_PER_MSEC;
+	kvt_cost_init(&t->read_cost);
 	kvt_tier_publish(p, t);
 	return 0;
 }

@@ -26,7 +26,6 @@
 
 #define KVT_STAGE_PAGES		2048u	/* at most, for one round block to block */
 #define KVT_CPU_PAGES		16u	/* between chances to reschedule */
-#define KVT_ESTIMATE_SHIFT	3	/* a new sample counts for 1/8 */
 
 static atomic64_t kvt_moves_dma;
 static atomic64_t kvt_moves_cpu;
@@ -176,19 +175,11 @@ struct kvt_read_span {
 	u64 end_ns;
 };
 
-/* Take a sample and start over. Racing updates lose a sample, no more. */
+/* Take a sample and start over. */
 static void kvt_span_end(struct kvt_read_span *s)
 {
-	struct kvt_tier *t = s->tier;
-	u64 old, new;
-
-	if (!t)
-		return;
-	old = READ_ONCE(t->read_ns_per_mib);
-	new = div64_u64((s->end_ns - s->start_ns) << 20, s->bytes);
-	if (old)
-		new = old - (old >> KVT_ESTIMATE_SHIFT) + (new >> KVT_ESTIMATE_SHIFT);
-	WRITE_ONCE(t->read_ns_per_mib, max(new, 1ull));
+	if (s->tier)
+		kvt_cost_sample(&s->tier->read_cost, s->bytes, s->start_ns, s->end_ns);
 	s->tier = NULL;
 }
 

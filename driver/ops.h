@@ -7,6 +7,33 @@
 
 #include "kvt_internal.h"
 
+/* One function for each command; @arg is the kernel's copy of its struct */
+int kvt_op_query(struct kvt_file *f, void *arg);
+int kvt_op_lookup(struct kvt_file *f, void *arg);
+int kvt_op_get(struct kvt_file *f, void *arg);
+int kvt_op_reserve(struct kvt_file *f, void *arg);
+int kvt_op_commit(struct kvt_file *f, void *arg);
+int kvt_op_abort(struct kvt_file *f, void *arg);
+int kvt_op_release(struct kvt_file *f, void *arg);
+int kvt_op_read(struct kvt_file *f, void *arg);
+int kvt_op_write(struct kvt_file *f, void *arg);
+int kvt_op_prefetch(struct kvt_file *f, void *arg);
+int kvt_op_advise(struct kvt_file *f, void *arg);
+int kvt_op_drop(struct kvt_file *f, void *arg);
+int kvt_op_iterate(struct kvt_file *f, void *arg);
+int kvt_op_stat(struct kvt_file *f, void *arg);
+int kvt_op_arena(struct kvt_file *f, void *arg);
+int kvt_op_export(struct kvt_file *f, void *arg);
+int kvt_op_session(struct kvt_file *f, void *arg);
+
+u64 kvt_pin_limit(struct kvt_pool *p);	/* srcu or meta lock held */
+
+/* kvt_session.c: for these operations */
+#define KVT_SESSIONS_PER_FILE	4096
+int kvt_session_decode(struct kvt_file *f, u64 session, u32 tip, u32 gen);
+int kvt_session_rest(struct kvt_file *f, u64 session, bool done, u32 *tip, u32 *gen);
+void kvt_session_grow(struct kvt_file *f, u32 id);	/* meta lock held */
+
 /**
  * struct kvt_batch - a batch of keys and what is found out about them
  * @f:        caller

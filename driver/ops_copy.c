@@ -263,6 +263,8 @@ static int kvt_write_fill(struct kvt_putter *w, u32 i, const struct kvtier_buf *
 	if (!err) {
 		spin_lock(&p->meta_lock);
 		b->res[i].status = kvt_commit_locked(p, b->f->ns, id, false);
+		if (b->res[i].status >= 0)
+			kvt_session_grow(b->f, id);
 		spin_unlock(&p->meta_lock);
 		kvt_block_wake(p, id);
 		if (b->res[i].status == KVTIER_ST_DONE)

@@ -8,7 +8,6 @@
  * A hit takes the shard's lock for a moment and nothing else; the touch of the
  * whole batch is noted at its end.
  */
-#include <linux/math64.h>
 #include <linux/nospec.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -83,25 +82,25 @@ int kvt_put_statuses(u64 uptr, const s32 *st, u32 nr)
 	return 0;
 }
 
-/* Three leading bits, rounded up: more would tell how busy others keep the device. */
-static u64 kvt_coarse(u64 ns)
-{
-	u32 shift = fls64(ns) > 3 ? fls64(ns) - 3 : 0;
-
-	return DIV_ROUND_UP_ULL(ns, 1ull << shift) << shift;
-}
-
-/* Estimated time to bring a block of this size up from its tier. */
-static u64 kvt_fetch_cost_ns(struct kvt_pool *p, u32 tier, u32 bytes)
+/*
+ * Estimated time to bring a block up from its tier, as far as everybody may know it. The
+ * first of each tier has those before it that others wait for.
+ */
+static u64 kvt_fetch_cost_ns(struct kvt_pool *p, u32 tier, u32 bytes, u32 *met)
 {
 	struct kvt_tier *t = tier < KVT_TIERS ? kvt_tier_at(p, tier) : NULL;
+	u64 ns;
 
 	if (!t || t->ops->is_mem)
 		return 0;
-	return kvt_coarse(mul_u64_u64_div_u64(READ_ONCE(t->read_ns_per_mib), bytes, 1 << 20));
+	ns = kvt_cost_round(kvt_cost_ns(&t->read_cost, bytes));
+	if (!(*met & 1u << tier))
+		ns += kvt_cost_round(kvt_cost_ns(&t->read_cost, atomic64_read(&t->reads_bytes)));
+	*met |= 1u << tier;
+	return ns;
 }
 
-static void kvt_lookup_one(struct kvt_batch *b, u32 i, struct kvtier_lookup_result *r)
+static void kvt_lookup_one(struct kvt_batch *b, u32 i, struct kvtier_lookup_result *r, u32 *met)
 {
 	struct kvt_pool *p = b->f->pool;
 	enum kvt_found found;
@@ -121,7 +120,7 @@ static void kvt_lookup_one(struct kvt_batch *b, u32 i, struct kvtier_lookup_resu
 	if (r->tier == KVT_NO_TIER)	/* just moving: say where it came from */
 		r->tier = READ_ONCE(h->mem_tier) != KVT_NO_TIER ? READ_ONCE(h->mem_tier) : 0;
 	if (found != KVT_FOUND_MEM)
-		r->cost_ns = kvt_fetch_cost_ns(p, r->tier, kvt_slot_bytes(b->group));
+		r->cost_ns = kvt_fetch_cost_ns(p, r->tier, kvt_slot_bytes(b->group), met);
 }
 
 /**
@@ -134,8 +133,8 @@ int kvt_op_lookup(struct kvt_file *f, void *arg)
 	struct kvtier_lookup *a = arg;
 	struct kvtier_lookup_result *res;
 	struct kvt_batch b;
+	u32 met = 0, i;
 	int err, idx;
-	u32 i;
 
 	err = kvt_batch_init(&b, f, a->group, a->nr, a->keys);
 	if (err)
@@ -147,7 +146,7 @@ int kvt_op_lookup(struct kvt_file *f, void *arg)
 	a->cost_ns = 0;
 	idx = srcu_read_lock(&f->pool->srcu);
 	for (i = 0; i < a->nr; i++) {
-		kvt_lookup_one(&b, i, &res[i]);
+		kvt_lookup_one(&b, i, &res[i], &met);
 		if (res[i].status == KVTIER_ST_HIT && a->nr_prefix == i) {
 			a->nr_prefix++;
 			a->cost_ns += res[i].cost_ns;

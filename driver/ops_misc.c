@@ -96,6 +96,7 @@ int kvt_op_query(struct kvt_file *f, void *arg)
 	q->ops = kvt_ops_mask(false);
 	q->batch_max = KVTIER_BATCH_MAX;
 	q->leases_max = KVT_LEASES_PER_FILE;
+	q->sessions_max = KVT_SESSIONS_PER_FILE;
 	q->block_bytes_max = KVTIER_BLOCK_BYTES_MAX;
 	q->window_bytes = READ_ONCE(p->window_bytes);
 	err = kvt_tiers_report(p, q->tiers, room,
@@ -106,7 +107,7 @@ int kvt_op_query(struct kvt_file *f, void *arg)
 	return err;
 }
 
-/* What one namespace may keep in memory, by pinning or by exporting it. */
+/* Bytes that one namespace may keep from being evicted, by pins and sessions; or export. */
 u64 kvt_pin_limit(struct kvt_pool *p)
 {
 	u64 sum = 0;
@@ -126,6 +127,8 @@ static s32 kvt_pin_locked(struct kvt_pool *p, struct kvt_ns *ns, struct kvt_hot 
 	lockdep_assert_held(&p->meta_lock);
 	if (kvt_ctl(h) & KVT_CTL_PINNED)
 		return KVTIER_ST_DONE;
+	/* What is held is paid for. */
+	bytes = kvt_ctl(h) & KVT_CTL_HELD ? 0 : bytes;
 	if (ns->pinned_bytes + bytes > kvt_pin_limit(p))
 		return KVTIER_ST_LIMIT;
 	kvt_ctl_update(h, 0, 0, 0, KVT_CTL_PINNED);
@@ -154,7 +157,8 @@ static s32 kvt_advise_locked(struct kvt_batch *b, u32 i, u32 advice, u32 expire_
 	case KVTIER_ADV_PIN:
 		return kvt_pin_locked(p, b->f->ns, h, kvt_slot_bytes(b->group));
 	case KVTIER_ADV_UNPIN:
-		if (kvt_ctl_update(h, KVT_CTL_PINNED, KVT_CTL_PINNED, KVT_CTL_PINNED, 0))
+		if (kvt_ctl_update(h, KVT_CTL_PINNED, KVT_CTL_PINNED, KVT_CTL_PINNED, 0) &&
+		    !(kvt_ctl(h) & KVT_CTL_HELD))
 			b->f->ns->pinned_bytes -= kvt_slot_bytes(b->group);
 		break;
 	case KVTIER_ADV_TTL:

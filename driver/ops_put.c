@@ -671,6 +671,8 @@ static void kvt_commit_publish(struct kvt_file *f, struct kvt_commit_chunk *c, b
 			continue;
 		request = kvt_cold(&p->table, c->id[i])->csum;
 		c->res[i].status = kvt_commit_locked(p, f->ns, c->id[i], lease);
+		if (c->res[i].status >= 0)
+			kvt_session_grow(f, c->id[i]);
 		c->res[i].tier = h->mem_tier;
 		c->res[i].offset = kvt_window_offset(p->tiers[h->mem_tier], h->mem_page);
 		if (c->res[i].status >= 0)

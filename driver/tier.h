@@ -24,6 +24,7 @@
 #include <linux/types.h>
 #include <linux/kvtier.h>
 
+#include "core/kvt_cost.h"
 #include "core/kvt_format.h"
 #include "core/kvt_log.h"
 #include "core/kvt_mem.h"
@@ -213,7 +214,8 @@ struct kvt_tier_count {
  * @log:      block: space. Meta lock
  * @mlog:     block: what is on the device. See kvt_mlog.h
  * @leaving:  block: it is not to be told of to other members any more. Meta lock
- * @read_ns_per_mib: block: moving estimate of a read, for LOOKUP's cost
+ * @read_cost: block: what reads cost, for LOOKUP
+ * @reads_bytes: block: of blocks that are to come up, and have not yet
  * @write_errors: block: failed writes since the last good one. Meta lock
  * @lowering: it was above the high watermark and is not yet below the low one. The
  *            worker's
@@ -255,7 +257,8 @@ struct kvt_tier {
 	struct kvt_log log;
 	struct kvt_mlog *mlog;
 	bool leaving;
-	u64 read_ns_per_mib;
+	struct kvt_cost read_cost;
+	atomic64_t reads_bytes;
 	u32 write_errors;
 
 	bool lowering;

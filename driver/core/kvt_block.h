@@ -23,6 +23,8 @@
  *   MOVING   a move is in flight; whoever set it clears it
  *   PINNED   never leaves the pool to make room
  *   ARENA    never moves
+ *   HELD     on the chain of a decoding session: never leaves the pool to make room, see
+ *            kvt_hold.h
  *   leases   how many clients rely on the memory copy staying where it is
  *
  * State may change: FREE->FILLING (reserve), FILLING->READY (commit),
@@ -68,7 +70,9 @@ enum kvt_state {
 #define KVT_CTL_MOVING		(1u << 6)
 #define KVT_CTL_PINNED		(1u << 7)
 #define KVT_CTL_ARENA		(1u << 8)
-#define KVT_CTL_LEASE_SHIFT	9
+#define KVT_CTL_HELD		(1u << 9)
+#define KVT_CTL_STAYS		(KVT_CTL_PINNED | KVT_CTL_HELD)
+#define KVT_CTL_LEASE_SHIFT	10
 #define KVT_CTL_LEASE_ONE	(1u << KVT_CTL_LEASE_SHIFT)
 #define KVT_LEASES_MAX		((1u << (32 - KVT_CTL_LEASE_SHIFT)) - 2)
 
@@ -109,7 +113,8 @@ struct kvt_hot {
  * @touch_ms:   last use (or reservation), low 32 bits of the pool's clock
  * @csum:       struct kvt_payload_sum of the payload on a block tier; FILLING: the number
  *              of the request that it belongs to
- * @owner:      FILLING, ARENA: id of the open file that may write
+ * @owner:      FILLING: id of the open file that may write
+ * @holds:      READY: see kvt_hold.h
  * @expire_s:   time to live: second of the pool's clock, 0: none
  * @cls:        policy: its class; 0 in a new entry
  * @on:         policy: which list of its tier it is on, and KVT_ON_USED
@@ -125,7 +130,10 @@ struct kvt_cold {
 	u32 lru_next;
 	u32 touch_ms;
 	u32 csum;
-	u32 owner;
+	union {
+		u32 owner;
+		u32 holds;
+	};
 	u32 expire_s;
 	u8 cls;
 	u8 on;

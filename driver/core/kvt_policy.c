@@ -170,7 +170,7 @@ static u32 policy_own_old(const struct kvt_policy *p, const struct kvt_list *l, 
 		ctl = kvt_ctl(h);
 		if (h->ns_group == ns_group && id != spare && !(ctl & KVT_CTL_MOVING) &&
 		    !kvt_ctl_leases(ctl) &&
-		    (!leaf || (kvt_ch_leaf(p->table, id) && !(ctl & KVT_CTL_PINNED))))
+		    (!leaf || (kvt_ch_leaf(p->table, id) && !(ctl & KVT_CTL_STAYS))))
 			return id;
 	}
 	return KVT_NIL;

@@ -56,8 +56,11 @@ struct kvt_policy;
  * @keep:   is the copy on a slower tier to be kept when a block goes up. NULL: it does
  *          not care
  * @worth:  what a block is worth now, for people to look at. NULL: it does not know
+ * @hint:   the client says that the chain up to block @tip, READY, will be used in
+ *          @reuse_ms from now, or KVT_HINT_NEVER. NULL: of no interest. Looks at up to
+ *          KVT_HINT_BLOCKS of its blocks, all of one namespace
  *
- * All run under the meta lock, in constant time but for @next and @request.
+ * All run under the meta lock, in constant time but for @next, @request and @hint.
  */
 struct kvt_policy_ops {
 	const char *name;
@@ -71,6 +74,7 @@ struct kvt_policy_ops {
 	bool (*admit)(struct kvt_policy *p, u32 tier, u32 id, bool room);
 	bool (*keep)(struct kvt_policy *p, u32 nr_copies, u32 nr_blocks);
 	u32 (*worth)(const struct kvt_policy *p, u32 id);
+	void (*hint)(struct kvt_policy *p, u32 tip, u32 reuse_ms);
 };
 
 /**

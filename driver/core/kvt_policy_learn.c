@@ -10,7 +10,7 @@
  *
  * Invariant: a hazard is below LEARN_ONE, so nothing is ever certain to be used.
  */
-#include "kvt_policy_learn.h"
+#include "kvt_hint.h"
 
 #define LEARN_ONE		65536u
 #define LEARN_WEIGHT_POOL	16u	/* what the pool's word is worth, in events */
@@ -59,7 +59,10 @@ void kvt_learn_use(struct kvt_learn *l, u32 cls, u32 age_ms, bool used)
 {
 	u32 bin = kvt_age_bin(age_ms), pool = learn_pool(cls);
 
-	learn_count(l, cls, bin, used);
+	if (kvt_class_hinted(cls))
+		kvt_hint_count(l, cls, age_ms, used);
+	else
+		learn_count(l, cls, bin, used);
 	if (pool != cls)
 		learn_count(l, pool, bin, used);
 }
@@ -86,7 +89,8 @@ void kvt_learn_forget(struct kvt_learn *l, u32 cls, u32 age_ms, bool used)
 {
 	u32 bin = kvt_age_bin(age_ms), pool = learn_pool(cls);
 
-	learn_uncount(l, cls, bin, used);
+	if (!kvt_class_hinted(cls))
+		learn_uncount(l, cls, bin, used);
 	if (pool != cls)
 		learn_uncount(l, pool, bin, used);
 }
@@ -130,8 +134,12 @@ static void learn_level(const struct kvt_learn *l, u32 cls, const u16 *waiting,
 		out[b] = (u16)min(pool[b] * level / LEARN_LEVEL_ONE, LEARN_ONE - 1);
 }
 
-/* 2^KVT_WORTH_SHIFT times the logarithm, piecewise linear. 0 and 1 give 0. */
-static u16 learn_log(u32 v)
+/**
+ * kvt_learn_log() - logarithm, as worth is measured
+ * @v: any number; 0 and 1 give 0
+ * Return: 2^KVT_WORTH_SHIFT times the logarithm to base 2, piecewise linear.
+ */
+u32 kvt_learn_log(u32 v)
 {
 	u32 top = (u32)fls((int)v);
 
@@ -140,7 +148,7 @@ static u16 learn_log(u32 v)
 	v ^= 1u << (top - 1);
 	v = top > KVT_WORTH_SHIFT ? v >> (top - 1 - KVT_WORTH_SHIFT) :
 				    v << (KVT_WORTH_SHIFT + 1 - top);
-	return (u16)((top - 1) << KVT_WORTH_SHIFT | v);
+	return (top - 1) << KVT_WORTH_SHIFT | v;
 }
 
 /**
@@ -199,6 +207,18 @@ static void learn_gittins(const u16 *hazard, u32 *index)
 	}
 }
 
+/* Was anything of the class ever used again. */
+static bool learn_any_use(const struct kvt_learn *l, u32 cls)
+{
+	u32 b;
+
+	for (b = 0; b < KVT_AGE_BINS; b++) {
+		if (l->used[cls][b])
+			return true;
+	}
+	return false;
+}
+
 /**
  * kvt_learn_row() - work out a class's worth from its counts
  * @l:       state
@@ -211,7 +231,7 @@ void kvt_learn_row(struct kvt_learn *l, u32 cls, const u16 *waiting)
 	u16 *lean = l->hazard[pool == KVT_CLS_POOL], own[KVT_AGE_BINS];
 	u32 index[KVT_AGE_BINS];
 
-	if (cls == KVT_CLS_COLD)
+	if (cls == KVT_CLS_COLD && !learn_any_use(l, cls))
 		return;
 	if (pool == cls)
 		learn_hazards(l, cls, waiting, NULL, LEARN_WEIGHT_PRIOR, lean);
@@ -221,7 +241,7 @@ void kvt_learn_row(struct kvt_learn *l, u32 cls, const u16 *waiting)
 	}
 	learn_gittins(pool == cls ? lean : own, index);
 	for (b = 0; b < KVT_AGE_BINS; b++)
-		l->worth[cls][b] = learn_log(index[b]);
+		l->worth[cls][b] = (u16)kvt_learn_log(index[b]);
 }
 
 /**

@@ -28,6 +28,7 @@
 #include "kvt_env.h"
 
 #define KVT_CLASSES	27
+#define KVT_HINTS	5
 #define KVT_AGE_BINS	32
 #define KVT_AGE_SHIFT	8		/* bin 0: below 2^KVT_AGE_SHIFT ms */
 #define KVT_AGE_BACK_MS	3600000u	/* clocks go back by no more than this */
@@ -36,10 +37,11 @@
 
 enum kvt_class {
 	KVT_CLS_NEW = 0,	/* nothing known; the sessions' pool */
-	KVT_CLS_COLD = 1,	/* will not be used again */
+	KVT_CLS_COLD = 1,	/* will not be used again, so it was said: nothing until that is wrong */
 	KVT_CLS_POOL = 2,	/* the shared blocks' pool; no block has it */
 	KVT_CLS_SHARED = 3,	/* first of the shared blocks' */
 	KVT_CLS_SESSION = 11,	/* first of the sessions' */
+	KVT_CLS_HINT = 27,	/* first of those whose next use was foretold: no rows, see kvt_hint.h */
 };
 
 /**
@@ -49,6 +51,8 @@ enum kvt_class {
  * @lost:   how often it was lost sight of in this bin
  * @total:  of both, by class; at most KVT_COUNT_MAX, then all are halved
  * @hazard: of the pools, in units of 2^-16: sessions', shared blocks'
+ * @kept:   by class of hint: how often it came true
+ * @broken: how often it did not
  */
 struct kvt_learn {
 	u16 worth[KVT_CLASSES][KVT_AGE_BINS];
@@ -56,6 +60,8 @@ struct kvt_learn {
 	u16 lost[KVT_CLASSES][KVT_AGE_BINS];
 	u16 total[KVT_CLASSES];
 	u16 hazard[2][KVT_AGE_BINS];
+	u16 kept[KVT_HINTS];
+	u16 broken[KVT_HINTS];
 };
 
 /* Time since @then; 0 if the clock went back. */
@@ -88,6 +94,11 @@ static inline bool kvt_class_shared(u32 cls)
 	return cls >= KVT_CLS_SHARED && cls < KVT_CLS_SESSION;
 }
 
+static inline bool kvt_class_hinted(u32 cls)
+{
+	return cls >= KVT_CLS_HINT;
+}
+
 /**
  * kvt_learn_worth() - what a block is worth
  * @l:      what was learned
@@ -101,6 +112,7 @@ static inline u32 kvt_learn_worth(const struct kvt_learn *l, u32 cls, u32 age_ms
 	return l->worth[cls][kvt_age_bin(age_ms)];
 }
 
+u32 kvt_learn_log(u32 v);
 void kvt_learn_init(struct kvt_learn *l);
 void kvt_learn_use(struct kvt_learn *l, u32 cls, u32 age_ms, bool used);
 void kvt_learn_forget(struct kvt_learn *l, u32 cls, u32 age_ms, bool used);

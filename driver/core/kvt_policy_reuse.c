@@ -28,6 +28,7 @@
  * Invariant: a block that is on the list aside has children, or cannot go at present.
  */
 #include "kvt_chain.h"
+#include "kvt_hint.h"
 #include "kvt_policy.h"
 
 #define REUSE_ASIDE		KVT_CLS_POOL	/* no block has that class */
@@ -58,7 +59,11 @@ static u32 reuse_age_ms(const struct kvt_policy *p, const struct kvt_cold *c)
 
 static inline u32 reuse_worth_of(const struct kvt_policy *p, u32 id, const struct kvt_cold *c)
 {
-	return kvt_learn_worth(&kvt_policy_mind(p, id)->learn, c->cls, reuse_age_ms(p, c));
+	const struct kvt_learn *l = &kvt_policy_mind(p, id)->learn;
+
+	if (kvt_class_hinted(c->cls))
+		return kvt_hint_worth(l, c->cls, c->past & REUSE_GAP_MASK, reuse_age_ms(p, c));
+	return kvt_learn_worth(l, c->cls, reuse_age_ms(p, c));
 }
 
 static u32 reuse_worth(const struct kvt_policy *p, u32 id)
@@ -630,7 +635,7 @@ static void reuse_waiting(const struct kvt_policy *p, const struct kvt_mind *m, 
 {
 	u32 tier, c;
 
-	if (cls == KVT_CLS_NEW || cls >= KVT_CLS_SESSION) {
+	if (cls == KVT_CLS_NEW || cls == KVT_CLS_COLD || cls >= KVT_CLS_SESSION) {
 		kvt_turns_waiting(&m->turns, cls, p->now_ms, waiting);
 		return;
 	}
@@ -649,7 +654,7 @@ static void reuse_learn(struct kvt_policy *p, struct kvt_mind *m)
 	u16 waiting[KVT_AGE_BINS] = { 0 };
 
 	kvt_turns_expire(&m->turns, &m->learn, p->now_ms);
-	if (m->nr_requests % REUSE_LEARN_EACH || cls == KVT_CLS_COLD || cls >= KVT_CLASSES)
+	if (m->nr_requests % REUSE_LEARN_EACH || cls >= KVT_CLASSES)
 		return;
 	reuse_waiting(p, m, cls, waiting);
 	kvt_learn_row(&m->learn, cls, waiting);
@@ -673,6 +678,57 @@ static void reuse_request(struct kvt_policy *p, u32 id, struct kvt_ask *ask)
 	reuse_settle(p, &ch, cls);
 	reuse_remember(p, &ch, cls);
 	reuse_note_ask(&ch);
+}
+
+/*
+ * Do others' chains go through block @id, of whose chain @child is the next one. Where a
+ * chain branches off that is the session's own, such as the last block of the turn before,
+ * nobody else was seen.
+ */
+static bool reuse_others(const struct kvt_policy *p, u32 id, u32 child)
+{
+	const struct kvt_cold *c = kvt_cold(p->table, child ?: id);
+
+	if (!kvt_cold(p->table, id)->shared)
+		return false;
+	return child ? c->sib_next || c->sib_prev : c->first_child != KVT_NIL;
+}
+
+/*
+ * The session's turn is over, and its client says when the next one comes, or that none
+ * does: that counts instead of what its class has taught, from now on, for the end of the
+ * chain that nothing else goes through.
+ */
+static void reuse_hint(struct kvt_policy *p, u32 tip, u32 reuse_ms)
+{
+	u32 cls = kvt_hint_class(reuse_ms), up = kvt_cold(p->table, tip)->parent;
+	struct kvt_mind *m = kvt_policy_mind(p, tip);
+	struct kvt_turn *e = kvt_turn_find(&m->turns, reuse_hash(p, up ?: tip));
+	u32 id = tip, child = KVT_NIL, was = kvt_cold(p->table, tip)->cls, n, tier;
+
+	/* Another one instead of a use: else who says it often enough would never be wrong. */
+	if (kvt_class_hinted(was))
+		kvt_hint_count(&m->learn, was, reuse_age_ms(p, kvt_cold(p->table, tip)), false);
+	/* What becomes of the session tells whether the hint was right. */
+	if (e) {
+		e->cls = (u8)cls;
+		e->time = (u16)(p->now_ms >> KVT_TURN_SHIFT);
+	}
+	for (n = 0; id && n < KVT_HINT_BLOCKS && !reuse_others(p, id, child); n++) {
+		struct kvt_cold *c = kvt_cold(p->table, id);
+
+		c->cls = (u8)cls;
+		c->touch_ms = p->now_ms;
+		c->past = (u8)((c->past & ~REUSE_GAP_MASK) | kvt_age_bin(reuse_ms));
+		tier = kvt_policy_tier(p, id);
+		if (tier != KVT_NO_TIER) {
+			kvt_policy_renew_one(p, tier, cls, id);
+			if (!n)
+				p->young[tier][cls] = id;
+		}
+		child = id;
+		id = c->parent;
+	}
 }
 
 /* --- several tiers ------------------------------------------------------------------ */
@@ -721,4 +777,5 @@ const struct kvt_policy_ops kvt_policy_reuse = {
 	.admit = reuse_admit,
 	.keep = reuse_keep,
 	.worth = reuse_worth,
+	.hint = reuse_hint,
 };

@@ -7,7 +7,10 @@
 
 #include "../core/kvt_block.c"
 #include "../core/kvt_chain.c"
+#include "../core/kvt_cost.c"
 #include "../core/kvt_format.c"
+#include "../core/kvt_hint.c"
+#include "../core/kvt_hold.c"
 #include "../core/kvt_index.c"
 #include "../core/kvt_log.c"
 #include "../core/kvt_mem.c"

@@ -8,7 +8,7 @@
 #include "kvt_kunit.h"
 
 #define FLAG_FIRST	4
-#define FLAG_COMBOS	32u	/* MEM LOG MOVING PINNED ARENA */
+#define FLAG_COMBOS	64u	/* MEM LOG MOVING PINNED ARENA HELD */
 
 static u32 ctl_of(u32 state, u32 combo, u32 leases)
 {
@@ -19,14 +19,14 @@ static u32 ctl_of(u32 state, u32 combo, u32 leases)
 static void ctl_layout(struct kunit *test)
 {
 	u32 flags = KVT_CTL_MEM | KVT_CTL_LOG | KVT_CTL_MOVING | KVT_CTL_PINNED |
-		    KVT_CTL_ARENA;
+		    KVT_CTL_ARENA | KVT_CTL_HELD;
 
 	KUNIT_EXPECT_EQ(test, flags, (FLAG_COMBOS - 1) << FLAG_FIRST);
 	KUNIT_EXPECT_EQ(test, flags & KVT_CTL_STATE, 0u);
 	KUNIT_EXPECT_EQ(test, flags | KVT_CTL_STATE, KVT_CTL_LEASE_ONE - 1);
-	KUNIT_EXPECT_EQ(test, kvt_ctl_leases(ctl_of(KVT_READY, 31, KVT_LEASES_MAX)),
+	KUNIT_EXPECT_EQ(test, kvt_ctl_leases(ctl_of(KVT_READY, FLAG_COMBOS - 1, KVT_LEASES_MAX)),
 			KVT_LEASES_MAX);
-	KUNIT_EXPECT_EQ(test, (u32)kvt_ctl_state(ctl_of(KVT_LIMBO, 31, KVT_LEASES_MAX)),
+	KUNIT_EXPECT_EQ(test, (u32)kvt_ctl_state(ctl_of(KVT_LIMBO, FLAG_COMBOS - 1, KVT_LEASES_MAX)),
 			(u32)KVT_LIMBO);
 }
 
@@ -52,7 +52,7 @@ static void lease_only_ready_in_memory(struct kunit *test)
 /* The counter stops at its maximum and never spills into another field. */
 static void lease_count_saturates(struct kunit *test)
 {
-	u32 ctl = ctl_of(KVT_READY, 31, KVT_LEASES_MAX - 1);
+	u32 ctl = ctl_of(KVT_READY, FLAG_COMBOS - 1, KVT_LEASES_MAX - 1);
 	struct kvt_hot h = { 0 };
 
 	atomic_set(&h.ctl, (int)ctl);

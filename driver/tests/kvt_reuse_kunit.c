@@ -556,6 +556,9 @@ static void owners_least(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kvt_policy_least_of(&f->p, TIER, ns_group, true, first), tip);
 	kvt_lease_try(kvt_hot(f->t, first));
 	KUNIT_EXPECT_EQ(test, kvt_policy_least_of(&f->p, TIER, ns_group, true, KVT_NIL), tip);
+	/* What a session holds does not leave the pool, but may go down. */
+	kvt_ctl_update(kvt_hot(f->t, tip), 0, 0, 0, KVT_CTL_HELD);
+	KUNIT_EXPECT_EQ(test, kvt_policy_least_of(&f->p, TIER, ns_group, true, KVT_NIL), KVT_NIL);
 	cold = kvt_cold(f->t, tip)->parent;
 	f->p.ops->cool(&f->p, TIER, cold);
 	KUNIT_EXPECT_EQ(test, kvt_policy_least_of(&f->p, TIER, ns_group, false, KVT_NIL), cold);

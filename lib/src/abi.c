@@ -36,7 +36,7 @@ AT(kvtier_query, block_bytes_max, 40);
 AT(kvtier_query, window_bytes, 48);
 AT(kvtier_query, tiers, 56);
 AT(kvtier_query, nr_tiers, 64);
-AT(kvtier_query, __reserved, 68);
+AT(kvtier_query, sessions_max, 68);
 
 SIZE(kvtier_group, 16);
 AT(kvtier_group, block_bytes, 0);
@@ -179,6 +179,15 @@ AT(kvtier_drop, keys, 16);
 AT(kvtier_drop, results, 24);
 AT(kvtier_drop, nr_done, 32);
 AT(kvtier_drop, __reserved, 36);
+
+SIZE(kvtier_session, 64);
+AT(kvtier_session, size, 0);
+AT(kvtier_session, flags, 4);
+AT(kvtier_session, group, 8);
+AT(kvtier_session, state, 12);
+AT(kvtier_session, session, 16);
+AT(kvtier_session, tip, 24);
+AT(kvtier_session, reuse_ns, 56);
 
 SIZE(kvtier_entry, 88);
 AT(kvtier_entry, key, 0);

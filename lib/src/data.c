@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <string.h>
 #include "internal.h"
 
 static const struct kvtier_opts default_opts = KVTIER_OPTS_INIT;
@@ -149,6 +150,30 @@ KVTI_EXPORT int kvtier_advise(struct kvtier_ns *ns,
 	cmd.value = value;
 	ret = kvti_ioctl(ns->fd, KVTIER_OP_ADVISE, &cmd);
 	return ret ? ret : (int)cmd.nr_done;
+}
+
+KVTI_EXPORT int kvtier_session(struct kvtier_ns *ns,
+			       const struct kvtier_opts *opts,
+			       uint64_t session, uint32_t state,
+			       const struct kvtier_key *tip, uint64_t reuse_ns)
+{
+	struct kvtier_session cmd = {
+		.size = sizeof(cmd),
+		.state = state,
+		.session = session,
+		.reuse_ns = reuse_ns,
+	};
+	struct kvtier_opts o;
+	int ret;
+
+	ret = kvti_get_opts(opts, &o);
+	if (ret)
+		return ret;
+	cmd.flags = o.flags;
+	cmd.group = o.group;
+	if (tip)
+		memcpy(cmd.tip, tip, sizeof(cmd.tip));
+	return kvti_ioctl(ns->fd, KVTIER_OP_SESSION, &cmd);
 }
 
 KVTI_EXPORT int kvtier_drop(struct kvtier_ns *ns,

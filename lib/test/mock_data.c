@@ -461,6 +461,23 @@ static int op_advise(struct mock_file *file, void *arg)
 	return ret;
 }
 
+static int op_session(struct mock_file *file, void *arg)
+{
+	static const struct kvtier_key none;
+	struct kvtier_session *cmd = arg;
+
+	if (cmd->group >= ns_of(file)->nr_groups)
+		return -ENOENT;
+	if (cmd->state < KVTIER_SESSION_DECODING ||
+	    cmd->state > KVTIER_SESSION_DONE || !cmd->session ||
+	    (cmd->state == KVTIER_SESSION_DECODING && cmd->reuse_ns))
+		return -EINVAL;
+	if (!memcmp(cmd->tip, &none, sizeof(none)))
+		return -EINVAL;
+	return find(file, cmd->group, (const struct kvtier_key *)cmd->tip) ?
+	       0 : -ENOENT;
+}
+
 static int32_t drop_one(struct mock_file *file, uint32_t group,
 			const struct kvtier_key *key)
 {
@@ -629,6 +646,7 @@ static const struct mock_op ops[] = {
 	{ KVTIER_OP_STAT, sizeof(struct kvtier_stat), 0, op_stat },
 	{ KVTIER_OP_ARENA, sizeof(struct kvtier_arena), 1, op_arena },
 	{ KVTIER_OP_EXPORT, sizeof(struct kvtier_export), 1, op_export },
+	{ KVTIER_OP_SESSION, sizeof(struct kvtier_session), 1, op_session },
 };
 
 const struct mock_op *mock_data_op(unsigned int nr)

@@ -611,6 +611,13 @@ static bool test_advise_drop_iterate(void)
 	CHECK(kvtier_advise(ns, NULL, KVTIER_ADV_HOT, 0, keys, 20, NULL) ==
 	      20);
 	CHECK(kvtier_advise(ns, NULL, 77, 0, keys, 1, NULL) == -EINVAL);
+	CHECK(!kvtier_session(ns, NULL, 1, KVTIER_SESSION_DECODING, &keys[19],
+			      0));
+	CHECK(!kvtier_session(ns, NULL, 1, KVTIER_SESSION_IDLE, &keys[19],
+			      1000));
+	CHECK(kvtier_session(ns, NULL, 1, 9, &keys[19], 0) == -EINVAL);
+	CHECK(kvtier_session(ns, NULL, 1, KVTIER_SESSION_DONE, NULL, 0) ==
+	      -EINVAL);
 	CHECK(kvtier_drop(ns, NULL, keys, 10, results) == 0);
 	CHECK(results[9] == KVTIER_ST_CHILDREN);
 	CHECK(kvtier_drop(ns, NULL, keys, 20, NULL) == 20);

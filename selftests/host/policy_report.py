@@ -3,7 +3,7 @@
 """Table and charts of what policies keep: policy_report.py SIM OUT TRACE...
 
 Runs kvtier-sim for every trace, size and policy on one tier, and on two tiers for
-the core's policies. Writes OUT/policy.json, OUT/policy.html (with SVG in it) and
+the core's policies, and with hints of when sessions go on. Writes OUT/policy.json, OUT/policy.html (with SVG in it) and
 prints the table. The score of a policy is the mean of hits over MIN's, over all
 traces and the sizes up to 10 %.
 """
@@ -19,6 +19,8 @@ SCORED = 10
 POLICIES = ("default", "lru", "lru-head", "fifo", "slru", "s3fifo", "arc", "lirs", "min")
 COLOURS = {"default": "#1b6ca8", "lru": "#c9a227", "arc": "#7a9e3f", "lirs": "#a05195", "min": "#999"}
 TOLERANCE = 0.005
+HINTS = ("exact", "wrong20")
+TOLD_SIZES = (1, 5)
 STYLE = """
 body { font: 15px system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
        color: #222; background: #fff; }
@@ -29,8 +31,8 @@ td, th { text-align: right; padding: .2rem .6rem; border-bottom: 1px solid #ddd;
 """
 
 
-def simulate(sim, policy, tiers, trace):
-    command = [sim, "--policy", policy]
+def simulate(sim, policy, tiers, trace, *options):
+    command = [sim, "--policy", policy, *options]
     for name, size in tiers:
         command += ["--tier", f"{name}={size}%"]
     done = subprocess.run(command + [str(trace)], check=True, capture_output=True, text=True)
@@ -42,7 +44,7 @@ def name_of(trace):
 
 
 def measure(sim, traces):
-    one, two = {}, {}
+    one, two, told = {}, {}, {}
     for trace in traces:
         name = name_of(trace)
         print(f"# {name}", file=sys.stderr)
@@ -50,7 +52,10 @@ def measure(sim, traces):
                               for size in SIZES} for policy in POLICIES}
         two[name] = {policy: simulate(sim, policy, (("fast", 2), ("slow", 8)), trace)
                      for policy in ("default", "lru")}
-    return {"one_tier": one, "two_tiers": two}
+        told[name] = {hints: {str(size): simulate(sim, "default", (("one", size),), trace,
+                                                  "--hints", hints) for size in TOLD_SIZES}
+                      for hints in HINTS}
+    return {"one_tier": one, "two_tiers": two, "hints": told}
 
 
 def score(one, policy):
@@ -83,6 +88,14 @@ def two_tier_rows(data):
         part = new["slow_writes"] / lru["slow_writes"] if lru["slow_writes"] else 0
         yield [name, f"{lru['hit_ratio']:.3f}", f"{new['hit_ratio']:.3f}",
                str(lru["slow_writes"]), str(new["slow_writes"]), f"{100 * part:.0f} %"]
+
+
+def hint_rows(data):
+    yield ["hints", "trace"] + [f"{size} %" for size in TOLD_SIZES]
+    for name, runs in data["one_tier"].items():
+        told = {"none": runs["default"], **data["hints"][name], "min": runs["min"]}
+        for hints, cells in told.items():
+            yield [hints, name] + [f"{cells[str(s)]['hit_ratio']:.3f}" for s in TOLD_SIZES]
 
 
 def text_table(rows):
@@ -134,7 +147,8 @@ def page(data):
             f"<p>Prefix hits, by the share of distinct blocks there is room for. The score is the "
             f"mean of hits over MIN's up to {SCORED} %. A ! marks what is worse than LRU by more "
             f"than half a point.</p>\n{charts}\n{html_table(one_tier_rows(data))}\n"
-            f"<h2>Two tiers</h2>\n{html_table(two_tier_rows(data))}\n</html>\n")
+            f"<h2>Two tiers</h2>\n{html_table(two_tier_rows(data))}\n"
+            f"<h2>Told when sessions go on</h2>\n{html_table(hint_rows(data))}\n</html>\n")
 
 
 def main():
@@ -149,6 +163,8 @@ def main():
     print(text_table(one_tier_rows(data)))
     print()
     print(text_table(two_tier_rows(data)))
+    print()
+    print(text_table(hint_rows(data)))
     print(f"\n{out}/policy.json, {out}/policy.html")
 
 

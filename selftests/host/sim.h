@@ -40,6 +40,9 @@ struct sim_trace {
  * @chunk:    a request comes in calls: one that takes what is there, then one for each
  *            so many blocks stored. 0: the policy is told once, of all
  * @numbered: calls carry the request's number
+ * @hints:    after each request the policy is told when its session goes on, or that it does
+ *            not, as the trace knows
+ * @wrong:    percent of these hints are wrong
  */
 struct sim_config {
 	const char *policy;
@@ -48,6 +51,8 @@ struct sim_config {
 	u32 segment;
 	u32 chunk;
 	bool numbered;
+	bool hints;
+	u32 wrong;
 };
 
 /**

@@ -29,6 +29,10 @@
  *               is, and its own blocks stand in line with the others. With a log,
  *               room is made below after each block that goes down, and leaves of the
  *               log go before a segment with much in it is emptied.
+ *   Hints       With @hints: after PUT, before room is made. A session goes on with the
+ *               next request that has its last block but one (the last is often partly
+ *               filled). If there is one, the policy gets a hint of the time to it; if
+ *               not, the end of the chain that nothing else goes through is cooled.
  *   Copies      The slowest of several tiers is a block tier. When the policy wants
  *               the copy there kept at a promotion, it stays and counts against that
  *               tier's capacity; a demotion of its block writes nothing. The policy
@@ -41,6 +45,7 @@
 #include <time.h>
 
 #include "kvt_chain.h"
+#include "kvt_hint.h"
 #include "kvt_index.h"
 #include "kvt_policy.h"
 #include "sim.h"
@@ -459,9 +464,57 @@ static void put_calls(struct store *st, const u32 *ids, u32 nr_hit, u32 nr)
 	}
 }
 
-static void request(struct store *st, const u32 *ids, u32 nr, u64 ts_ms)
+/* As SESSION says DONE: the end of a chain that is its own. */
+static void hint_done(struct store *st, u32 nr)
 {
-	u32 i, nr_hit, room = 0;
+	u32 i = nr;
+
+	while (i && (i == nr ? kvt_ch_leaf(&st->table, st->path[i - 1]) :
+			       !kvt_cold(&st->table, st->path[i])->sib_prev &&
+			       !kvt_cold(&st->table, st->path[i])->sib_next))
+		i--;
+	for (; i < nr; i++)
+		st->policy->ops->cool(st->policy, tier_of(st, st->path[i]), st->path[i]);
+}
+
+/* What the client of request @r says of its session. @next_ms: 0: it does not go on. */
+static void hint(struct store *st, u32 r, u32 nr, u64 ts_ms, u64 next_ms)
+{
+	bool wrong = trace_mix64(r) % 100 < st->c->wrong;
+
+	if (wrong)
+		next_ms = next_ms ? 0 : ts_ms + 1000 * (1 + trace_mix64(r + 1) % 300);
+	if (st->policy->ops->hint)
+		st->policy->ops->hint(st->policy, st->path[nr - 1],
+				      next_ms ? (u32)(next_ms - ts_ms) : KVT_HINT_NEVER);
+	else if (!next_ms)
+		hint_done(st, nr);
+}
+
+/* When each request's session goes on, by request; 0: it does not. */
+static u64 *find_next(const struct sim_trace *t)
+{
+	u64 *next = sim_alloc(t->nr_requests, sizeof(*next));
+	u64 *used = sim_alloc(t->nr_distinct, sizeof(*used));
+	u32 r, i, len;
+
+	for (r = t->nr_requests; r-- > 0;) {
+		len = sim_request_len(t, r);
+		if (len)
+			next[r] = used[t->ids[t->first[r] + (len > 1 ? len - 2 : 0)]];
+		for (i = t->first[r]; i < t->first[r + 1]; i++)
+			used[t->ids[i]] = t->ts_ms[r];
+	}
+	free(used);
+	return next;
+}
+
+static void request(struct store *st, const struct sim_trace *t, u32 r, const u64 *next_ms)
+{
+	u32 nr = sim_request_len(t, r), i, nr_hit, room = 0;
+	const u32 *ids = t->ids + t->first[r];
+	u64 ts_ms = t->ts_ms[r];
+
 
 	for (i = 0; i < st->c->nr_tiers; i++)
 		room += st->c->blocks[i];
@@ -474,6 +527,8 @@ static void request(struct store *st, const u32 *ids, u32 nr, u64 ts_ms)
 		put(st, ids, nr_hit, nr);
 		policy_request(st, st->path[nr - 1]);
 	}
+	if (next_ms)
+		hint(st, r, nr, ts_ms, next_ms[r]);
 	for (i = 0; i < st->c->nr_tiers; i++)
 		make_room(st, i);
 }
@@ -506,7 +561,7 @@ int sim_core_run(const struct sim_trace *t, const struct sim_config *c,
 	const struct kvt_policy_ops *ops = policy_of(c->policy);
 	u32 i, len_max = 1;
 	struct store *st;
-	u64 start;
+	u64 start, *next_ms;
 
 	if (!ops)
 		return -ENOENT;
@@ -517,12 +572,14 @@ int sim_core_run(const struct sim_trace *t, const struct sim_config *c,
 	kvt_policy_init(st->policy, ops, &st->table);
 	kvt_mind_init(st->mind);
 	st->policy->only = st->mind;
+	next_ms = c->hints ? find_next(t) : NULL;
 	start = now_ns();
 	for (i = 0; i < t->nr_requests; i++)
-		request(st, t->ids + t->first[i], sim_request_len(t, i), t->ts_ms[i]);
+		request(st, t, i, next_ms);
 	r->ns = now_ns() - start;
 	check_log(st);
 	r->meta_bytes_per_block = meta_bytes(st);
 	store_free(st);
+	free(next_ms);
 	return 0;
 }

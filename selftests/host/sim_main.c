@@ -10,7 +10,9 @@
  * fastest. With --segment the slowest of several is the core's log, in segments of so
  * many blocks. With --chunk a request comes in several calls: one that takes what is there,
  * and one for each so many blocks stored; --numbered gives them a number of the request,
- * without it they are told apart by time and chain. See sim_core.c for the model.
+ * without it they are told apart by time and chain. With --hints the policy is told of each
+ * request when its session goes on, or that it is over, as a client would say with SESSION:
+ * exact, or with one in five wrong. See sim_core.c for the model.
  */
 #include "sim.h"
 #include "kvt_policy.h"
@@ -18,7 +20,8 @@
 
 static const char *const usage =
 	"usage: kvtier-sim --policy NAME --tier NAME=SIZE [--tier NAME=SIZE]...\n"
-	"                  [--segment BLOCKS] [--chunk BLOCKS [--numbered]] TRACE\n"
+	"                  [--segment BLOCKS] [--chunk BLOCKS [--numbered]]\n"
+	"                  [--hints exact|wrong20] TRACE\n"
 	"       kvtier-sim --list\n"
 	"SIZE: blocks, or percent of the trace's distinct blocks (2%)\n"
 	"TRACE: CSV or JSON lines, plain or zstd; -: standard input;\n"
@@ -79,6 +82,13 @@ static void print_result(const struct sim_trace *t, const struct sim_config *c,
 	       r->meta_bytes_per_block);
 }
 
+static bool hints_of(const char *name, struct sim_config *c)
+{
+	c->hints = true;
+	c->wrong = strcmp(name, "wrong20") ? 0 : 20;
+	return c->wrong || !strcmp(name, "exact");
+}
+
 static int simulate(struct sim_config *c, char *const *tiers, const char *path)
 {
 	struct sim_result r = { 0 };
@@ -128,6 +138,9 @@ int main(int argc, char **argv)
 			c.chunk = (u32)strtoul(argv[++i], NULL, 0);
 		else if (!strcmp(argv[i], "--numbered"))
 			c.numbered = true;
+		else if (!strcmp(argv[i], "--hints") && i + 1 < argc &&
+			 hints_of(argv[i + 1], &c))
+			i++;
 		else if (!path && (argv[i][0] != '-' || !argv[i][1]))
 			path = argv[i];
 		else

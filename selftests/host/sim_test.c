@@ -435,6 +435,54 @@ static void test_calls_are_requests(const struct small *s)
 	}
 }
 
+/* Hints, right and wrong, change what stays and nothing of what is true of any policy. */
+static void test_hints_add_up(const struct small *s)
+{
+	struct sim_config c = { .policy = rnd(2) ? "reuse" : "lru", .hints = true };
+	struct sim_result a = { 0 }, b = { 0 };
+
+	c.wrong = rnd(2) ? rnd(101) : 0;
+	random_tiers(&c);
+	expect_eq("runs", (u64)sim_core_run(&s->t, &c, &a), 0);
+	expect_eq("runs", (u64)sim_core_run(&s->t, &c, &b), 0);
+	same(&a, &b);
+	expect(a.hits <= hits_of_all(&s->t), "hits", a.hits, hits_of_all(&s->t));
+	expect(a.evictions <= s->t.nr_accesses - a.hits, "evictions", a.evictions,
+	       s->t.nr_accesses - a.hits);
+}
+
+static u64 hits_with(const struct sim_trace *t, bool hints, u32 wrong)
+{
+	struct sim_config c = {
+		.policy = "reuse", .nr_tiers = 1, .blocks = { t->nr_distinct / 20 },
+		.hints = hints, .wrong = wrong,
+	};
+	struct sim_result r = { 0 };
+
+	expect_eq("runs", (u64)sim_core_run(t, &c, &r), 0);
+	return r.hits;
+}
+
+/* What clients know is worth having, also if one in five is wrong; all of them: no more. */
+static void test_hints_help(const struct small *s)
+{
+	static const char *const traces[] = { "gen:chat:100:1500", "gen:agent:100:1500" };
+	struct sim_trace t;
+	u64 blind, wrong;
+	u32 i;
+
+	(void)s;
+	for (i = 0; seed == 1 && i < ARRAY_SIZE(traces); i++) {
+		expect_eq("loads", (u64)sim_trace_load(traces[i], &t), 0);
+		blind = hits_with(&t, false, 0);
+		wrong = hits_with(&t, true, 20);
+		expect(wrong > blind + blind / 10, "with wrong hints", wrong, blind);
+		expect(hits_with(&t, true, 0) > wrong, "with right ones", hits_with(&t, true, 0),
+		       wrong);
+		sim_trace_free(&t);
+	}
+}
+
 /*
  * With the slowest tier's space in segments: blocks that are carried are writes, and of no
  * other consequence than that room is made one block at a time.
@@ -490,6 +538,8 @@ int main(int argc, char **argv)
 		{ "reuse_adds_up", test_reuse_adds_up },
 		{ "calls_are_requests", test_calls_are_requests },
 		{ "segments", test_segments },
+		{ "hints_add_up", test_hints_add_up },
+		{ "hints_help", test_hints_help },
 	};
 	const char *from = getenv("SEED");
 	bool ok = true;

@@ -351,7 +351,7 @@ static bool reserved_op(unsigned int op, bool ctl)
 {
 	if (ctl)
 		return false;
-	return op == KVTIER_OP_SESSION || op == KVTIER_OP_EVENTS;
+	return op == KVTIER_OP_EVENTS;
 }
 
 /* All other numbers are unknown, those of the other device included. */

@@ -213,6 +213,16 @@ static int prep_arena(struct abi *a, void *arg)
 	return 0;
 }
 
+static int prep_session(struct abi *a, void *arg)
+{
+	struct kvtier_session *s = arg;
+
+	s->session = 1;
+	s->state = KVTIER_SESSION_DECODING;
+	memcpy(s->tip, &a->base, sizeof(s->tip));
+	return 0;
+}
+
 static int prep_ctl_query(struct abi *a, void *arg)
 {
 	struct kvtier_ctl_query *q = arg;
@@ -348,7 +358,7 @@ static int prep_tier_op(struct abi *a, void *arg)
 
 const struct abi_row abi_rows[] = {
 	{ ROW(QUERY, kvtier_query, window_bytes), .unbound = true,
-	  .reserved = OFF(kvtier_query, __reserved), .nr = NONE, .group = NONE, .in = NONE,
+	  .reserved = NONE, .nr = NONE, .group = NONE, .in = NONE,
 	  .in2 = NONE, .out = OFF(kvtier_query, tiers),
 	  .out_optional = true, .prep = prep_query },
 	{ ROW(NS_OPEN, kvtier_ns_open, fill_bytes), .unbound = true, .flags = KVTIER_NS_FLAGS,
@@ -414,6 +424,9 @@ const struct abi_row abi_rows[] = {
 	{ ROW(EXPORT, kvtier_export, bytes), .reserved = NONE, .nr = OFF(kvtier_export, nr),
 	  .nr_max = KVTIER_BATCH_MAX, .group = NONE, .in = OFF(kvtier_export, handles),
 	  .in2 = NONE, .out = NONE, .prep = prep_export },
+	{ ROW(SESSION, kvtier_session, reuse_ns), .reserved = NONE, .nr = NONE,
+	  .group = OFF(kvtier_session, group), .in = NONE, .in2 = NONE, .out = NONE,
+	  .prep = prep_session },
 	{ ROW(CTL_QUERY, kvtier_ctl_query, ops), .ctl = true, .reserved = NONE, .nr = NONE,
 	  .group = NONE, .in = NONE, .in2 = NONE, .out = OFF(kvtier_ctl_query, pools),
 	  .out_optional = true, .prep = prep_ctl_query },

@@ -180,6 +180,22 @@ int kvt_advise(int fd, __u32 group, const struct kvt_key *keys, __u32 nr, __u32 
 	return err ? err : (int)a.nr_done;
 }
 
+int kvt_session(int fd, __u32 group, __u64 session, __u32 state, const struct kvt_key *tip,
+		__u64 reuse_ns)
+{
+	struct kvtier_session a = {
+		.size = sizeof(a),
+		.group = group,
+		.state = state,
+		.session = session,
+		.reuse_ns = reuse_ns,
+	};
+
+	if (tip)
+		memcpy(a.tip, tip, sizeof(a.tip));
+	return kvt_ioctl(fd, KVTIER_OP_SESSION, &a);
+}
+
 int kvt_drop(int fd, __u32 group, const struct kvt_key *keys, __u32 nr, __s32 *res)
 {
 	struct kvtier_drop a = {

@@ -15,7 +15,7 @@ static int dm_ctl(void)
 
 	if (fd >= 0)
 		return fd;
-	kvt_sh("modprobe -q -a dm-mod dm-flakey");
+	kvt_sh("modprobe -q -a dm-mod dm-flakey dm-delay");
 	KVT_UNTIL(3000, (fd = open("/dev/mapper/control", O_RDWR | O_CLOEXEC)) >= 0);
 	return fd < 0 ? -errno : fd;
 }
@@ -75,6 +75,15 @@ int kvt_dm_set(const struct kvt_dm *d, enum kvt_dm_mode mode)
 		[KVT_DM_ERROR_WRITES] = "error_writes",
 		[KVT_DM_DROP_WRITES] = "drop_writes",
 	};
+	static const char *const targets[] = {
+		[KVT_DM_GOOD] = "linear",
+		[KVT_DM_ERROR] = "error",
+		[KVT_DM_ERROR_READS] = "flakey",
+		[KVT_DM_ERROR_WRITES] = "flakey",
+		[KVT_DM_DROP_WRITES] = "flakey",
+		[KVT_DM_SLOW] = "delay",
+		[KVT_DM_VERY_SLOW] = "delay",
+	};
 	char params[256];
 	int err;
 
@@ -82,11 +91,13 @@ int kvt_dm_set(const struct kvt_dm *d, enum kvt_dm_mode mode)
 		snprintf(params, sizeof(params), "%s 0", d->under.dev);
 	else if (mode == KVT_DM_ERROR)
 		params[0] = 0;
+	else if (mode == KVT_DM_SLOW || mode == KVT_DM_VERY_SLOW)
+		snprintf(params, sizeof(params), "%s 0 %d %s 0 0", d->under.dev,
+			 mode == KVT_DM_SLOW ? 60 : 2000, d->under.dev);
 	else	/* never up, always down */
 		snprintf(params, sizeof(params), "%s 0 0 1000000 1 %s", d->under.dev,
 			 features[mode]);
-	err = dm_load(d, mode == KVT_DM_GOOD ? "linear" : mode == KVT_DM_ERROR ? "error" :
-		      "flakey", params);
+	err = dm_load(d, targets[mode], params);
 	if (!err)
 		err = dm_suspend(d, true);
 	return err ? err : dm_suspend(d, false);

@@ -105,6 +105,9 @@ int kvt_prefetch(int fd, __u32 flags, __u32 group, const struct kvt_key *keys, _
 		 __u64 user_data, int eventfd);
 int kvt_advise(int fd, __u32 group, const struct kvt_key *keys, __u32 nr, __u32 advice,
 	       __u64 value, __s32 *res);
+/* @tip: NULL: as it is known */
+int kvt_session(int fd, __u32 group, __u64 session, __u32 state, const struct kvt_key *tip,
+		__u64 reuse_ns);
 int kvt_drop(int fd, __u32 group, const struct kvt_key *keys, __u32 nr, __s32 *res);
 /* All entries, collected in pages of @page; *@out is to be freed. Count or -errno. */
 int kvt_iterate_all(int fd, __u32 page, struct kvtier_entry **out);
@@ -192,6 +195,8 @@ enum kvt_dm_mode {
 	KVT_DM_ERROR_READS,
 	KVT_DM_ERROR_WRITES,
 	KVT_DM_DROP_WRITES,	/* they end well, and are forgotten */
+	KVT_DM_SLOW,		/* a read takes 60 ms longer */
+	KVT_DM_VERY_SLOW,	/* and here two seconds */
 };
 
 /**

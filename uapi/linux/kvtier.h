@@ -38,7 +38,7 @@
  *   EOPNOTSUPP  an unknown flag, a non-zero reserved field, a command or
  *               feature this kernel does not have
  *   EFAULT      a pointer that cannot be read or written
- *   ENOENT      no such pool, tier, namespace or group
+ *   ENOENT      no such pool, tier, namespace, group, or tip of a session
  *   EPERM       CAP_SYS_ADMIN needed
  *   EACCES      the mode of one's own namespace, or the way the file was opened, does not
  *               allow it
@@ -48,7 +48,8 @@
  *               device is a member of a pool
  *   ENODEV      attach: no such NUMA node, or no such device bound to the driver
  *   EMSGSIZE    an output array is too small; the needed count is returned
- *   ENOSPC      a limit is reached (leases, namespaces, arena, exports, tiers)
+ *   ENOSPC      a limit is reached (leases, namespaces, arena, exports, tiers, sessions,
+ *               what a namespace may pin)
  *   ENXIO       open(2): the pool is going
  *   ENOMEM      the kernel is out of memory
  *   EINTR       a fatal signal while waiting
@@ -96,7 +97,7 @@
 
 /*
  * Command numbers. Control and data commands share one number space so that a
- * number never means two things. SESSION and EVENTS have their places;
+ * number never means two things. EVENTS has its place;
  * kernels without them answer EOPNOTSUPP and do not set their bit
  * in kvtier_query.ops.
  */
@@ -117,7 +118,7 @@ enum {
 	KVTIER_OP_ITERATE = 13,
 	KVTIER_OP_STAT = 14,
 	KVTIER_OP_ARENA = 15,
-	KVTIER_OP_SESSION = 16,		/* reserved */
+	KVTIER_OP_SESSION = 16,
 	KVTIER_OP_EVENTS = 17,		/* reserved */
 	KVTIER_OP_EXPORT = 18,
 
@@ -138,7 +139,7 @@ enum {
 #define KVTIER_FEAT_ASYNC	(1ULL << 0)	/* pending results, read(2), eventfd */
 #define KVTIER_FEAT_ARENA	(1ULL << 1)	/* ARENA command */
 #define KVTIER_FEAT_DMAENGINE	(1ULL << 2)	/* memory moves may use a DMA engine */
-#define KVTIER_FEAT_SESSION	(1ULL << 3)	/* reserved */
+#define KVTIER_FEAT_SESSION	(1ULL << 3)	/* SESSION command */
 #define KVTIER_FEAT_EVENTS	(1ULL << 4)	/* reserved */
 #define KVTIER_FEAT_EXPORT	(1ULL << 5)	/* EXPORT command */
 #define KVTIER_FEAT_URING	(1ULL << 6)	/* reserved: io_uring commands */
@@ -226,6 +227,7 @@ struct kvtier_tier_info {
  * @tiers:          in: array of struct kvtier_tier_info, or 0 to ask the count
  * @nr_tiers:       in: room in @tiers; out: tiers there are (EMSGSIZE if more
  *                  than room and @tiers is not 0)
+ * @sessions_max:   out: most sessions one open file may have
  *
  * Works on an unbound file.
  */
@@ -242,7 +244,7 @@ struct kvtier_query {
 	__aligned_u64 window_bytes;
 	__aligned_u64 tiers;
 	__u32 nr_tiers;
-	__u32 __reserved;
+	__u32 sessions_max;
 };
 
 /**
@@ -315,8 +317,8 @@ struct kvtier_ns_open {
  * struct kvtier_lookup_result - one key of LOOKUP
  * @status:  MISS, HIT or FILLING
  * @tier:    tier of the fastest copy (HIT)
- * @cost_ns: estimated time to make it readable (HIT), 0 in memory; three leading bits of
- *           it, rounded up
+ * @cost_ns: estimated time to make it readable (HIT), 0 in memory; of the first from a
+ *           tier, with what is on its way up from there already
  */
 struct kvtier_lookup_result {
 	__s32 status;
@@ -803,6 +805,41 @@ struct kvtier_arena {
 	__aligned_u64 offset;
 	__aligned_u64 bytes;
 	__aligned_u64 slot_bytes;
+};
+
+enum kvtier_session_state {
+	KVTIER_SESSION_DECODING = 1,	/* its chain is in use, and gets longer */
+	KVTIER_SESSION_IDLE = 2,	/* a turn is over, another may come */
+	KVTIER_SESSION_DONE = 3,	/* it is over, and forgotten */
+};
+
+/**
+ * struct kvtier_session - KVTIER_OP_SESSION: what an engine's request or conversation does
+ * @flags:    0
+ * @group:    as in LOOKUP
+ * @state:    enum kvtier_session_state
+ * @session:  caller's id of it, not 0; means nothing on another open file
+ * @tip:      last block of its chain; all zero: as it is known
+ * @reuse_ns: IDLE, DONE: expected time from now to the chain's next use, 0: not known
+ *
+ * No block of a DECODING session's chain leaves the pool to make room. They are charged to
+ * the pin limit of the namespace (see KVTIER_ADV_PIN), each once for all its sessions. A
+ * block that this file commits on the tip becomes the tip, if there is room in the limit.
+ * IDLE and DONE end that; both are hints. DONE without @reuse_ns: the end of the chain that
+ * nobody else's goes through is first in line for demotion and eviction; with it: for
+ * demotion, if there is a slower tier. A session ends with its open file at the latest.
+ *
+ * ENOENT: no such block, or none committed; ENOSPC: DECODING: the pin limit, or too many
+ * sessions. Then nothing has changed, and a chain that was held before still is.
+ */
+struct kvtier_session {
+	__u32 size;
+	__u32 flags;
+	__u32 group;
+	__u32 state;
+	__aligned_u64 session;
+	__u8 tip[KVTIER_KEY_BYTES];
+	__aligned_u64 reuse_ns;
 };
 
 /**

@@ -39,6 +39,7 @@ static const struct cmd_column pool_columns[] = {
 	{ "meta_bytes_per_block", "Metadata bytes per block", CMD_COUNT },
 	{ "block_bytes_max", "Largest block", CMD_BYTES },
 	{ "leases_max", "Leases per file", CMD_COUNT },
+	{ "sessions_max", "Sessions per file", CMD_COUNT },
 	{ "features", "Features", CMD_TEXT },
 	{ NULL, NULL, CMD_TEXT },
 };
@@ -174,6 +175,7 @@ struct json_object *show_pool(struct kvtier_pool *pool, uint32_t pool_id,
 	cmd_add_u64(obj, "abi_revision", q.abi_revision);
 	cmd_add_u64(obj, "block_bytes_max", q.block_bytes_max);
 	cmd_add_u64(obj, "leases_max", q.leases_max);
+	cmd_add_u64(obj, "sessions_max", q.sessions_max);
 	cmd_add_u64(obj, "batch_max", q.batch_max);
 	add_features(obj, q.features);
 	cmd_add(obj, "tiers", tiers);

@@ -574,6 +574,19 @@ int kvtier_advise(struct kvtier_ns *ns, const struct kvtier_opts *opts,
 		  int32_t *results);
 
 /**
+ * kvtier_session - say what an engine's request or conversation does
+ * @session:  caller's number of it, not 0; means nothing on another handle
+ * @state:    enum kvtier_session_state
+ * @tip:      last block of its chain; NULL: as it is known
+ * @reuse_ns: IDLE, DONE: expected time to the chain's next use, 0: not known
+ * Returns 0. Errors: ENOENT (no such block, or none committed), ENOSPC (the
+ * namespace may pin no more; too many sessions): nothing has changed.
+ */
+int kvtier_session(struct kvtier_ns *ns, const struct kvtier_opts *opts,
+		   uint64_t session, uint32_t state,
+		   const struct kvtier_key *tip, uint64_t reuse_ns);
+
+/**
  * kvtier_drop - forget blocks, the last key first
  * @results: @nr entries, or NULL
  * Returns the number dropped. Leases on them stay good.

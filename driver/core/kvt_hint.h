@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Hints: what a block is worth whose client has said when it will be used.
+ *
+ * Hints fall into classes by that time, a factor of two apart, so that a class's youngest
+ * block is about its least. A block of such a class is worth one use in the time that is
+ * left, and next to nothing once the time is over. That is weighed with how often hints of
+ * this class came true: whoever gives false ones is believed less and less, and only he,
+ * where what was learned is each namespace's own. A hint that another one follows before the
+ * block was used did not come true. Of what is said not to be used again it
+ * is learned as of any other class how often it was; it is worth nothing until then.
+ *
+ * Lock: the pool's meta lock for everything.
+ */
+#ifndef KVT_HINT_H
+#define KVT_HINT_H
+
+#include "kvt_policy_learn.h"
+
+#define KVT_HINT_NEVER	U32_MAX
+#define KVT_HINT_BLOCKS	4096u	/* of a chain that a hint is about */
+
+u32 kvt_hint_class(u32 reuse_ms);
+u32 kvt_hint_worth(const struct kvt_learn *l, u32 cls, u32 bin, u32 age_ms);
+void kvt_hint_count(struct kvt_learn *l, u32 cls, u32 age_ms, bool used);
+
+#endif /* KVT_HINT_H */

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Holds; see kvt_hold.h for the model.
+ */
+#include "kvt_hold.h"
+
+/* One more that holds @id. Whether it is the first; *@full: it cannot be paid for. */
+static bool hold_one(struct kvt_table *t, struct kvt_hold_walk *w, u32 id, bool *full)
+{
+	struct kvt_cold *c = kvt_cold(t, id);
+	struct kvt_hot *h = kvt_hot(t, id);
+	bool first = !(c->holds & KVT_HOLD_COUNT), pay;
+
+	pay = first && !(kvt_ctl(h) & KVT_CTL_PINNED);
+	*full = pay && w->nr >= w->room;
+	if (*full)
+		return false;
+	w->nr += pay;
+	c->holds++;
+	if (first)
+		kvt_ctl_update(h, 0, 0, 0, KVT_CTL_HELD);
+	return first;
+}
+
+static void hold_goto(struct kvt_table *t, struct kvt_hold_walk *w, u32 id)
+{
+	w->id = id;
+	w->gen = kvt_hot(t, id)->gen;
+}
+
+/* The parent that a block can hold, or KVT_NIL. */
+static u32 hold_parent(struct kvt_table *t, u32 id)
+{
+	u32 up = kvt_cold(t, id)->parent;
+
+	return up && kvt_ctl_state(kvt_ctl(kvt_hot(t, up))) == KVT_READY ? up : KVT_NIL;
+}
+
+/**
+ * kvt_hold_tip() - a session begins to hold a block
+ * @t:    table
+ * @w:    out: walk, to be gone on with if this says MORE
+ * @id:   block, READY
+ * @room: see struct kvt_hold_walk
+ * Return: FULL: nothing has changed.
+ */
+enum kvt_hold_end kvt_hold_tip(struct kvt_table *t, struct kvt_hold_walk *w, u32 id, u32 room)
+{
+	bool full;
+
+	*w = (struct kvt_hold_walk) { .room = room };
+	hold_goto(t, w, id);
+	if (hold_one(t, w, id, &full))
+		return KVT_HOLD_MORE;
+	return full ? KVT_HOLD_FULL : KVT_HOLD_DONE;
+}
+
+/**
+ * kvt_hold_climb() - have a held block's ancestors held
+ * @t:     table
+ * @w:     walk; its @nr begins at 0
+ * @steps: how many at most
+ * Return: FULL: the ancestors from there on are not held; the caller takes the whole back
+ * with kvt_hold_drop(), from the tip on.
+ */
+enum kvt_hold_end kvt_hold_climb(struct kvt_table *t, struct kvt_hold_walk *w, u32 steps)
+{
+	bool full, first;
+	u32 up;
+
+	w->nr = 0;
+	for (; steps; steps--) {
+		struct kvt_cold *c;
+
+		if (!kvt_hold_there(t, w->id, w->gen))
+			return KVT_HOLD_DONE;
+		c = kvt_cold(t, w->id);
+		up = hold_parent(t, w->id);
+		if (!up || (c->holds & KVT_HOLD_UP) || !(c->holds & KVT_HOLD_COUNT))
+			return KVT_HOLD_DONE;
+		first = hold_one(t, w, up, &full);
+		if (full)
+			return KVT_HOLD_FULL;
+		c->holds |= KVT_HOLD_UP;
+		if (!first)
+			return KVT_HOLD_DONE;
+		hold_goto(t, w, up);
+	}
+	return KVT_HOLD_MORE;
+}
+
+/* Nobody holds @id any more: it does not hold its parent either. Where to go on. */
+static u32 hold_none(struct kvt_table *t, struct kvt_hold_walk *w, u32 id)
+{
+	struct kvt_cold *c = kvt_cold(t, id);
+	struct kvt_hot *h = kvt_hot(t, id);
+	bool up = c->holds & KVT_HOLD_UP;
+
+	c->holds = 0;
+	w->nr += !(kvt_ctl(h) & KVT_CTL_PINNED);
+	kvt_ctl_update(h, 0, 0, KVT_CTL_HELD, 0);
+	return up ? hold_parent(t, id) : KVT_NIL;
+}
+
+/**
+ * kvt_hold_drop() - one hold of a block goes
+ * @t:     table
+ * @w:     walk: @id, @gen: the block; its @nr begins at 0
+ * @steps: how many at most
+ */
+enum kvt_hold_end kvt_hold_drop(struct kvt_table *t, struct kvt_hold_walk *w, u32 steps)
+{
+	w->nr = 0;
+	for (; steps; steps--) {
+		struct kvt_cold *c;
+		u32 up;
+
+		if (!kvt_hold_there(t, w->id, w->gen))
+			return KVT_HOLD_DONE;
+		c = kvt_cold(t, w->id);
+		if ((c->holds & KVT_HOLD_COUNT) > 1) {
+			c->holds--;
+			return KVT_HOLD_DONE;
+		}
+		if (!(c->holds & KVT_HOLD_COUNT))
+			return KVT_HOLD_DONE;
+		up = hold_none(t, w, w->id);
+		if (!up)
+			return KVT_HOLD_DONE;
+		hold_goto(t, w, up);
+	}
+	return KVT_HOLD_MORE;
+}
+
+/**
+ * kvt_hold_grow() - a session's chain has got longer: it holds the new tip now
+ * @t:     table
+ * @child: READY, held by nobody, and paid for; its parent is the tip until now
+ *
+ * The session's hold of the parent becomes that of @child.
+ */
+void kvt_hold_grow(struct kvt_table *t, u32 child)
+{
+	kvt_cold(t, child)->holds = 1 | KVT_HOLD_UP;
+	kvt_ctl_update(kvt_hot(t, child), 0, 0, 0, KVT_CTL_HELD);
+}
+
+/**
+ * kvt_hold_die() - a held block is about to leave the pool
+ * @t:  table
+ * @w:  out: a walk for kvt_hold_drop(): what it held; @nr: 1 if it was paid for
+ * @id: block, READY, still with its parent
+ */
+void kvt_hold_die(struct kvt_table *t, struct kvt_hold_walk *w, u32 id)
+{
+	u32 up;
+
+	*w = (struct kvt_hold_walk) { .id = KVT_NIL };
+	up = hold_none(t, w, id);
+	if (up)
+		hold_goto(t, w, up);
+}

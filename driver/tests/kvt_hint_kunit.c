@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Hints: what they make a block worth, who is believed, and that nothing a client says
+ * upsets the policy's lists.
+ */
+#include "kvt_kunit.h"
+#include "../core/kvt_chain.h"
+#include "../core/kvt_hint.h"
+#include "../core/kvt_policy.h"
+
+#define TIER	2
+#define MINUTE	60000u
+#define LAST	(KVT_CLS_HINT + KVT_HINTS - 1)
+
+static u32 worth(const struct kvt_learn *l, u32 reuse_ms, u32 age_ms)
+{
+	return kvt_hint_worth(l, kvt_hint_class(reuse_ms), kvt_age_bin(reuse_ms), age_ms);
+}
+
+static struct kvt_learn *learn_new(struct kunit *test)
+{
+	struct kvt_learn *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, l);
+	kvt_learn_init(l);
+	return l;
+}
+
+static void classes_by_time(struct kunit *test)
+{
+	u32 ms, cls = KVT_CLS_HINT;
+
+	KUNIT_EXPECT_EQ(test, kvt_hint_class(0), (u32)KVT_CLS_HINT);
+	KUNIT_EXPECT_EQ(test, kvt_hint_class(KVT_HINT_NEVER), (u32)KVT_CLS_COLD);
+	KUNIT_EXPECT_EQ(test, kvt_hint_class(KVT_HINT_NEVER - 1), (u32)LAST);
+	for (ms = 1; ms < 1u << 31; ms *= 2) {
+		KUNIT_EXPECT_LE(test, cls, kvt_hint_class(ms));
+		cls = kvt_hint_class(ms);
+	}
+	KUNIT_EXPECT_EQ(test, cls, (u32)LAST);
+	KUNIT_EXPECT_LE(test, (u32)LAST, KVT_LISTS - 1u);
+}
+
+/* The sooner the more, more as the time comes, little when it is over. */
+static void worth_follows_time(struct kunit *test)
+{
+	struct kvt_learn *l = learn_new(test);
+	u32 age;
+
+	KUNIT_EXPECT_LT(test, worth(l, 10 * MINUTE, 0), worth(l, MINUTE, 0));
+	KUNIT_EXPECT_LT(test, worth(l, MINUTE, 0), worth(l, 1000, 0));
+	for (age = 1000; age < MINUTE; age += 1000)
+		KUNIT_EXPECT_LE(test, worth(l, MINUTE, age - 1000), worth(l, MINUTE, age));
+	KUNIT_EXPECT_LT(test, worth(l, MINUTE, 2 * MINUTE), worth(l, 10 * MINUTE, 0));
+	for (age = 2 * MINUTE; age < 1u << 30; age *= 2)
+		KUNIT_EXPECT_LE(test, worth(l, MINUTE, 2 * age), worth(l, MINUTE, age));
+	KUNIT_EXPECT_LT(test, 0u, worth(l, KVT_HINT_NEVER - 1, U32_MAX));
+}
+
+/* Who says what is not so is believed less: at last, less than who says nothing. */
+static void liars_are_not_believed(struct kunit *test)
+{
+	struct kvt_learn *l = learn_new(test);
+	u32 cls = kvt_hint_class(MINUTE), before = worth(l, MINUTE, 0), i;
+
+	kvt_learn_use(l, cls, MINUTE, true);
+	KUNIT_EXPECT_EQ(test, worth(l, MINUTE, 0), before);
+	for (i = 0; i < 100000; i++)
+		kvt_learn_use(l, cls, 20 * MINUTE, i & 1);
+	KUNIT_EXPECT_LT(test, worth(l, MINUTE, 0) + (5u << KVT_WORTH_SHIFT), before);
+	KUNIT_EXPECT_LT(test, worth(l, MINUTE, 0), kvt_learn_worth(l, KVT_CLS_SESSION, 0));
+	/* Another class has kept its word. */
+	KUNIT_EXPECT_EQ(test, l->broken[0], 0u);
+	/* It can be won back. */
+	for (i = 0; i < 100000; i++)
+		kvt_learn_use(l, cls, MINUTE, true);
+	KUNIT_EXPECT_LT(test, before, worth(l, MINUTE, 0) + (1u << KVT_WORTH_SHIFT) / 4);
+	kvt_learn_forget(l, cls, MINUTE, true);
+	KUNIT_EXPECT_LE(test, l->kept[cls - KVT_CLS_HINT] + l->broken[cls - KVT_CLS_HINT], 1024);
+}
+
+/* What is said to be over is worth nothing, until that turns out to be wrong. */
+static void done_is_doubted(struct kunit *test)
+{
+	struct kvt_learn *l = learn_new(test);
+	u32 i;
+
+	for (i = 0; i < 100; i++)
+		kvt_learn_use(l, KVT_CLS_COLD, 20 * MINUTE, false);
+	kvt_learn_row(l, KVT_CLS_COLD, NULL);
+	KUNIT_EXPECT_EQ(test, kvt_learn_worth(l, KVT_CLS_COLD, 0), 0u);
+	for (i = 0; i < 100; i++)
+		kvt_learn_use(l, KVT_CLS_COLD, MINUTE, true);
+	kvt_learn_row(l, KVT_CLS_NEW, NULL);
+	kvt_learn_row(l, KVT_CLS_COLD, NULL);
+	KUNIT_EXPECT_LT(test, 0u, kvt_learn_worth(l, KVT_CLS_COLD, MINUTE / 2));
+}
+
+/* --- blocks ---------------------------------------------------------------------------- */
+
+struct fixture {
+	struct kvt_policy p;
+	struct kvt_table *t;
+	struct kvt_mind *mind[2];
+	u32 ns;		/* whose blocks grow() makes */
+	u32 nr;
+};
+
+static struct fixture *tenants;
+
+static struct kvt_mind *mind_of(const struct kvt_policy *p, u32 ns)
+{
+	return &tenants->p == p ? tenants->mind[ns] : NULL;
+}
+
+static struct fixture *setup(struct kunit *test)
+{
+	struct fixture *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	f->t = kvt_test_table(test, 1);
+	kvt_policy_init(&f->p, &kvt_policy_reuse, f->t);
+	f->mind[0] = kvt_test_mind(test, &f->p);
+	f->mind[1] = kvt_test_mind(test, &f->p);
+	f->p.only = NULL;
+	f->p.mind_of = mind_of;
+	tenants = f;
+	f->p.now_ms = 1000;
+	return f;
+}
+
+/* A request for @nr new blocks under @parent; the last one. */
+static u32 grow(struct kunit *test, struct fixture *f, u32 parent, u32 nr)
+{
+	u32 id;
+
+	for (; nr--; parent = id) {
+		id = kvt_test_block(test, f->t, KVT_READY | KVT_CTL_MEM);
+		kvt_hot(f->t, id)->mem_tier = TIER;
+		kvt_hot(f->t, id)->ns_group = f->ns << KVT_NS_SHIFT;
+		kvt_hot(f->t, id)->hash = ++f->nr * 2654435761u;
+		kvt_cold(f->t, id)->touch_ms = f->p.now_ms;
+		if (parent)
+			kvt_ch_link(f->t, id, parent);
+		f->p.ops->insert(&f->p, TIER, id);
+	}
+	for (id = parent; id; id = kvt_cold(f->t, id)->parent)
+		f->p.ops->touch(&f->p, TIER, id);
+	kvt_policy_request(&f->p, parent);
+	return parent;
+}
+
+static u32 next(struct fixture *f)
+{
+	u32 budget = 100000;
+
+	return f->p.ops->next(&f->p, TIER, true, &budget);
+}
+
+static void leave(struct fixture *f, u32 id)
+{
+	f->p.ops->remove(&f->p, TIER, id);
+	kvt_ch_unlink(f->t, id);
+	atomic_set(&kvt_hot(f->t, id)->ctl, KVT_DEAD);
+	kvt_table_free(f->t, id);
+}
+
+/* The one that comes back last goes first, and what is over before that. */
+static void told_when(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 soon = grow(test, f, KVT_NIL, 3), late = grow(test, f, KVT_NIL, 3);
+	u32 done = grow(test, f, KVT_NIL, 3), i;
+
+	f->p.ops->hint(&f->p, soon, MINUTE);
+	f->p.ops->hint(&f->p, late, 10 * MINUTE);
+	f->p.ops->hint(&f->p, done, KVT_HINT_NEVER);
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, next(f), done);
+		soon = kvt_cold(f->t, done)->parent;
+		leave(f, done);
+		done = soon;
+	}
+	KUNIT_EXPECT_EQ(test, next(f), late);
+}
+
+/* Who says again and again that it will be soon instead of coming pays for it, he alone. */
+static void liars_hurt_themselves(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 honest = grow(test, f, KVT_NIL, 3), liar, i, before;
+
+	f->ns = 1;
+	liar = grow(test, f, KVT_NIL, 3);
+	f->p.ops->hint(&f->p, liar, MINUTE);
+	f->p.now_ms += 1000;
+	f->p.ops->hint(&f->p, honest, MINUTE);
+	before = f->p.ops->worth(&f->p, honest);
+	KUNIT_EXPECT_LT(test, before, f->p.ops->worth(&f->p, liar));
+	KUNIT_EXPECT_EQ(test, next(f), honest);
+	f->p.now_ms += 1000;
+	for (i = 0; i < 200; i++)
+		f->p.ops->hint(&f->p, liar, MINUTE);
+	KUNIT_EXPECT_LE(test, before, f->p.ops->worth(&f->p, honest));
+	KUNIT_EXPECT_LT(test, f->p.ops->worth(&f->p, liar) + (5u << KVT_WORTH_SHIFT), before);
+	KUNIT_EXPECT_EQ(test, next(f), liar);
+}
+
+/* Its own last turn's end does not hold a hint up; another's chain does. */
+static void others_chains_stay(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 head = grow(test, f, KVT_NIL, 4), tip, i;
+
+	tip = grow(test, f, kvt_cold(f->t, head)->parent, 3);
+	f->p.ops->hint(&f->p, tip, MINUTE);
+	KUNIT_EXPECT_TRUE(test, kvt_class_hinted(kvt_cold(f->t, kvt_cold(f->t, head)->parent)->cls));
+	head = grow(test, f, KVT_NIL, 2);
+	for (i = 0; i < 6; i++) {
+		f->p.now_ms += MINUTE;
+		tip = grow(test, f, head, 1);
+	}
+	KUNIT_ASSERT_LT(test, 0u, (u32)kvt_cold(f->t, head)->shared);
+	f->p.ops->hint(&f->p, tip, KVT_HINT_NEVER);
+	KUNIT_EXPECT_EQ(test, (u32)kvt_cold(f->t, tip)->cls, (u32)KVT_CLS_COLD);
+	KUNIT_EXPECT_TRUE(test, kvt_class_shared(kvt_cold(f->t, head)->cls));
+}
+
+/* Anything, at any time: every block is on one list, and all go at last. */
+static void hints_at_random(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 step, id, tip = KVT_NIL, nr, list, sum;
+	u64 rnd = 5;
+
+	for (step = 0; step < 20000; step++) {
+		f->p.now_ms += kvt_test_random(&rnd) % 5 ? kvt_test_random(&rnd) % 20000 :
+			       0u - kvt_test_random(&rnd) % 20000;
+		id = 1 + kvt_test_random(&rnd) % 1000;
+		if (kvt_ctl_state(kvt_ctl(kvt_hot(f->t, id))) != KVT_READY)
+			id = tip;
+		nr = kvt_test_random(&rnd) % 4;
+		if (!id || !nr)
+			tip = grow(test, f, kvt_test_random(&rnd) % 3 ? id : KVT_NIL, 1 + nr * 3);
+		else
+			f->p.ops->hint(&f->p, id, nr < 2 ? KVT_HINT_NEVER :
+				       kvt_test_random(&rnd) >> kvt_test_random(&rnd) % 32);
+		while (f->t->nr_used > 800) {
+			id = next(f);
+			KUNIT_ASSERT_NE(test, id, KVT_NIL);
+			leave(f, id);
+			tip = id == tip ? KVT_NIL : tip;
+		}
+	}
+	for (sum = 0, list = 0; list < KVT_LISTS; list++)
+		sum += f->p.list[TIER][list].count;
+	KUNIT_EXPECT_EQ(test, sum, f->t->nr_used);
+	for (nr = f->t->nr_used; nr--;) {
+		id = next(f);
+		KUNIT_ASSERT_NE(test, id, KVT_NIL);
+		leave(f, id);
+	}
+	KUNIT_EXPECT_EQ(test, f->p.some[TIER], 0u);
+}
+
+static struct kunit_case kvt_hint_cases[] = {
+	KUNIT_CASE(classes_by_time),
+	KUNIT_CASE(worth_follows_time),
+	KUNIT_CASE(liars_are_not_believed),
+	KUNIT_CASE(done_is_doubted),
+	KUNIT_CASE(told_when),
+	KUNIT_CASE(liars_hurt_themselves),
+	KUNIT_CASE(others_chains_stay),
+	KUNIT_CASE(hints_at_random),
+	{ }
+};
+
+static struct kunit_suite kvt_hint_suite = {
+	.name = "kvt_hint",
+	.test_cases = kvt_hint_cases,
+};
+kunit_test_suite(kvt_hint_suite);
