@@ -138,7 +138,7 @@ check_docs_notice()
 	local tree="$WORK/documented"
 	rm -rf "$tree"
 	mkdir -p "$tree"
-	cp -r README.md VERSION dkms.conf Documentation driver lib scripts selftests uapi \
+	cp -r README.md SECURITY.md VERSION dkms.conf Documentation driver lib scripts selftests uapi \
 		userspace COPYING COPYING.LIB "$tree"
 	scripts/check_abi.sh "$tree" && scripts/check_docs.sh "$tree" || return 1
 	echo 'module_param(kvt_undocumented, int, 0644);' >>"$tree/driver/kvt_main.c"
