@@ -127,7 +127,7 @@ test_completion()
 		same "$work/verbs" <(offers "kvtier $object ")
 	done
 	[ "$(offers 'kvtier -j tier d' | paste -sd ' ')" = 'detach drain' ] || fail 'prefix d'
-	[ "$(offers 'kvtier cxl create --m')" = '--memdev' ] || fail 'options'
+	[ "$(offers 'kvtier cxl create --me')" = '--memdev' ] || fail 'options'
 	[ "$(offers 'kvtier pool create --tier d' | paste -sd ' ')" = 'dax: dram:' ] ||
 		fail 'specs'
 	[ "$(offers 'kvtier gen --kind a')" = agent ] || fail 'kinds'
