@@ -25,6 +25,7 @@ wanted()
 	if [ $# -eq 0 ]; then
 		case ${KVT_LENGTH:-full}/$name in
 		quick/log | quick/assemble | quick/fabric | quick/zoned) return 1 ;;
+		full/redteam_*) [ "${KVT_KERNEL:-stock}" = stock ] || return 1 ;;
 		# In a machine of its own: what comes back may have another name.
 		*/removal) return 1 ;;
 		esac

@@ -47,36 +47,6 @@ both_kinds()
 	}
 }
 
-udev_wants()
-{
-	udevadm settle
-	udevadm info -q property -p "$(readlink -f "/sys/bus/dax/devices/$1")" >/run/props
-	grep -q '^SYSTEMD_WANTS=kvtier-assemble@.*service$' /run/props
-}
-
-# A member starts the assembly of its pool when it can be looked at, and once only.
-# shellcheck disable=SC2317 # called by name
-udev_starts()
-{
-	local rules=/etc/udev/rules.d/64-kvtier.rules status=1
-	mkdir -p /etc/kvtier && touch /etc/kvtier/assemble
-	sed 's,@SBINDIR@,/usr/bin,' /usr/lib/udev/rules.d/64-kvtier.rules >"$rules"
-	udevadm control --reload
-	kvtier cxl bind "$KVT_PMEM0" "$KVT_PMEM1" && ! udev_wants "$KVT_PMEM0" &&
-		kvtier cxl unbind "$KVT_PMEM0" "$KVT_PMEM1" &&
-		udev_wants "$KVT_PMEM0" && udev_wants "$KVT_PMEM1" && status=0
-	grep -q "^ID_FS_UUID=$(kvtier -j pool members | grep -o '"pool_uuid": *"[^"]*"' |
-		head -n 1 | cut -d '"' -f 4)$" /run/props || status=1
-	if [ "$status" -eq 0 ]; then
-		kvtier cxl bind "$KVT_PMEM1" && kvtier cxl unbind "$KVT_PMEM1" || status=1
-		! udev_wants "$KVT_PMEM1" || status=1
-	fi
-	[ "$status" -eq 0 ] || cat /run/props
-	rm "$rules" /etc/kvtier/assemble
-	udevadm control --reload
-	return "$status"
-}
-
 dmesg_mark
 if ! prepare "$1"; then
 	ls -l "$ND" /sys/bus/dax/devices /sys/bus/nd/drivers/*/
@@ -92,7 +62,6 @@ else
 	done
 	run_test pmem.page-maps both_kinds || FAILED=1
 	run_test pmem.tools bash -eu /kvt/guest/pmem_tools.sh || FAILED=1
-	run_test pmem.udev udev_starts || FAILED=1
 	run_ktap pmem ./pmem -t removed || FAILED=1
 fi
 exit $FAILED
