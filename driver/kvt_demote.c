@@ -622,8 +622,8 @@ static u32 kvt_region_claim(struct kvt_pool *p, struct kvt_tier *t, u32 r,
 		h = kvt_hot(&p->table, id);
 		/* On its way here or away, guaranteed, or not to be moved now. */
 		if ((t->state == KVTIER_TIER_ONLINE && !reg->retire &&
-		     kvt_ns_guarded(p, h, asker)) || h->mem_tier != t->id || !(kvt_ctl(h) & KVT_CTL_MEM) ||
-		    !kvt_move_try(h))
+		     kvt_ns_guarded(p, h, asker)) || h->mem_tier != t->id ||
+		    !(kvt_ctl(h) & KVT_CTL_MEM) || !kvt_move_try(h))
 			*stuck = true;
 		else
 			ids[nr++] = id;

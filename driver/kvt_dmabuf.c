@@ -20,6 +20,7 @@
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
 #include <linux/module.h>
+#include <linux/nospec.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -173,13 +174,11 @@ void kvt_exports_unmap(struct kvt_pool *p)
 				    KVT_WINDOW_BYTES, 1);
 }
 
-/* The part that a page of the buffer is in. */
+/* The part that a page of the buffer is in; there is such a page. */
 static const struct kvt_export_part *kvt_export_find(const struct kvt_export *x, u64 page)
 {
 	u32 low = 0, high = x->nr;
 
-	if (page >= x->nr_pages)
-		return NULL;
 	while (high - low > 1) {
 		u32 mid = low + (high - low) / 2;
 
@@ -213,13 +212,13 @@ static vm_fault_t kvt_export_fault(struct vm_fault *vmf)
 {
 	const struct kvt_export *x = vmf->vma->vm_private_data;
 	u64 page = vmf->pgoff - (kvt_fill_base(x->id) >> PAGE_SHIFT);
-	const struct kvt_export_part *part = kvt_export_find(x, page);
 	vm_fault_t ret;
 
-	if (!part || (vmf->flags & FAULT_FLAG_WRITE))
+	if (page >= x->nr_pages || (vmf->flags & FAULT_FLAG_WRITE))
 		return VM_FAULT_SIGBUS;
+	page = array_index_nospec(page, x->nr_pages);
 	down_read(&x->pool->map_sem);
-	ret = kvt_export_insert(vmf, part, page);
+	ret = kvt_export_insert(vmf, kvt_export_find(x, page), page);
 	up_read(&x->pool->map_sem);
 	return ret;
 }

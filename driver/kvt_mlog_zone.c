@@ -15,8 +15,8 @@
  * What cannot be had from where it is, and gaps, become zeroes. A write that fails ends
  * the batch, and with that the segment: what is behind it in that zone is not at the
  * write pointer and fails, too; what begins in the segment's next zone may be written, and
- * is not found after a crash, for recovery stops at what is not whole. The footer is at the end of the segment all the same, after zeroes from
- * wherever the zones stand.
+ * is not found after a crash, for recovery stops at what is not whole. The footer is at the
+ * end of the segment all the same, after zeroes from wherever the zones stand.
  *
  * A segment's zones are reset before its first batch, which is after its end was durable.
  */

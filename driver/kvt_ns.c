@@ -97,44 +97,6 @@ static bool kvt_ns_knows(const struct kvt_ns *ns, const u8 *secret)
 	return !crypto_memneq(ns->secret, hash, sizeof(hash));
 }
 
-static struct kvt_ns *kvt_ns_find(struct kvt_file *f, kuid_t uid,
-				  const struct kvtier_ns_open *o,
-				  const struct kvt_ns_args *a)
-{
-	struct kvt_pool *p = f->pool;
-	struct kvt_ns *ns;
-	unsigned long idx;
-
-	lockdep_assert_held(&p->conf_lock);
-	xa_for_each(&p->ns, idx, ns) {
-		if (!kvt_ns_open_to(ns, f))
-			continue;
-		if (!uid_eq(ns->uid, uid) || ns->identity_len != o->identity_len)
-			continue;
-		/* Who has to guess does not learn how much of it was right. */
-		if (!crypto_memneq(ns->identity, a->identity, o->identity_len) &&
-		    kvt_ns_knows(ns, a->secret))
-			return ns;
-	}
-	return NULL;
-}
-
-static bool kvt_ns_same_groups(const struct kvt_ns *ns, const struct kvtier_ns_open *o,
-			       const struct kvt_ns_args *a)
-{
-	u32 i;
-
-	if (!o->nr_groups)
-		return true;
-	if (o->nr_groups != ns->nr_groups)
-		return false;
-	for (i = 0; i < ns->nr_groups; i++) {
-		if (ns->group[i].block_bytes != a->group[i].block_bytes)
-			return false;
-	}
-	return true;
-}
-
 /* Is it one of his groups: in_egroup_p(), but of who opened the file. */
 static bool kvt_cred_in_group(const struct cred *cred, kgid_t gid)
 {
@@ -162,6 +124,68 @@ static bool kvt_ns_may(const struct kvt_ns *ns, const struct cred *cred, u32 wan
 	else
 		bits = ns->mode;
 	return (bits & want) == want;
+}
+
+/* Takes as long as kvt_ns_knows() with the wrong secret. */
+static void kvt_ns_knows_not(const u8 *secret)
+{
+	static const u8 salt[KVT_NS_SALT];
+	u8 hash[KVT_NS_SECRET];
+
+	if (!memchr_inv(secret, 0, KVTIER_SECRET_BYTES))
+		return;
+	kvt_secret_hash(salt, secret, hash);
+	memzero_explicit(hash, sizeof(hash));
+}
+
+/*
+ * @want is what another owner's namespace has to allow. One that does not is not looked
+ * at any further, so that the time this takes does not tell of it. Who has to guess does
+ * not learn how much of it was right: a wrong identity takes as long as a wrong secret.
+ */
+static struct kvt_ns *kvt_ns_find(struct kvt_file *f, kuid_t uid, u32 want,
+				  const struct kvtier_ns_open *o,
+				  const struct kvt_ns_args *a)
+{
+	const struct cred *cred = f->file->f_cred;
+	bool own = uid_eq(uid, cred->fsuid), hashed = false;
+	struct kvt_pool *p = f->pool;
+	struct kvt_ns *ns;
+	unsigned long idx;
+
+	lockdep_assert_held(&p->conf_lock);
+	xa_for_each(&p->ns, idx, ns) {
+		if (!kvt_ns_open_to(ns, f))
+			continue;
+		if (!uid_eq(ns->uid, uid) || ns->identity_len != o->identity_len)
+			continue;
+		if (!own && !kvt_ns_may(ns, cred, want))
+			continue;
+		if (crypto_memneq(ns->identity, a->identity, o->identity_len))
+			continue;
+		hashed |= ns->has_secret;
+		if (kvt_ns_knows(ns, a->secret))
+			return ns;
+	}
+	if (!hashed)
+		kvt_ns_knows_not(a->secret);
+	return NULL;
+}
+
+static bool kvt_ns_same_groups(const struct kvt_ns *ns, const struct kvtier_ns_open *o,
+			       const struct kvt_ns_args *a)
+{
+	u32 i;
+
+	if (!o->nr_groups)
+		return true;
+	if (o->nr_groups != ns->nr_groups)
+		return false;
+	for (i = 0; i < ns->nr_groups; i++) {
+		if (ns->group[i].block_bytes != a->group[i].block_bytes)
+			return false;
+	}
+	return true;
 }
 
 static u64 kvt_mem_capacity(struct kvt_pool *p)
@@ -358,12 +382,13 @@ static struct kvt_ns *kvt_ns_get_of(struct kvt_file *f, const struct kvtier_ns_o
 {
 	const struct cred *cred = f->file->f_cred;
 	kuid_t uid = make_kuid(cred->user_ns, o->owner_uid);
-	struct kvt_ns *ns = uid_valid(uid) ? kvt_ns_find(f, uid, o, a) : NULL;
+	struct kvt_ns *ns = uid_valid(uid) ? kvt_ns_find(f, uid, want, o, a) : NULL;
 
 	if (!ns)
 		return ERR_PTR(-ENOENT);
+	/* His own: of others' only those are found that he may open. */
 	if (!kvt_ns_may(ns, cred, want))
-		return ERR_PTR(uid_eq(uid, cred->fsuid) ? -EACCES : -ENOENT);
+		return ERR_PTR(-EACCES);
 	return kvt_ns_same_groups(ns, o, a) ? ns : ERR_PTR(-EINVAL);
 }
 
@@ -380,7 +405,7 @@ static struct kvt_ns *kvt_ns_get(struct kvt_file *f, const struct kvtier_ns_open
 		want |= MAY_WRITE;
 	if (o->flags & KVTIER_NS_OWNER)
 		return kvt_ns_get_of(f, o, a, want);
-	ns = kvt_ns_find(f, cred->fsuid, o, a);
+	ns = kvt_ns_find(f, cred->fsuid, want, o, a);
 	if (!ns) {
 		if (!(o->flags & KVTIER_NS_CREATE))
 			return ERR_PTR(-ENOENT);

@@ -384,7 +384,8 @@ static struct attribute *kvt_tier_attrs[] = {
 	&tier_attr_dropped.attr,
 	&tier_attr_evictions.attr, &tier_attr_read_bytes.attr, &tier_attr_write_bytes.attr,
 	&tier_attr_log_bytes.attr, &tier_attr_dma_bytes.attr, &tier_attr_io_errors.attr,
-	&tier_attr_quarantined_bytes.attr, &tier_attr_retired_bytes.attr, &tier_attr_absent_bytes.attr,
+	&tier_attr_quarantined_bytes.attr, &tier_attr_retired_bytes.attr,
+	&tier_attr_absent_bytes.attr,
 	&tier_attr_read_errors.attr, &tier_attr_checksum_errors.attr,
 	&tier_attr_write_errors.attr, &tier_attr_memory_errors.attr, NULL
 };
@@ -458,7 +459,8 @@ static ssize_t ns_groups_show(struct kvt_ns *ns, char *buf)
 static struct kvt_ns_attr ns_attr_groups = __KVT_ATTR(groups, 0400, ns_groups_show);
 
 static struct attribute *kvt_ns_sysfs_attrs[] = {
-	&ns_attr_owner_uid.attr, &ns_attr_unclaimed.attr, &ns_attr_mode.attr, &ns_attr_quota_bytes.attr,
+	&ns_attr_owner_uid.attr, &ns_attr_unclaimed.attr, &ns_attr_mode.attr,
+	&ns_attr_quota_bytes.attr,
 	&ns_attr_min_bytes.attr, &ns_attr_used_bytes.attr, &ns_attr_blocks.attr,
 	&ns_attr_groups.attr, &ns_attr_hits.attr, &ns_attr_misses.attr,
 	&ns_attr_puts.attr, &ns_attr_evictions.attr, &ns_attr_promotions.attr,

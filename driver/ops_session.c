@@ -6,8 +6,8 @@
  * what a finished session leaves. Of its chain the end is its own: from the tip up to where
  * others' chains branch off or a decoding session holds it. That will not be used again,
  * or, if the client says when it will be, not soon. A policy that takes hints is told; else
- * it is put first in line, head first, so that it goes from the tail. It is looked at in steps; of a very long one, the part next to
- * the tip.
+ * it is put first in line, head first, so that it goes from the tail. It is looked at in
+ * steps; of a very long one, the part next to the tip.
  */
 #include <linux/math64.h>
 #include <linux/slab.h>

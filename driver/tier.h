@@ -4,8 +4,9 @@
  *
  * A *memory* tier has pages: clients lease and map them, devices move bytes into
  * and out of them. A *block* tier has units on a block device, reached by bios on
- * memory tiers' own pages, or on persistent memory, reached by copies. What is stored where is the core's business
- * (kvt_mem, kvt_log); a backend only attaches, maps, transfers and detaches.
+ * memory tiers' own pages, or on persistent memory, reached by copies. What is stored
+ * where is the core's business (kvt_mem, kvt_log); a backend only attaches, maps,
+ * transfers and detaches.
  *
  * Life: attach() is called with the tier private to the caller. After it
  * succeeded the tier is published in pool->tiers[]. Before detach() the pool has

@@ -48,13 +48,13 @@
 #define KVT_NO_TIER		0xff
 
 #define KVT_HOT_EXPIRES		(1u << 0)	/* has a time to live */
-#define KVT_HOT_HELD		(1u << 1)	/* its slot in memory may be referred to by a device */
+#define KVT_HOT_HELD		(1u << 1)	/* a device may refer to its slot in memory */
 #define KVT_HOT_PARKED		(1u << 2)	/* DEAD; its log copy waits for room for its kill */
 #define KVT_HOT_DURABLE		(1u << 3)	/* its log copy is found again after a crash */
 #define KVT_HOT_GHOST		(1u << 4)	/* DEAD, and its log copy is still there */
-#define KVT_HOT_GHOST_ODD	(1u << 5)	/* ... and the namespace's age was odd when it died */
+#define KVT_HOT_GHOST_ODD	(1u << 5)	/* ... and died when its namespace's age was odd */
 #define KVT_HOT_UNREAD		(1u << 7)	/* was promoted, and nobody has read it since */
-#define KVT_HOT_STALE		(1u << 6)	/* its record is lost, or tells of another time to live */
+#define KVT_HOT_STALE		(1u << 6)	/* its record is lost or has another time to live */
 
 enum kvt_state {
 	KVT_FREE = 0,

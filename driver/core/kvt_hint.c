@@ -5,7 +5,7 @@
 #include "kvt_hint.h"
 
 #define HINT_FIRST_MS	32768u		/* the first class ends there */
-#define HINT_LEFT	8u		/* a use is never nearer than this part of the time foretold */
+#define HINT_LEFT	8u		/* a use is never nearer than this part of the time */
 #define HINT_OVER	16u		/* once the time is over: times as far away as it is old */
 #define HINT_LATE	2u		/* classes' times after which it did not come true */
 #define HINT_COUNT_MAX	1024u

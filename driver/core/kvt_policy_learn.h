@@ -37,11 +37,11 @@
 
 enum kvt_class {
 	KVT_CLS_NEW = 0,	/* nothing known; the sessions' pool */
-	KVT_CLS_COLD = 1,	/* will not be used again, so it was said: nothing until that is wrong */
+	KVT_CLS_COLD = 1,	/* said not to be used again: nothing until that is wrong */
 	KVT_CLS_POOL = 2,	/* the shared blocks' pool; no block has it */
 	KVT_CLS_SHARED = 3,	/* first of the shared blocks' */
 	KVT_CLS_SESSION = 11,	/* first of the sessions' */
-	KVT_CLS_HINT = 27,	/* first of those whose next use was foretold: no rows, see kvt_hint.h */
+	KVT_CLS_HINT = 27,	/* first of those foretold: no rows, see kvt_hint.h */
 };
 
 /**

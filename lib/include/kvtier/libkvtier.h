@@ -316,8 +316,8 @@ struct kvtier_ns_params {
  *
  * Opens the pool's device anew, so each handle has leases of its own. @pool may
  * be dropped afterwards. Errors: ENOENT (not there and no CREATE, or another user's who
- * does not allow it), EEXIST, EACCES, EINVAL (groups differ), ENOSPC (guarantee cannot be given), ENXIO,
- * ENOMEM.
+ * does not allow it), EEXIST, EACCES, EINVAL (groups differ), ENOSPC (guarantee cannot be
+ * given), ENXIO, ENOMEM.
  */
 int kvtier_ns_open(struct kvtier_pool *pool,
 		   const struct kvtier_ns_params *params,
