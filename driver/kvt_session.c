@@ -46,6 +46,12 @@ struct kvt_sessions {
 	struct hlist_head by_tip[1 << KVT_SESSION_BITS];
 };
 
+/* A hold that the pool's worker is to drop. */
+struct kvt_unhold {
+	struct llist_node node;		/* first: what is left is freed with the pool */
+	struct kvt_hold_walk w;
+};
+
 /* --- holds -------------------------------------------------------------------------- */
 
 static void kvt_hold_charge(struct kvt_pool *p, u32 ns_group, s64 blocks)
@@ -134,13 +140,32 @@ static int kvt_hold_get(struct kvt_pool *p, u32 id, u32 gen)
 	return err;
 }
 
+/* The rest of a long chain is for the worker. False: there is nowhere to note that down. */
+static bool kvt_unhold_later(struct kvt_pool *p, const struct kvt_hold_walk *w)
+{
+	struct kvt_unhold *u = kmalloc(sizeof(*u), GFP_NOWAIT | __GFP_NOWARN);
+
+	lockdep_assert_held(&p->meta_lock);
+	if (u) {
+		u->w = *w;
+		llist_add(&u->node, &p->unholds);
+	} else if (p->nr_unhold < KVT_UNHOLDS) {
+		p->unhold[p->nr_unhold++] = *w;
+	} else {
+		return false;
+	}
+	kvt_reclaim_kick(p);
+	return true;
+}
+
 /**
  * kvt_hold_lost() - a held block is about to die
  * @p:  pool, meta lock held
  * @id: block, READY and HELD, still with its parent
  *
- * Its ancestors are held no longer for its sake. Of a long chain that is left to the worker;
- * if that has too many of these already, it is done here.
+ * Its ancestors are held no longer for its sake. Of a long chain that is left to the worker,
+ * however many of these there are: each has cost a whole step here. Only if there is no
+ * memory, and the pool's reserve is used up too, is it done here to the end.
  */
 void kvt_hold_lost(struct kvt_pool *p, u32 id)
 {
@@ -154,11 +179,27 @@ void kvt_hold_lost(struct kvt_pool *p, u32 id)
 	do {
 		end = kvt_hold_drop(&p->table, &w, KVT_HOLD_STEP);
 		kvt_hold_charge(p, ns_group, -(s64)w.nr);
-	} while (end == KVT_HOLD_MORE && p->nr_unhold == KVT_UNHOLDS);
-	if (end != KVT_HOLD_MORE)
-		return;
-	p->unhold[p->nr_unhold++] = w;
-	kvt_reclaim_kick(p);
+	} while (end == KVT_HOLD_MORE && !kvt_unhold_later(p, &w));
+}
+
+/* Take one from what was left to the worker. */
+static bool kvt_unhold_next(struct kvt_pool *p, struct kvt_hold_walk *w)
+{
+	struct llist_node *n;
+	bool any = true;
+
+	spin_lock(&p->meta_lock);
+	n = llist_del_first(&p->unholds);
+	if (n)
+		*w = container_of(n, struct kvt_unhold, node)->w;
+	else if (p->nr_unhold)
+		*w = p->unhold[--p->nr_unhold];
+	else
+		any = false;
+	spin_unlock(&p->meta_lock);
+	if (n)
+		kfree(container_of(n, struct kvt_unhold, node));
+	return any;
 }
 
 /**
@@ -169,12 +210,8 @@ void kvt_holds_settle(struct kvt_pool *p)
 {
 	struct kvt_hold_walk w;
 
-	while (READ_ONCE(p->nr_unhold)) {
-		spin_lock(&p->meta_lock);
-		w = p->unhold[--p->nr_unhold];
-		spin_unlock(&p->meta_lock);
+	while (kvt_unhold_next(p, &w))
 		kvt_hold_put(p, w.id, w.gen);
-	}
 }
 
 /* --- sessions ----------------------------------------------------------------------- */
