@@ -625,7 +625,7 @@ void kvt_use_end(struct kvt_pool *p, const struct kvt_use *u);	/* meta lock held
 /* kvt_session.c: sessions of open files, and what their chains hold */
 void kvt_sessions_release(struct kvt_file *f);
 void kvt_hold_lost(struct kvt_pool *p, u32 id);		/* meta lock held */
-void kvt_holds_settle(struct kvt_pool *p);
+bool kvt_holds_settle(struct kvt_pool *p);
 
 /* kvt_copy.c: blocks in memory with a copy on a block tier. Meta lock held but as noted */
 bool kvt_copy_keep(struct kvt_pool *p, u32 id);
