@@ -318,7 +318,7 @@ struct kvt_scrub {
  * @parked:     dead blocks whose log copies wait for room for their kills. Meta lock
  * @carries:    see struct kvt_carry. Meta lock
  * @nr_strays:  of their moves, those with @stray. Meta lock
- * @unhold:     holds that are to be dropped, see kvt_hold_lost(). Meta lock, as @nr_unhold
+ * @unholds:    holds to be dropped, see kvt_hold_lost(); meta lock, as @unhold, their reserve
  * @log_lost:   batches with blocks that are durable nowhere. Meta lock
  * @uuid:       on the media; random
  * @log_seq:    numbers what is written to the members. Meta lock
@@ -378,6 +378,7 @@ struct kvt_pool {
 	struct kvt_list parked;
 	struct list_head carries;
 	u32 nr_strays;
+	struct llist_head unholds;
 	struct kvt_hold_walk unhold[KVT_UNHOLDS];
 	u32 nr_unhold;
 	u64 log_lost;
@@ -624,7 +625,7 @@ void kvt_use_end(struct kvt_pool *p, const struct kvt_use *u);	/* meta lock held
 /* kvt_session.c: sessions of open files, and what their chains hold */
 void kvt_sessions_release(struct kvt_file *f);
 void kvt_hold_lost(struct kvt_pool *p, u32 id);		/* meta lock held */
-void kvt_holds_settle(struct kvt_pool *p);
+bool kvt_holds_settle(struct kvt_pool *p);
 
 /* kvt_copy.c: blocks in memory with a copy on a block tier. Meta lock held but as noted */
 bool kvt_copy_keep(struct kvt_pool *p, u32 id);

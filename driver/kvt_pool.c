@@ -77,14 +77,19 @@ void kvt_defer_free(struct kvt_pool *p, void *mem)
 		llist_add(mem, &p->garbage);
 }
 
-void kvt_garbage_free(struct kvt_pool *p)
+static void kvt_free_all(struct llist_head *list)
 {
-	struct llist_node *n = llist_del_all(&p->garbage), *next;
+	struct llist_node *n = llist_del_all(list), *next;
 
 	for (; n; n = next) {
 		next = n->next;
 		kvfree(n);
 	}
+}
+
+void kvt_garbage_free(struct kvt_pool *p)
+{
+	kvt_free_all(&p->garbage);
 }
 
 static int kvt_pool_add_chunk(struct kvt_pool *p)
@@ -156,6 +161,7 @@ static void kvt_pool_free_memory(struct kvt_pool *p)
 	u32 i;
 
 	kvt_garbage_free(p);
+	kvt_free_all(&p->unholds);
 	for (i = 0; i < KVT_SHARDS; i++)
 		kvfree(p->index.shards[i].buckets);
 	for (i = 0; i < p->table.nr_chunks; i++) {
@@ -213,6 +219,7 @@ static void kvt_pool_init_locks(struct kvt_pool *p)
 	INIT_LIST_HEAD(&p->carries);
 	INIT_LIST_HEAD(&p->wants);
 	init_llist_head(&p->garbage);
+	init_llist_head(&p->unholds);
 	INIT_WORK(&p->work, kvt_reclaim_work);
 	INIT_DELAYED_WORK(&p->tick, kvt_reclaim_tick);
 	INIT_WORK(&p->async_work, kvt_async_work);

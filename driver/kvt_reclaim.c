@@ -284,7 +284,8 @@ static bool kvt_housekeeping(struct kvt_pool *p)
 
 	any |= kvt_limbo_check(p);
 	any |= kvt_region_unquarantine(p);
-	kvt_holds_settle(p);
+	if (kvt_holds_settle(p))
+		kvt_reclaim_kick(p);
 	kvt_retire_regions(p);
 	kvt_shed_copies(p);
 	kvt_async_tick(p);

@@ -19,6 +19,7 @@
 #include "ops.h"
 
 #define KVT_HOLD_STEP		512u	/* under one hold of the meta lock */
+#define KVT_UNHOLD_STEPS	64u	/* that the worker does in a row */
 #define KVT_SESSION_BITS	8
 
 /**
@@ -44,6 +45,12 @@ struct kvt_sessions {
 	u32 nr;
 	struct hlist_head by_id[1 << KVT_SESSION_BITS];
 	struct hlist_head by_tip[1 << KVT_SESSION_BITS];
+};
+
+/* A hold that the pool's worker is to drop. */
+struct kvt_unhold {
+	struct llist_node node;		/* first: what is left is freed with the pool */
+	struct kvt_hold_walk w;
 };
 
 /* --- holds -------------------------------------------------------------------------- */
@@ -72,25 +79,33 @@ static u32 kvt_hold_room(struct kvt_pool *p, u32 ns_group)
 				  kvt_slot_bytes(&ns->group[ns_group & 15])), U32_MAX);
 }
 
+/* One step of dropping a hold. Whether there is more to do. Meta lock held. */
+static bool kvt_hold_put_step(struct kvt_pool *p, struct kvt_hold_walk *w)
+{
+	enum kvt_hold_end end;
+	u32 ns_group;
+
+	lockdep_assert_held(&p->meta_lock);
+	if (!kvt_hold_there(&p->table, w->id, w->gen))
+		return false;
+	ns_group = kvt_hot(&p->table, w->id)->ns_group;
+	end = kvt_hold_drop(&p->table, w, KVT_HOLD_STEP);
+	kvt_hold_charge(p, ns_group, -(s64)w->nr);
+	return end == KVT_HOLD_MORE;
+}
+
 /* Drop one hold of a block; no spinlock held. */
 static void kvt_hold_put(struct kvt_pool *p, u32 id, u32 gen)
 {
 	struct kvt_hold_walk w = { .id = id, .gen = gen };
-	enum kvt_hold_end end = KVT_HOLD_DONE;
+	bool more;
 
 	do {
 		spin_lock(&p->meta_lock);
-		if (kvt_hold_there(&p->table, w.id, w.gen)) {
-			u32 ns_group = kvt_hot(&p->table, w.id)->ns_group;
-
-			end = kvt_hold_drop(&p->table, &w, KVT_HOLD_STEP);
-			kvt_hold_charge(p, ns_group, -(s64)w.nr);
-		} else {
-			end = KVT_HOLD_DONE;
-		}
+		more = kvt_hold_put_step(p, &w);
 		spin_unlock(&p->meta_lock);
 		cond_resched();
-	} while (end == KVT_HOLD_MORE);
+	} while (more);
 }
 
 /* One step of holding a block and its ancestors. Meta lock held. */
@@ -134,13 +149,32 @@ static int kvt_hold_get(struct kvt_pool *p, u32 id, u32 gen)
 	return err;
 }
 
+/* The rest of a long chain is for the worker. False: there is nowhere to note that down. */
+static bool kvt_unhold_later(struct kvt_pool *p, const struct kvt_hold_walk *w)
+{
+	struct kvt_unhold *u = kmalloc(sizeof(*u), GFP_NOWAIT | __GFP_NOWARN);
+
+	lockdep_assert_held(&p->meta_lock);
+	if (u) {
+		u->w = *w;
+		llist_add(&u->node, &p->unholds);
+	} else if (p->nr_unhold < KVT_UNHOLDS) {
+		p->unhold[p->nr_unhold++] = *w;
+	} else {
+		return false;
+	}
+	kvt_reclaim_kick(p);
+	return true;
+}
+
 /**
  * kvt_hold_lost() - a held block is about to die
  * @p:  pool, meta lock held
  * @id: block, READY and HELD, still with its parent
  *
- * Its ancestors are held no longer for its sake. Of a long chain that is left to the worker;
- * if that has too many of these already, it is done here.
+ * Its ancestors are held no longer for its sake. Of a long chain that is left to the worker,
+ * however many of these there are: each has cost a whole step here. Only if there is no
+ * memory, and the pool's reserve is used up too, is it done here to the end.
  */
 void kvt_hold_lost(struct kvt_pool *p, u32 id)
 {
@@ -154,27 +188,46 @@ void kvt_hold_lost(struct kvt_pool *p, u32 id)
 	do {
 		end = kvt_hold_drop(&p->table, &w, KVT_HOLD_STEP);
 		kvt_hold_charge(p, ns_group, -(s64)w.nr);
-	} while (end == KVT_HOLD_MORE && p->nr_unhold == KVT_UNHOLDS);
-	if (end != KVT_HOLD_MORE)
-		return;
-	p->unhold[p->nr_unhold++] = w;
-	kvt_reclaim_kick(p);
+	} while (end == KVT_HOLD_MORE && !kvt_unhold_later(p, &w));
+}
+
+/* One step of what was left to the worker. Whether there was anything. */
+static bool kvt_unhold_step(struct kvt_pool *p)
+{
+	struct kvt_unhold *u, *done = NULL;
+	bool any = true;
+
+	spin_lock(&p->meta_lock);
+	u = llist_empty(&p->unholds) ? NULL :
+	    llist_entry(p->unholds.first, struct kvt_unhold, node);
+	if (u && !kvt_hold_put_step(p, &u->w)) {
+		llist_del_first(&p->unholds);
+		done = u;
+	} else if (!u && p->nr_unhold) {
+		p->nr_unhold -= !kvt_hold_put_step(p, &p->unhold[p->nr_unhold - 1]);
+	} else if (!u) {
+		any = false;
+	}
+	spin_unlock(&p->meta_lock);
+	kfree(done);
+	return any;
 }
 
 /**
- * kvt_holds_settle() - drop what was left to the worker
+ * kvt_holds_settle() - drop some of what was left to the worker
  * @p: pool; no spinlock held, may sleep; called by its worker, which alone takes from there
+ * Return: there may be more; the worker has other things to do first.
  */
-void kvt_holds_settle(struct kvt_pool *p)
+bool kvt_holds_settle(struct kvt_pool *p)
 {
-	struct kvt_hold_walk w;
+	u32 steps = KVT_UNHOLD_STEPS;
 
-	while (READ_ONCE(p->nr_unhold)) {
-		spin_lock(&p->meta_lock);
-		w = p->unhold[--p->nr_unhold];
-		spin_unlock(&p->meta_lock);
-		kvt_hold_put(p, w.id, w.gen);
+	while (kvt_unhold_step(p)) {
+		if (!--steps)
+			return true;
+		cond_resched();
 	}
+	return false;
 }
 
 /* --- sessions ----------------------------------------------------------------------- */

@@ -318,13 +318,14 @@ static void kvt_block_free(struct kvt_pool *p, u32 id)
 	kvt_table_free(&p->table, id);
 }
 
-/* The bytes in memory of a dead block that has to wait for its kill go before it. */
+/* The bytes in memory of a dead block that has to wait for its kill or its children go first. */
 static void kvt_block_mem_drop(struct kvt_pool *p, u32 id)
 {
 	struct kvt_hot *h = kvt_hot(&p->table, id);
 
 	lockdep_assert_held(&p->meta_lock);
-	kvt_copy_unmade(p, id);
+	if (kvt_ctl(h) & KVT_CTL_LOG)
+		kvt_copy_unmade(p, id);
 	if (h->flags & KVT_HOT_HELD)
 		kvt_limbo_add(p, p->tiers[h->mem_tier], h->mem_page, h->ns_group);
 	else
@@ -352,8 +353,13 @@ void kvt_block_reap(struct kvt_pool *p, u32 id)
 			kvt_block_mem_drop(p, id);
 		return;
 	}
-	if (!kvt_ctl_leases(ctl) && kvt_ch_leaf(&p->table, id))
+	if (kvt_ctl_leases(ctl))
+		return;
+	/* Its children may stay for long; its tier need not wait for them. */
+	if (kvt_ch_leaf(&p->table, id))
 		kvt_block_free(p, id);
+	else if (ctl & KVT_CTL_MEM)
+		kvt_block_mem_drop(p, id);
 }
 
 /**

@@ -8,6 +8,7 @@
 #define HINT_LEFT	8u		/* a use is never nearer than this part of the time */
 #define HINT_OVER	16u		/* once the time is over: times as far away as it is old */
 #define HINT_LATE	2u		/* classes' times after which it did not come true */
+#define HINT_LAST	(KVT_CLS_HINT + KVT_HINTS - 1)	/* has no end: cannot be late */
 #define HINT_COUNT_MAX	1024u
 #define HINT_PRIOR	4u		/* how often any class came true before it was seen */
 
@@ -27,7 +28,7 @@ u32 kvt_hint_class(u32 reuse_ms)
 
 	if (reuse_ms == KVT_HINT_NEVER)
 		return KVT_CLS_COLD;
-	while (cls < KVT_CLS_HINT + KVT_HINTS - 1 && reuse_ms >= hint_end_ms(cls))
+	while (cls < HINT_LAST && reuse_ms >= hint_end_ms(cls))
 		cls++;
 	return cls;
 }
@@ -47,7 +48,7 @@ void kvt_hint_count(struct kvt_learn *l, u32 cls, u32 age_ms, bool used)
 		l->kept[i] /= 2;
 		l->broken[i] /= 2;
 	}
-	if (used && age_ms / HINT_LATE <= hint_end_ms(cls))
+	if (used && (cls == HINT_LAST || age_ms / HINT_LATE <= hint_end_ms(cls)))
 		l->kept[i]++;
 	else
 		l->broken[i]++;

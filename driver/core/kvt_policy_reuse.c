@@ -697,7 +697,7 @@ static bool reuse_others(const struct kvt_policy *p, u32 id, u32 child)
 /*
  * The session's turn is over, and its client says when the next one comes, or that none
  * does: that counts instead of what its class has taught, from now on, for the end of the
- * chain that nothing else goes through.
+ * chain that nothing else goes through, and that no other session is decoding on.
  */
 static void reuse_hint(struct kvt_policy *p, u32 tip, u32 reuse_ms)
 {
@@ -717,6 +717,8 @@ static void reuse_hint(struct kvt_policy *p, u32 tip, u32 reuse_ms)
 	for (n = 0; id && n < KVT_HINT_BLOCKS && !reuse_others(p, id, child); n++) {
 		struct kvt_cold *c = kvt_cold(p->table, id);
 
+		if (kvt_ctl(kvt_hot(p->table, id)) & KVT_CTL_HELD)
+			break;
 		c->cls = (u8)cls;
 		c->touch_ms = p->now_ms;
 		c->past = (u8)((c->past & ~REUSE_GAP_MASK) | kvt_age_bin(reuse_ms));

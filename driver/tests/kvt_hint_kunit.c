@@ -79,6 +79,20 @@ static void liars_are_not_believed(struct kunit *test)
 	KUNIT_EXPECT_LE(test, l->kept[cls - KVT_CLS_HINT] + l->broken[cls - KVT_CLS_HINT], 1024);
 }
 
+/* The last class is of what comes after its beginning, whenever that is. */
+static void the_far_future_is_not_late(struct kunit *test)
+{
+	struct kvt_learn *l = learn_new(test);
+
+	kvt_learn_use(l, LAST, U32_MAX, true);
+	KUNIT_EXPECT_EQ(test, l->broken[KVT_HINTS - 1], 0u);
+	KUNIT_EXPECT_EQ(test, l->kept[KVT_HINTS - 1], 1u);
+	kvt_learn_use(l, LAST - 1, U32_MAX, true);
+	KUNIT_EXPECT_EQ(test, l->broken[KVT_HINTS - 2], 1u);
+	kvt_learn_use(l, LAST, U32_MAX, false);
+	KUNIT_EXPECT_EQ(test, l->broken[KVT_HINTS - 1], 1u);
+}
+
 /* What is said to be over is worth nothing, until that turns out to be wrong. */
 static void done_is_doubted(struct kunit *test)
 {
@@ -226,6 +240,23 @@ static void others_chains_stay(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kvt_class_shared(kvt_cold(f->t, head)->cls));
 }
 
+/* What another session is decoding on is not called cold, nor what is above it. */
+static void held_chains_stay(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 root = grow(test, f, KVT_NIL, 1), held = grow(test, f, root, 1);
+	u32 tip = grow(test, f, held, 2);
+
+	kvt_ctl_update(kvt_hot(f->t, held), 0, 0, 0, KVT_CTL_HELD);
+	f->p.ops->hint(&f->p, tip, KVT_HINT_NEVER);
+	KUNIT_EXPECT_EQ(test, (u32)kvt_cold(f->t, tip)->cls, (u32)KVT_CLS_COLD);
+	KUNIT_EXPECT_NE(test, (u32)kvt_cold(f->t, held)->cls, (u32)KVT_CLS_COLD);
+	KUNIT_EXPECT_NE(test, (u32)kvt_cold(f->t, root)->cls, (u32)KVT_CLS_COLD);
+	kvt_ctl_update(kvt_hot(f->t, held), 0, 0, KVT_CTL_HELD, 0);
+	f->p.ops->hint(&f->p, tip, KVT_HINT_NEVER);
+	KUNIT_EXPECT_EQ(test, (u32)kvt_cold(f->t, root)->cls, (u32)KVT_CLS_COLD);
+}
+
 /* Anything, at any time: every block is on one list, and all go at last. */
 static void hints_at_random(struct kunit *test)
 {
@@ -267,10 +298,12 @@ static struct kunit_case kvt_hint_cases[] = {
 	KUNIT_CASE(classes_by_time),
 	KUNIT_CASE(worth_follows_time),
 	KUNIT_CASE(liars_are_not_believed),
+	KUNIT_CASE(the_far_future_is_not_late),
 	KUNIT_CASE(done_is_doubted),
 	KUNIT_CASE(told_when),
 	KUNIT_CASE(liars_hurt_themselves),
 	KUNIT_CASE(others_chains_stay),
+	KUNIT_CASE(held_chains_stay),
 	KUNIT_CASE(hints_at_random),
 	{ }
 };

@@ -179,6 +179,42 @@ TEST_F(teardown, detach_discards)
 	EXPECT_EQ(0, st.nr_blocks);
 }
 
+static __u64 tier_used(const struct kvt_client *c, int id)
+{
+	struct kvtier_tier_stat tiers[KVTIER_TIERS_MAX];
+	struct kvtier_stat st;
+	int nr = kvt_tier_stats(c->fd, &st, tiers), i;
+
+	for (i = 0; i < nr; i++) {
+		if ((int)tiers[i].id == id)
+			return tiers[i].used_bytes;
+	}
+	return 0;
+}
+
+/* The first half of a chain goes with its tier; the rest, which is elsewhere, holds nothing up. */
+TEST_F(teardown, detach_discards_parents)
+{
+	const struct kvt_key *tail = self->keys + CHAIN / 2;
+	struct kvtier_stat st;
+
+	ASSERT_EQ(CHAIN / 2, kvt_put(&self->c, 0, 0, self->keys, NULL, CHAIN / 2));
+	ASSERT_EQ(0, kvt_tier_detach(&self->pool, self->upper, 0, 10 * KVT_SEC));
+	self->upper = kvt_tier_dram(&self->pool, 0, 8 * KVT_MIB);
+	ASSERT_LE(0, self->upper);
+	ASSERT_EQ(CHAIN / 2, kvt_put(&self->c, 0, 0, tail, tail - 1, CHAIN / 2));
+	ASSERT_LT(0, tier_used(&self->c, self->lower));
+	ASSERT_LT(0, tier_used(&self->c, self->upper));
+	EXPECT_EQ(0, kvt_tier_detach(&self->pool, self->lower, KVTIER_DETACH_DISCARD, KVT_SEC));
+	EXPECT_EQ(-ENOENT, tier_state(&self->c, self->lower));
+	EXPECT_EQ(0, kvt_lookup(self->c.fd, 0, self->keys, CHAIN / 2, NULL));
+	/* Entry and bytes are given back once each. */
+	EXPECT_LE(0, kvt_drop(self->c.fd, 0, tail, CHAIN / 2, NULL));
+	ASSERT_EQ(0, kvt_stat(self->c.fd, 0, &st));
+	EXPECT_EQ(0, st.nr_blocks);
+	EXPECT_EQ(0, st.used_bytes);
+}
+
 /* The only memory there is: its blocks have nowhere to go, so it cannot, or they do. */
 TEST_F(teardown, detach_the_last)
 {
