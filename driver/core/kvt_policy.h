@@ -49,7 +49,7 @@ struct kvt_policy;
  * @request: a request has come to this block, its last one so far; it has been touched.
  *          @ask: where to note what has to be known if it goes on, or NULL if it does
  *          not. NULL: of no interest. Takes time in proportion to the chain's length, up
- *          to KVT_REQUEST_MAX blocks of it; adds their number to @nr_steps
+ *          to KVT_REQUEST_MAX blocks of it; adds what it looked at to @nr_steps
  * @admit:  is a block that is to go down worth a write to this tier, where it takes
  *          the place of what is worth least there, or, with @room, of nothing.
  *          NULL: always
