@@ -57,6 +57,7 @@ static u32 kvt_use_show(struct kvt_pool *p, const u32 *word)
 
 	lockdep_assert_held(&p->meta_lock);
 	p->policy.now_ms = n->at_ms;
+	p->policy.nr_steps += n->nr + 1;
 	for (i = 0; i < n->nr; i++) {
 		struct kvt_hot *h = kvt_hot(&p->table, ids[i]);
 		u32 ctl = kvt_ctl(h);

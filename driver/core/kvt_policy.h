@@ -108,7 +108,7 @@ struct kvt_ends {
  * @mind_of: what was learned of a namespace (an index as in kvt_ns_group()) that has
  *          blocks; the owner of all this provides it. One of the two is needed for
  *          policies that learn
- * @nr_steps: blocks that requests have been about, all together; wraps
+ * @nr_steps: blocks looked at for requests, and what the owner adds; wraps
  */
 struct kvt_policy {
 	const struct kvt_policy_ops *ops;
@@ -212,7 +212,8 @@ static inline void kvt_policy_call(struct kvt_policy *p, const struct kvt_call *
 
 	if (!p->ops->request)
 		return;
-	ask = kvt_ask_of(&kvt_policy_mind(p, c->tip)->asks, p->table, c, p->now_ms);
+	ask = kvt_ask_of(&kvt_policy_mind(p, c->tip)->asks, p->table, c, p->now_ms,
+			 &p->nr_steps);
 	if (ask)
 		p->ops->request(p, c->tip, ask);
 }
