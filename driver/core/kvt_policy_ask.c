@@ -84,12 +84,14 @@ struct kvt_ask *kvt_ask_of(struct kvt_asks *a, const struct kvt_table *t,
 		memset(e, 0, sizeof(*e));
 	} else if (!ask_has_tip(e, t)) {
 		e->more = false;
-	} else if (c->tip != e->tip && ask_passes(t, e->tip, c->tip, U32_MAX, &left)) {
-		e->at_ms = now_ms;
-		*nr_steps += KVT_ASK_STEPS - left;
-		return NULL;
-	} else if (!ask_passes(t, c->tip, e->tip, U32_MAX, &left)) {
-		e->more = false;
+	} else if (!ask_passes(t, c->tip, e->tip, c->nr + 1, &left)) {
+		/* Not the next part, which is found however deep it is. */
+		if (ask_passes(t, e->tip, c->tip, U32_MAX, &left)) {
+			e->at_ms = now_ms;
+			*nr_steps += KVT_ASK_STEPS - left;
+			return NULL;
+		}
+		e->more = e->more && ask_passes(t, c->tip, e->tip, U32_MAX, &left);
 	}
 	*nr_steps += KVT_ASK_STEPS - left;
 	e->who = c->who;
