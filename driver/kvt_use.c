@@ -102,13 +102,15 @@ static void kvt_uses_take(struct kvt_pool *p, struct kvt_ring *ring)
  */
 void kvt_touch_drain(struct kvt_pool *p)
 {
-	u32 from = p->policy.nr_steps;
-	int cpu;
+	u32 from = p->policy.nr_steps, first = p->uses.next_cpu;
+	u32 cpu;
 
 	lockdep_assert_held(&p->meta_lock);
-	for_each_possible_cpu(cpu) {
+	for_each_cpu_wrap(cpu, cpu_possible_mask, first) {
 		struct kvt_ring *ring = per_cpu_ptr(p->rings, cpu);
 
+		/* Where the next look begins, if this one ends early. */
+		p->uses.next_cpu = cpu;
 		if (!kvt_uses_show(p, from))
 			break;
 		if (READ_ONCE(ring->nr))
