@@ -132,7 +132,11 @@ static void kvt_use_note(struct kvt_pool *p, const u32 *ids, u32 nr, const struc
 	at = &ring->word[ring->nr];
 	if (ring->nr + KVT_USE_WORDS + nr > KVT_RING_SIZE) {
 		this_cpu_add(p->counts->v[KVT_CNT_LOST_TOUCHES], nr);
-	} else {
+		/* The end of a call says more than its blocks. */
+		n.nr = 0;
+		nr = 0;
+	}
+	if (ring->nr + KVT_USE_WORDS + nr <= KVT_RING_SIZE && (nr || use)) {
 		ring->nr += KVT_USE_WORDS + nr;
 		memcpy(at, &n, sizeof(n));
 		for (at += KVT_USE_WORDS; nr; at++)
