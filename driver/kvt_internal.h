@@ -232,8 +232,9 @@ struct kvt_ring {
 	u32 word[KVT_RING_SIZE];
 };
 
-/* Such notes, taken from a ring, from @at on not shown yet. Meta lock. */
+/* Such notes, taken from a ring, from @at on not shown yet; then @next_cpu's. Meta lock. */
 struct kvt_uses {
+	u32 next_cpu;
 	u32 at;
 	u32 nr;
 	u32 word[KVT_RING_SIZE];

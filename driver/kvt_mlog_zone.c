@@ -509,5 +509,5 @@ int kvt_mzone_wipe(struct kvt_mlog *m, bool all)
 		if (ops->reset(m->tier, kvt_geo_byte(&m->geo, seg, 0), m->geo.seg_bytes))
 			kvt_mzone_retire(m, seg);
 	}
-	return err ?: m->tier->log.nr_free < KVT_WLOG_SEGS_MIN ? -EIO : 0;
+	return err ?: all && m->tier->log.nr_free < KVT_WLOG_SEGS_MIN ? -EIO : 0;
 }

@@ -57,6 +57,7 @@ static u32 kvt_use_show(struct kvt_pool *p, const u32 *word)
 
 	lockdep_assert_held(&p->meta_lock);
 	p->policy.now_ms = n->at_ms;
+	p->policy.nr_steps += n->nr + 1;
 	for (i = 0; i < n->nr; i++) {
 		struct kvt_hot *h = kvt_hot(&p->table, ids[i]);
 		u32 ctl = kvt_ctl(h);
@@ -101,13 +102,15 @@ static void kvt_uses_take(struct kvt_pool *p, struct kvt_ring *ring)
  */
 void kvt_touch_drain(struct kvt_pool *p)
 {
-	u32 from = p->policy.nr_steps;
-	int cpu;
+	u32 from = p->policy.nr_steps, first = p->uses.next_cpu;
+	u32 cpu;
 
 	lockdep_assert_held(&p->meta_lock);
-	for_each_possible_cpu(cpu) {
+	for_each_cpu_wrap(cpu, cpu_possible_mask, first) {
 		struct kvt_ring *ring = per_cpu_ptr(p->rings, cpu);
 
+		/* Where the next look begins, if this one ends early. */
+		p->uses.next_cpu = cpu;
 		if (!kvt_uses_show(p, from))
 			break;
 		if (READ_ONCE(ring->nr))
@@ -129,7 +132,11 @@ static void kvt_use_note(struct kvt_pool *p, const u32 *ids, u32 nr, const struc
 	at = &ring->word[ring->nr];
 	if (ring->nr + KVT_USE_WORDS + nr > KVT_RING_SIZE) {
 		this_cpu_add(p->counts->v[KVT_CNT_LOST_TOUCHES], nr);
-	} else {
+		/* The end of a call says more than its blocks. */
+		n.nr = 0;
+		nr = 0;
+	}
+	if (ring->nr + KVT_USE_WORDS + nr <= KVT_RING_SIZE && (nr || use)) {
 		ring->nr += KVT_USE_WORDS + nr;
 		memcpy(at, &n, sizeof(n));
 		for (at += KVT_USE_WORDS; nr; at++)

@@ -49,7 +49,7 @@ struct kvt_policy;
  * @request: a request has come to this block, its last one so far; it has been touched.
  *          @ask: where to note what has to be known if it goes on, or NULL if it does
  *          not. NULL: of no interest. Takes time in proportion to the chain's length, up
- *          to KVT_REQUEST_MAX blocks of it; adds their number to @nr_steps
+ *          to KVT_REQUEST_MAX blocks of it; adds what it looked at to @nr_steps
  * @admit:  is a block that is to go down worth a write to this tier, where it takes
  *          the place of what is worth least there, or, with @room, of nothing.
  *          NULL: always
@@ -108,7 +108,7 @@ struct kvt_ends {
  * @mind_of: what was learned of a namespace (an index as in kvt_ns_group()) that has
  *          blocks; the owner of all this provides it. One of the two is needed for
  *          policies that learn
- * @nr_steps: blocks that requests have been about, all together; wraps
+ * @nr_steps: blocks looked at for requests, and what the owner adds; wraps
  */
 struct kvt_policy {
 	const struct kvt_policy_ops *ops;
@@ -212,7 +212,8 @@ static inline void kvt_policy_call(struct kvt_policy *p, const struct kvt_call *
 
 	if (!p->ops->request)
 		return;
-	ask = kvt_ask_of(&kvt_policy_mind(p, c->tip)->asks, p->table, c, p->now_ms);
+	ask = kvt_ask_of(&kvt_policy_mind(p, c->tip)->asks, p->table, c, p->now_ms,
+			 &p->nr_steps);
 	if (ask)
 		p->ops->request(p, c->tip, ask);
 }

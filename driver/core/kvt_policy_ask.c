@@ -62,6 +62,7 @@ static struct kvt_ask *ask_slot(struct kvt_asks *a, u32 now_ms)
  * @t:      block entries
  * @c:      call
  * @now_ms: pool clock
+ * @nr_steps: blocks looked at are added to this
  *
  * A request whose last block has gone, or whose number comes again with another chain,
  * begins anew: what it had is of no use then. So does one whose last block is more than
@@ -71,7 +72,7 @@ static struct kvt_ask *ask_slot(struct kvt_asks *a, u32 now_ms)
  * before.
  */
 struct kvt_ask *kvt_ask_of(struct kvt_asks *a, const struct kvt_table *t,
-			   const struct kvt_call *c, u32 now_ms)
+			   const struct kvt_call *c, u32 now_ms, u32 *nr_steps)
 {
 	struct kvt_ask *e = a->ask;
 	u32 left = KVT_ASK_STEPS;
@@ -83,12 +84,16 @@ struct kvt_ask *kvt_ask_of(struct kvt_asks *a, const struct kvt_table *t,
 		memset(e, 0, sizeof(*e));
 	} else if (!ask_has_tip(e, t)) {
 		e->more = false;
-	} else if (c->tip != e->tip && ask_passes(t, e->tip, c->tip, U32_MAX, &left)) {
-		e->at_ms = now_ms;
-		return NULL;
-	} else if (!ask_passes(t, c->tip, e->tip, U32_MAX, &left)) {
-		e->more = false;
+	} else if (!ask_passes(t, c->tip, e->tip, c->nr + 1, &left)) {
+		/* Not the next part, which is found however deep it is. */
+		if (ask_passes(t, e->tip, c->tip, U32_MAX, &left)) {
+			e->at_ms = now_ms;
+			*nr_steps += KVT_ASK_STEPS - left;
+			return NULL;
+		}
+		e->more = e->more && ask_passes(t, c->tip, e->tip, U32_MAX, &left);
 	}
+	*nr_steps += KVT_ASK_STEPS - left;
 	e->who = c->who;
 	e->request = c->request;
 	e->at_ms = now_ms;

@@ -87,6 +87,6 @@ struct kvt_call {
 };
 
 struct kvt_ask *kvt_ask_of(struct kvt_asks *a, const struct kvt_table *t,
-			   const struct kvt_call *c, u32 now_ms);
+			   const struct kvt_call *c, u32 now_ms, u32 *nr_steps);
 
 #endif /* KVT_POLICY_ASK_H */

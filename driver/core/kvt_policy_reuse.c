@@ -423,7 +423,9 @@ static void reuse_look(struct kvt_policy *p, struct reuse_chain *ch)
 		if (ch->len++ == 1)
 			ch->name = reuse_hash(p, id);
 	}
-	for (id = ch->tip, pos = 0; id && old <= REUSE_TIP_BLOCKS && !ch->known; pos++) {
+	for (id = ch->tip, pos = 0; id && pos < KVT_REQUEST_MAX; pos++) {
+		if (old > REUSE_TIP_BLOCKS || ch->known)
+			break;
 		if (!ch->old && !ch->more && !reuse_is_new(p, id))
 			ch->old = id;
 		old += old || id == ch->old;
@@ -432,6 +434,7 @@ static void reuse_look(struct kvt_policy *p, struct reuse_chain *ch)
 		child = id;
 		id = kvt_cold(p->table, id)->parent;
 	}
+	p->nr_steps += pos;
 }
 
 /* Marks that reuse_look() may ask for once more; the request's blocks lose them. */

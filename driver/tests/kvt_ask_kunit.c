@@ -13,6 +13,7 @@ struct fixture {
 	struct kvt_asks *asks;
 	struct kvt_table *t;
 	u32 now_ms;
+	u32 nr_steps;
 	u32 id[NR];	/* one chain, head first */
 	u32 other[2];	/* leaves it after id[3] */
 };
@@ -48,7 +49,7 @@ static struct fixture *setup(struct kunit *test)
 static struct kvt_ask *ask(struct fixture *f, u32 who, u64 request, u32 tip, u32 nr)
 {
 	struct kvt_call c = { .who = who, .request = request, .tip = tip, .nr = nr };
-	struct kvt_ask *e = kvt_ask_of(f->asks, f->t, &c, f->now_ms);
+	struct kvt_ask *e = kvt_ask_of(f->asks, f->t, &c, f->now_ms, &f->nr_steps);
 	bool more = e && e->more;
 
 	/* As a policy does. What it was comes back in @known. */
