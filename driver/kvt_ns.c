@@ -174,7 +174,7 @@ static u64 kvt_mem_capacity(struct kvt_pool *p)
 		const struct kvt_tier *t = p->tiers[p->order[i]];
 
 		if (t->ops->is_mem && t->state == KVTIER_TIER_ONLINE)
-			sum += t->capacity_bytes;
+			sum += kvt_tier_present_bytes(t);
 	}
 	return sum;
 }
@@ -201,6 +201,20 @@ static void kvt_ns_guarantee(struct kvt_pool *p, s64 bytes)
 {
 	lockdep_assert_held(&p->conf_lock);
 	WRITE_ONCE(p->guaranteed_bytes, p->guaranteed_bytes + bytes);
+}
+
+/* Guarantee memory that is there: from here on no tier gives it away. conf_lock held. */
+static int kvt_ns_promise(struct kvt_pool *p, u64 bytes)
+{
+	u64 capacity, left;
+
+	spin_lock(&p->meta_lock);
+	capacity = kvt_mem_capacity(p);
+	left = capacity - min(p->guaranteed_bytes, capacity);
+	if (bytes <= left)
+		kvt_ns_guarantee(p, bytes);
+	spin_unlock(&p->meta_lock);
+	return bytes <= left ? 0 : -ENOSPC;
 }
 
 static void kvt_ns_fill(struct kvt_ns *ns, struct kvt_pool *p, const struct cred *cred,
@@ -314,15 +328,9 @@ static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
 				    const struct kvt_ns_args *a)
 {
 	struct kvt_ns *ns;
-	u64 capacity;
 	int err;
 
 	if (p->nr_ns >= KVT_NS_MAX)
-		return ERR_PTR(-ENOSPC);
-	spin_lock(&p->meta_lock);
-	capacity = kvt_mem_capacity(p);
-	spin_unlock(&p->meta_lock);
-	if (o->min_bytes > capacity - min(p->guaranteed_bytes, capacity))
 		return ERR_PTR(-ENOSPC);
 	ns = kzalloc(struct_size(ns, group, o->nr_groups), GFP_KERNEL_ACCOUNT);
 	if (!ns)
@@ -332,21 +340,25 @@ static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
 	err = -ENOMEM;
 	if (!kvt_ns_alloc_parts(ns))
 		goto free;
+	err = kvt_ns_promise(p, ns->min_bytes);
+	if (err)
+		goto free;
 	err = kvt_ns_new_id(p, &ns->id);
 	if (err)
-		goto free;
+		goto forget;
 	err = xa_alloc(&p->ns, &ns->idx, ns, XA_LIMIT(1, KVT_NS_MAX), GFP_KERNEL);
 	if (err)
-		goto free;
+		goto forget;
 	err = kvt_sysfs_ns_add(ns);
 	if (err)
 		goto erase;
 	p->nr_ns++;
 	kvt_ns_only(p);
-	kvt_ns_guarantee(p, ns->min_bytes);
 	return ns;
 erase:
 	xa_erase(&p->ns, ns->idx);
+forget:
+	kvt_ns_guarantee(p, -(s64)ns->min_bytes);
 free:
 	kvt_ns_free(ns);
 	return ERR_PTR(err);

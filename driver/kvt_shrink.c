@@ -41,7 +41,7 @@ static u32 kvt_shrink_floor(const struct kvt_tier *t)
 /* Pieces that can be had, now or soon. Racy without the meta lock. */
 static u32 kvt_shrink_room(const struct kvt_tier *t)
 {
-	u32 here = t->nr_pieces - READ_ONCE(t->mem.nr_absent), keep = kvt_shrink_floor(t);
+	u32 here = kvt_tier_present_bytes(t) >> KVT_PIECE_SHIFT, keep = kvt_shrink_floor(t);
 
 	if (READ_ONCE(t->state) != KVTIER_TIER_ONLINE || READ_ONCE(t->pool->dying))
 		return 0;
