@@ -203,6 +203,22 @@ static void kvt_ns_guarantee(struct kvt_pool *p, s64 bytes)
 	WRITE_ONCE(p->guaranteed_bytes, p->guaranteed_bytes + bytes);
 }
 
+/* Pieces that would be enough, on whichever tier has them. */
+static void kvt_ns_short(struct kvt_pool *p, u64 missing_bytes)
+{
+	u64 pieces = DIV_ROUND_UP_ULL(missing_bytes, KVT_PIECE_BYTES);
+	u32 i;
+
+	lockdep_assert_held(&p->meta_lock);
+	for (i = 0; i < p->nr_tiers; i++) {
+		struct kvt_tier *t = p->tiers[p->order[i]];
+		u32 here = min_t(u64, pieces, t->mem.nr_absent);
+
+		if (t->ops->is_mem && t->state == KVTIER_TIER_ONLINE && here)
+			kvt_shrink_short(t, t->mem.nr_free + here);
+	}
+}
+
 /* Guarantee memory that is there: from here on no tier gives it away. conf_lock held. */
 static int kvt_ns_promise(struct kvt_pool *p, u64 bytes)
 {
@@ -213,6 +229,8 @@ static int kvt_ns_promise(struct kvt_pool *p, u64 bytes)
 	left = capacity - min(p->guaranteed_bytes, capacity);
 	if (bytes <= left)
 		kvt_ns_guarantee(p, bytes);
+	else
+		kvt_ns_short(p, bytes - left);
 	spin_unlock(&p->meta_lock);
 	return bytes <= left ? 0 : -ENOSPC;
 }
