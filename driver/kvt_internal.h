@@ -563,7 +563,6 @@ void kvt_tier_disown(struct kvt_pool *p, struct kvt_tier *t);
 u32 kvt_tier_snapshot(struct kvt_pool *p, struct kvt_tier **t, bool mem_only);
 u64 kvt_tier_used_bytes(struct kvt_tier *t);
 u64 kvt_tier_retired_bytes(struct kvt_tier *t);
-u64 kvt_tier_present_bytes(const struct kvt_tier *t);
 
 /* A tier by id, or NULL; holds as long as srcu is held or a block keeps it in use. */
 static inline struct kvt_tier *kvt_tier_at(struct kvt_pool *p, u32 id)

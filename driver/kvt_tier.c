@@ -71,21 +71,6 @@ u64 kvt_tier_used_bytes(struct kvt_tier *t)
 	return kvt_log_used(&t->log) * t->unit_bytes;
 }
 
-/**
- * kvt_tier_present_bytes() - what of a memory tier there is to put blocks in
- * @t: memory tier; racy without the meta lock
- *
- * Neither what is absent nor what is retired can be promised to anybody.
- * Return: bytes.
- */
-u64 kvt_tier_present_bytes(const struct kvt_tier *t)
-{
-	u64 away = ((u64)READ_ONCE(t->mem.nr_absent) << KVT_PIECE_SHIFT) +
-		   (READ_ONCE(t->mem.retired_pages) << KVT_PAGE_SHIFT);
-
-	return t->capacity_bytes - min(away, t->capacity_bytes);
-}
-
 /* What is not used any more: poisoned memory, worn segments. Racy without the meta lock. */
 u64 kvt_tier_retired_bytes(struct kvt_tier *t)
 {

@@ -309,6 +309,21 @@ void kvt_tier_dax_exit(void);
 void kvt_tier_lost(struct kvt_tier *t);
 void kvt_tier_poison(struct kvt_tier *t, u32 page, u32 nr);
 
+/**
+ * kvt_tier_present_bytes() - what of a memory tier there is to put blocks in
+ * @t: memory tier; racy without the meta lock
+ *
+ * Neither what is absent nor what is retired can be promised to anybody.
+ * Return: bytes.
+ */
+static inline u64 kvt_tier_present_bytes(const struct kvt_tier *t)
+{
+	u64 away = ((u64)READ_ONCE(t->mem.nr_absent) << KVT_PIECE_SHIFT) +
+		   (READ_ONCE(t->mem.retired_pages) << KVT_PAGE_SHIFT);
+
+	return t->capacity_bytes - min(away, t->capacity_bytes);
+}
+
 /* Is the page of a memory tier known to be poisoned. Any context. */
 static inline bool kvt_tier_page_bad(struct kvt_tier *t, u32 page)
 {
