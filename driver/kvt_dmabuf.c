@@ -270,6 +270,25 @@ static u32 kvt_export_runs(const struct kvt_export *x, u32 max, struct scatterli
 	return nr;
 }
 
+/* Is a page known to be bad: a device is not told to read that. */
+static bool kvt_export_bad(const struct kvt_export *x)
+{
+	u32 i, page;
+
+	for (i = 0; i < x->nr; i++) {
+		const struct kvt_export_part *part = &x->part[i];
+
+		for (page = part->page; page < part->page + part->nr_pages; page++) {
+			if (!kvt_tier_page_bad(part->tier, page))
+				continue;
+			kvt_poison_found(part->tier, page, 1);
+			return true;
+		}
+		cond_resched();
+	}
+	return false;
+}
+
 static struct sg_table *kvt_export_map(struct dma_buf_attachment *at,
 				       enum dma_data_direction dir)
 {
@@ -282,6 +301,8 @@ static struct sg_table *kvt_export_map(struct dma_buf_attachment *at,
 		return ERR_PTR(-EACCES);
 	if (kvt_export_failed(x))
 		return ERR_PTR(-ENODEV);
+	if (kvt_export_bad(x))
+		return ERR_PTR(-EHWPOISON);
 	table = kzalloc(sizeof(*table), GFP_KERNEL);
 	if (!table)
 		return ERR_PTR(-ENOMEM);

@@ -788,6 +788,7 @@ bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group)
 
 /* kvt_shrink.c: memory tiers that give way */
 bool kvt_shrink_work(struct kvt_pool *p, struct kvt_tier *t);
+void kvt_shrink_short(struct kvt_tier *t, u32 pieces);
 int kvt_shrink_start(struct kvt_tier *t);
 void kvt_shrink_stop(struct kvt_tier *t);
 

@@ -198,7 +198,7 @@ static u64 kvt_mem_capacity(struct kvt_pool *p)
 		const struct kvt_tier *t = p->tiers[p->order[i]];
 
 		if (t->ops->is_mem && t->state == KVTIER_TIER_ONLINE)
-			sum += t->capacity_bytes;
+			sum += kvt_tier_present_bytes(t);
 	}
 	return sum;
 }
@@ -225,6 +225,38 @@ static void kvt_ns_guarantee(struct kvt_pool *p, s64 bytes)
 {
 	lockdep_assert_held(&p->conf_lock);
 	WRITE_ONCE(p->guaranteed_bytes, p->guaranteed_bytes + bytes);
+}
+
+/* Pieces that would be enough, on whichever tier has them. */
+static void kvt_ns_short(struct kvt_pool *p, u64 missing_bytes)
+{
+	u64 pieces = DIV_ROUND_UP_ULL(missing_bytes, KVT_PIECE_BYTES);
+	u32 i;
+
+	lockdep_assert_held(&p->meta_lock);
+	for (i = 0; i < p->nr_tiers; i++) {
+		struct kvt_tier *t = p->tiers[p->order[i]];
+		u32 here = min_t(u64, pieces, t->mem.nr_absent);
+
+		if (t->ops->is_mem && t->state == KVTIER_TIER_ONLINE && here)
+			kvt_shrink_short(t, t->mem.nr_free + here);
+	}
+}
+
+/* Guarantee memory that is there: from here on no tier gives it away. conf_lock held. */
+static int kvt_ns_promise(struct kvt_pool *p, u64 bytes)
+{
+	u64 capacity, left;
+
+	spin_lock(&p->meta_lock);
+	capacity = kvt_mem_capacity(p);
+	left = capacity - min(p->guaranteed_bytes, capacity);
+	if (bytes <= left)
+		kvt_ns_guarantee(p, bytes);
+	else
+		kvt_ns_short(p, bytes - left);
+	spin_unlock(&p->meta_lock);
+	return bytes <= left ? 0 : -ENOSPC;
 }
 
 static void kvt_ns_fill(struct kvt_ns *ns, struct kvt_pool *p, const struct cred *cred,
@@ -338,15 +370,9 @@ static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
 				    const struct kvt_ns_args *a)
 {
 	struct kvt_ns *ns;
-	u64 capacity;
 	int err;
 
 	if (p->nr_ns >= KVT_NS_MAX)
-		return ERR_PTR(-ENOSPC);
-	spin_lock(&p->meta_lock);
-	capacity = kvt_mem_capacity(p);
-	spin_unlock(&p->meta_lock);
-	if (o->min_bytes > capacity - min(p->guaranteed_bytes, capacity))
 		return ERR_PTR(-ENOSPC);
 	ns = kzalloc(struct_size(ns, group, o->nr_groups), GFP_KERNEL_ACCOUNT);
 	if (!ns)
@@ -356,21 +382,25 @@ static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
 	err = -ENOMEM;
 	if (!kvt_ns_alloc_parts(ns))
 		goto free;
+	err = kvt_ns_promise(p, ns->min_bytes);
+	if (err)
+		goto free;
 	err = kvt_ns_new_id(p, &ns->id);
 	if (err)
-		goto free;
+		goto forget;
 	err = xa_alloc(&p->ns, &ns->idx, ns, XA_LIMIT(1, KVT_NS_MAX), GFP_KERNEL);
 	if (err)
-		goto free;
+		goto forget;
 	err = kvt_sysfs_ns_add(ns);
 	if (err)
 		goto erase;
 	p->nr_ns++;
 	kvt_ns_only(p);
-	kvt_ns_guarantee(p, ns->min_bytes);
 	return ns;
 erase:
 	xa_erase(&p->ns, ns->idx);
+forget:
+	kvt_ns_guarantee(p, -(s64)ns->min_bytes);
 free:
 	kvt_ns_free(ns);
 	return ERR_PTR(err);

@@ -208,6 +208,13 @@ static int kvt_region_take(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32
 	return r;
 }
 
+static void kvt_region_short(struct kvt_tier *t, u32 pieces)
+{
+	spin_lock(&t->pool->meta_lock);
+	kvt_shrink_short(t, pieces);
+	spin_unlock(&t->pool->meta_lock);
+}
+
 /**
  * kvt_region_get() - give a (namespace, group) one more region on a tier
  * @t:     memory tier; srcu held, may sleep
@@ -237,6 +244,8 @@ int kvt_region_get(struct kvt_tier *t, struct kvt_ns *ns, u32 group)
 		else
 			pieces = kvt_mem_geometry(g->slot_pages, pieces - 1, &nr_slots);
 	}
+	if (r == -ENOSPC)
+		kvt_region_short(t, least);
 	return min(r, 0);
 }
 
@@ -254,10 +263,14 @@ int kvt_region_get_arena(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 s
 {
 	u32 slot_pages = ns->group[group].slot_pages;
 	u64 pieces = DIV_ROUND_UP_ULL((u64)slots * slot_pages, KVT_PIECE_PAGES);
+	int r;
 
 	if (pieces > t->nr_pieces)
 		return -ENOSPC;
-	return kvt_region_take(t, ns, group, pieces, file_id);
+	r = kvt_region_take(t, ns, group, pieces, file_id);
+	if (r == -ENOSPC)
+		kvt_region_short(t, pieces);
+	return r;
 }
 
 static struct kvt_owner *kvt_region_owner(struct kvt_tier *t, const struct kvt_region *reg)

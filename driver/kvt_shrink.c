@@ -9,7 +9,9 @@
  * kvt_shrink_floor().
  *
  * When it has not been asked for a while, and the tier is short of room, the worker takes
- * pieces back, one by one, as far as the system has memory to spare.
+ * pieces back, one by one, as far as the system has memory to spare. It is short of room
+ * above its low watermark, without a free piece, and when pieces were needed that it did
+ * not have, see kvt_shrink_short().
  *
  * The shrinker is not told on whose behalf it is asked: limits of control groups do not
  * reach it.
@@ -41,7 +43,7 @@ static u32 kvt_shrink_floor(const struct kvt_tier *t)
 /* Pieces that can be had, now or soon. Racy without the meta lock. */
 static u32 kvt_shrink_room(const struct kvt_tier *t)
 {
-	u32 here = t->nr_pieces - READ_ONCE(t->mem.nr_absent), keep = kvt_shrink_floor(t);
+	u32 here = kvt_tier_present_bytes(t) >> KVT_PIECE_SHIFT, keep = kvt_shrink_floor(t);
 
 	if (READ_ONCE(t->state) != KVTIER_TIER_ONLINE || READ_ONCE(t->pool->dying))
 		return 0;
@@ -98,6 +100,8 @@ static unsigned long kvt_shrink_scan(struct shrinker *s, struct shrink_control *
 	nr = kvt_shrink_take(t, first, want);
 	t->shrink_want = min(t->shrink_want + want - nr, kvt_shrink_room(t));
 	t->shrunk_at = jiffies;
+	/* Whoever still needs them says so again. */
+	t->short_of = 0;
 	want = t->shrink_want;
 	spin_unlock(&t->pool->meta_lock);
 	kvt_shrink_free(first, nr);
@@ -140,13 +144,37 @@ static bool kvt_shrink_give(struct kvt_pool *p, struct kvt_tier *t)
 	return nr;
 }
 
+/**
+ * kvt_shrink_short() - pieces were needed that the tier does not have
+ * @t:      memory tier, meta lock held
+ * @pieces: so many, free
+ *
+ * That may be for want of a run of them, so one more than there are is asked for.
+ */
+void kvt_shrink_short(struct kvt_tier *t, u32 pieces)
+{
+	lockdep_assert_held(&t->pool->meta_lock);
+	if (t->mem.nr_absent)
+		t->short_of = max3(t->short_of, pieces, t->mem.nr_free + 1);
+}
+
+/*
+ * Would more pieces be of use. Small blocks of many owners can take all pieces and fill few
+ * of the slots, so that slots in use do not tell.
+ */
+static bool kvt_shrink_needs(struct kvt_pool *p, struct kvt_tier *t)
+{
+	return READ_ONCE(t->mem.nr_free) < max(READ_ONCE(t->short_of), 1u) ||
+	       kvt_tier_over(p, t, READ_ONCE(p->watermark_low_percent));
+}
+
 /* Take a piece back if it is of use, and there is memory. Whether it was. */
 static bool kvt_shrink_return(struct kvt_pool *p, struct kvt_tier *t)
 {
 	u32 piece;
 
 	if (time_before(jiffies, READ_ONCE(t->shrunk_at) + KVT_SHRINK_PAUSE) ||
-	    !kvt_tier_over(p, t, READ_ONCE(p->watermark_low_percent)))
+	    !kvt_shrink_needs(p, t))
 		return false;
 	spin_lock(&p->meta_lock);
 	piece = kvt_mem_piece_absent(&t->mem);
@@ -156,6 +184,8 @@ static bool kvt_shrink_return(struct kvt_pool *p, struct kvt_tier *t)
 		return false;
 	spin_lock(&p->meta_lock);
 	kvt_mem_piece_come(&t->mem, piece);
+	if (t->mem.nr_free >= t->short_of)
+		t->short_of = 0;
 	spin_unlock(&p->meta_lock);
 	return true;
 }

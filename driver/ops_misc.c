@@ -117,7 +117,7 @@ u64 kvt_pin_limit(struct kvt_pool *p)
 	for (i = 0; i < p->nr_tiers; i++) {
 		struct kvt_tier *t = p->tiers[p->order[i]];
 
-		sum += t->ops->is_mem ? t->capacity_bytes : 0;
+		sum += t->ops->is_mem ? kvt_tier_present_bytes(t) : 0;
 	}
 	return sum * KVT_PINNED_PERCENT / 100;
 }

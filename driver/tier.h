@@ -202,9 +202,10 @@ struct kvt_tier_count {
  * @nr_lost:  memory: regions that their owner has lost. Meta lock
  * @poisoned: memory: some page is bad, so look before a slot is handed out; never
  *            unset. attach() sets it if it knows of any
- * @shrinker: memory, or NULL; see kvt_shrink.c, as the next two
+ * @shrinker: memory, or NULL; see kvt_shrink.c, as the next three
  * @shrink_want: pieces that the system asked for and has not got. Meta lock
  * @shrunk_at: when it asked last, in jiffies. Meta lock
+ * @short_of: so many free pieces were needed since, and were not there. Meta lock
  * @geo:      block: layout of the device; its member is 0 before there is one
  * @device_bytes: block: length of the device; what can be written to it if it is zoned
  * @zones:    block: NULL, or it is zoned. attach() sets this, and the next one
@@ -247,6 +248,7 @@ struct kvt_tier {
 	struct shrinker *shrinker;
 	u32 shrink_want;
 	unsigned long shrunk_at;
+	u32 short_of;
 
 	struct kvt_geometry geo;
 	u64 device_bytes;
@@ -307,6 +309,21 @@ void kvt_tier_dax_exit(void);
  */
 void kvt_tier_lost(struct kvt_tier *t);
 void kvt_tier_poison(struct kvt_tier *t, u32 page, u32 nr);
+
+/**
+ * kvt_tier_present_bytes() - what of a memory tier there is to put blocks in
+ * @t: memory tier; racy without the meta lock
+ *
+ * Neither what is absent nor what is retired can be promised to anybody.
+ * Return: bytes.
+ */
+static inline u64 kvt_tier_present_bytes(const struct kvt_tier *t)
+{
+	u64 away = ((u64)READ_ONCE(t->mem.nr_absent) << KVT_PIECE_SHIFT) +
+		   (READ_ONCE(t->mem.retired_pages) << KVT_PAGE_SHIFT);
+
+	return t->capacity_bytes - min(away, t->capacity_bytes);
+}
 
 /* Is the page of a memory tier known to be poisoned. Any context. */
 static inline bool kvt_tier_page_bad(struct kvt_tier *t, u32 page)

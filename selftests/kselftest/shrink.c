@@ -168,4 +168,35 @@ TEST_F(shrink, keeps_what_is_promised)
 	kvt_client_close(&c);
 }
 
+static int promise(const struct kvt_pool *p, __u64 bytes, struct kvt_client *c)
+{
+	struct kvtier_group group = { .block_bytes = BLOCK_BYTES };
+	struct kvtier_ns_open a;
+	int fd = kvt_open(p), err;
+
+	if (fd < 0)
+		return fd;
+	kvt_ns_args(&a, "late", &group, 1);
+	a.min_bytes = bytes;
+	err = kvt_client_bind(c, fd, &a);
+	if (err)
+		close(fd);
+	return err;
+}
+
+/* What is not there cannot be promised; that it was needed brings it back. */
+TEST_F_TIMEOUT(shrink, promises_what_is_there, 60)
+{
+	struct kvt_client c;
+
+	ASSERT_TRUE(KVT_UNTIL(10000, ask() == 0 &&
+			      absent(&self->pool) >= (long long)(TIER_BYTES / 2)));
+	ASSERT_EQ(-ENOSPC, promise(&self->pool, 24 * KVT_MIB, &c));
+	ASSERT_TRUE(KVT_UNTIL(30000, promise(&self->pool, 24 * KVT_MIB, &c) == 0));
+	EXPECT_GE((long long)(8 * KVT_MIB), absent(&self->pool));
+	ASSERT_EQ(0, ask());
+	EXPECT_GE((long long)(8 * KVT_MIB), absent(&self->pool));
+	kvt_client_close(&c);
+}
+
 TEST_HARNESS_MAIN
