@@ -65,6 +65,7 @@
 #include "core/kvt_log.h"
 #include "core/kvt_mem.h"
 #include "core/kvt_policy.h"
+#include "kvt_room.h"
 #include "tier.h"
 
 #define KVT_WINDOW_BITS		44	/* read view: 16 TiB */
@@ -785,23 +786,6 @@ bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool kee
 			 const struct kvt_ns *asker);
 void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t);
 bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group);
-
-/* kvt_shrink.c: memory tiers that give way */
-bool kvt_shrink_work(struct kvt_pool *p, struct kvt_tier *t);
-void kvt_shrink_short(struct kvt_tier *t, u32 pieces);
-int kvt_shrink_start(struct kvt_tier *t);
-void kvt_shrink_stop(struct kvt_tier *t);
-
-/* kvt_clean.c: block tiers */
-enum kvt_clean {
-	KVT_CLEAN_LOWER,	/* what leaves may go to a tier below */
-	KVT_CLEAN_SPARE,	/* a log that is dense is left to whoever evicts */
-	KVT_CLEAN_CARRY,	/* it is cleaned all the same: none can leave */
-};
-
-bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how);
-bool kvt_log_retire(struct kvt_tier *t);
-void kvt_log_evacuate(struct kvt_pool *p, struct kvt_tier *t, bool discard);
 
 /* kvt_scrub.c */
 void kvt_scrub_init(struct kvt_scrub *s);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * How tiers get room without moving what is in use: memory tiers by giving pieces back
+ * and taking them again, block tiers by emptying segments.
+ */
+#ifndef KVT_ROOM_H
+#define KVT_ROOM_H
+
+#include "tier.h"
+
+/* kvt_shrink.c: memory tiers that give way */
+bool kvt_shrink_work(struct kvt_pool *p, struct kvt_tier *t);
+void kvt_shrink_short(struct kvt_tier *t, u32 pieces);
+int kvt_shrink_start(struct kvt_tier *t);
+void kvt_shrink_stop(struct kvt_tier *t);
+
+/* kvt_clean.c: block tiers */
+enum kvt_clean {
+	KVT_CLEAN_LOWER,	/* what leaves may go to a tier below */
+	KVT_CLEAN_SPARE,	/* a log that is dense is left to whoever evicts */
+	KVT_CLEAN_CARRY,	/* it is cleaned all the same: none can leave */
+};
+
+bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how);
+bool kvt_log_retire(struct kvt_tier *t);
+void kvt_log_evacuate(struct kvt_pool *p, struct kvt_tier *t, bool discard);
+
+#endif /* KVT_ROOM_H */
