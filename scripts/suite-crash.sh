@@ -24,7 +24,7 @@ RECORD_MIB=96
 # Of each worker, in the first of its namespaces: as much as may be pinned in one.
 BLOCKS=184
 KILLS=5
-STATES=100
+STATES=60
 POINTS=5
 OPS=600
 if [ "${KVT_LENGTH:-full}" = long ]; then
