@@ -152,7 +152,7 @@ void kvt_limbo_add(struct kvt_pool *p, struct kvt_tier *t, u32 page, u32 ns_grou
 	struct kvt_ns *ns = kvt_ns_of(p, ns_group);
 	struct kvt_group *g = &ns->group[ns_group & 15];
 	u32 id = kvt_table_alloc(&p->table);
-	struct kvt_hot *h = kvt_hot(&p->table, id);
+	struct kvt_hot *h;
 
 	lockdep_assert_held(&p->meta_lock);
 	if (id == KVT_NIL) {
@@ -161,6 +161,7 @@ void kvt_limbo_add(struct kvt_pool *p, struct kvt_tier *t, u32 page, u32 ns_grou
 		return;
 	}
 	kvt_mem_slot_assign(&t->mem, page, id);
+	h = kvt_hot(&p->table, id);
 	h->ns_group = ns_group;
 	h->flags = 0;
 	kvt_block_mem_set(p, id, t, page);
