@@ -82,16 +82,20 @@ static __u64 cost_after(FIXTURE_DATA(cost) *self, int nr)
 TEST_F_TIMEOUT(cost, follows_the_device, 300)
 {
 	__u64 fast = cost_after(self, 4), slow, again;
+	int i;
 
 	ASSERT_LT(0, fast);
 	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_SLOW));
 	slow = cost_after(self, 8);
 	EXPECT_LT(2 * fast, slow);
-	/* A chain took 60 ms at least; it is believed most of that by now. */
-	EXPECT_LT(20 * KVT_MSEC / CHAIN, slow);
+	/* A chain took 240 ms at least; it is believed most of that by now. */
+	EXPECT_LT(80 * KVT_MSEC / CHAIN, slow);
 	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_GOOD));
-	again = cost_after(self, 16);
-	ASSERT_LT(0, again);
+	/* How soon that is believed depends on what else the machine has to do. */
+	for (i = 0, again = slow; i < 8 && again >= slow / 2; i++) {
+		again = cost_after(self, 16);
+		ASSERT_LT(0, again);
+	}
 	EXPECT_LT(again, slow / 2);
 }
 

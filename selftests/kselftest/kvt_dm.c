@@ -93,7 +93,7 @@ int kvt_dm_set(const struct kvt_dm *d, enum kvt_dm_mode mode)
 		params[0] = 0;
 	else if (mode == KVT_DM_SLOW || mode == KVT_DM_VERY_SLOW)
 		snprintf(params, sizeof(params), "%s 0 %d %s 0 0", d->under.dev,
-			 mode == KVT_DM_SLOW ? 60 : 2000, d->under.dev);
+			 mode == KVT_DM_SLOW ? 240 : 2000, d->under.dev);
 	else	/* never up, always down */
 		snprintf(params, sizeof(params), "%s 0 0 1000000 1 %s", d->under.dev,
 			 features[mode]);
