@@ -23,6 +23,7 @@
 #define MAP_BYTES	(2 * KVT_MIB)
 #define SMALL_BYTES	(20 * KVT_MIB)	/* less than there is to be stored */
 #define OFFLINE		"/sys/devices/system/memory/hard_offline_page"
+#define GOING		"the persistent memory of a tier is going"
 #define NR		2
 
 static const char *device(int i)
@@ -436,6 +437,45 @@ TEST(removed)
 	EXPECT_EQ(0, kvt_pool_destroy(s.pool.ctl, s.pool.id));
 	EXPECT_EQ(0, assemble(&s, 0, NR));
 	EXPECT_EQ(NR, s.a.nr_found);
+	EXPECT_EQ(0, kvt_teardown(&s.pool));
+}
+
+/*
+ * The CXL device itself goes, with all that is on it. That is noticed before its memory
+ * answers nobody: from then on nothing is said to be durable. The last test: its region
+ * does not come back.
+ */
+TEST(pulled)
+{
+	struct kvtier_tier_info info;
+	struct kvt_child busy;
+	char pci[256] = "";
+	struct state s;
+	int i;
+
+	ASSERT_EQ(0, bring_up(&s));
+	kvt_sh_line(pci, sizeof(pci), "readlink -f /sys/bus/cxl/devices/mem0 | "
+		    "sed 's,/mem0$,,'");
+	ASSERT_TRUE(strstr(pci, "/pci") != NULL);
+	ASSERT_EQ(0, kvt_spawn(&busy, keep_busy, &s));
+	ASSERT_EQ(1, kvt_hear(&busy, 60000));
+	ASSERT_EQ(0, kvt_sh("echo 1 > %s/remove", pci));
+	EXPECT_TRUE(KVT_UNTIL(10000, !kvt_sh("dmesg | grep -q '%s'", GOING)));
+	for (i = 0; i < NR; i++) {
+		ASSERT_EQ(0, tier_info(&s, 30 + i, &info));
+		EXPECT_EQ(KVTIER_TIER_FAILED, info.state);
+	}
+	ASSERT_EQ(0, kvt_say(&busy, 1));
+	EXPECT_EQ(0, kvt_join(&busy, 60000));
+	EXPECT_EQ(CHAIN, put_chain(&s.c, SET, CHAINS + 3));
+	EXPECT_EQ((1 << CHAIN) - 1, check_chain(&s.c, SET, CHAINS + 3));
+	EXPECT_EQ(-1, fsync(s.c.fd));
+	EXPECT_EQ(EIO, errno);
+	for (i = 0; i < NR; i++) {
+		ASSERT_EQ(0, tier_info(&s, 30 + i, &info));
+		EXPECT_EQ(0, kvt_tier_detach(&s.pool, (int)info.id, 0, 60 * KVT_SEC));
+	}
+	kvt_client_close(&s.c);
 	EXPECT_EQ(0, kvt_teardown(&s.pool));
 }
 
