@@ -449,17 +449,21 @@ TEST(pulled)
 {
 	struct kvtier_tier_info info;
 	struct kvt_child busy;
-	char pci[256] = "";
+	char pci[256] = "", paddr[32];
 	struct state s;
 	int i;
 
+	ASSERT_EQ(0, kvt_sh_line(paddr, sizeof(paddr), "cat /sys/bus/dax/devices/%s/resource",
+				 device(1)));
 	ASSERT_EQ(0, bring_up(&s));
 	kvt_sh_line(pci, sizeof(pci), "readlink -f /sys/bus/cxl/devices/mem0 | "
 		    "sed 's,/mem0$,,'");
 	ASSERT_TRUE(strstr(pci, "/pci") != NULL);
 	ASSERT_EQ(0, kvt_spawn(&busy, keep_busy, &s));
 	ASSERT_EQ(1, kvt_hear(&busy, 60000));
-	ASSERT_EQ(0, kvt_sh("echo 1 > %s/remove", pci));
+	/* Who reports a bad page looks at it once more when he has let the device go. */
+	kvt_sh("test ! -w " OFFLINE " || echo %#llx > " OFFLINE " & echo 1 > %s/remove; wait",
+	       strtoull(paddr, NULL, 0) + 8 * KVT_MIB, pci);
 	EXPECT_TRUE(KVT_UNTIL(10000, !kvt_sh("dmesg | grep -q '%s'", GOING)));
 	for (i = 0; i < NR; i++) {
 		ASSERT_EQ(0, tier_info(&s, 30 + i, &info));
