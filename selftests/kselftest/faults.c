@@ -489,12 +489,18 @@ TEST_F(faults, failed_writes)
 
 static bool writes_under_way(const struct kvt_dm *dm)
 {
-	char line[64];
-	int reads, writes;
+	int reads, writes = 0;
+	char path[64];
+	FILE *f;
 
-	return !kvt_sh_line(line, sizeof(line), "cat /sys/block/%s/inflight",
-			    strrchr(dm->disk.dev, '/') + 1) &&
-	       sscanf(line, "%d %d", &reads, &writes) == 2 && writes;
+	snprintf(path, sizeof(path), "/sys/block/%s/inflight", strrchr(dm->disk.dev, '/') + 1);
+	f = fopen(path, "r");
+	if (!f)
+		return false;
+	if (fscanf(f, "%d %d", &reads, &writes) != 2)
+		writes = 0;
+	fclose(f);
+	return writes > 0;
 }
 
 /*
