@@ -452,7 +452,7 @@ bool kvt_tier_has_lower(struct kvt_pool *p, struct kvt_tier *t)
 /*
  * Blocks for which no tier had room, those whose bit is set: let the lowest tier evict
  * what is worth less than they are; if that frees nothing they go themselves. Those that
- * were merely unlucky stay as they are.
+ * were merely unlucky stay as they are, and come again.
  */
 static u32 kvt_demote_leftover(struct kvt_pool *p, struct kvt_mv *mv, u32 left,
 			       bool room_below)
@@ -463,10 +463,12 @@ static u32 kvt_demote_leftover(struct kvt_pool *p, struct kvt_mv *mv, u32 left,
 	for (i = 0; i < KVT_MOVE_BATCH; i++) {
 		if (!(left & 1u << i))
 			continue;
-		if (room_below || mv[i].retry)
+		if (room_below || mv[i].retry) {
+			WRITE_ONCE(p->nr_put_off, p->nr_put_off + 1);
 			kvt_mv_cancel(p, &mv[i]);
-		else
+		} else {
 			gone += kvt_evict_claimed(p, mv[i].id, KVT_WHY_ROOM);
+		}
 	}
 	spin_unlock(&p->meta_lock);
 	return gone;

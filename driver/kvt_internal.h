@@ -332,6 +332,7 @@ struct kvt_scrub {
  * @room:       waiters for room
  * @wants:      see struct kvt_want
  * @up:         blocks that were used on a slow memory tier; up_lock (a leaf lock)
+ * @nr_put_off: moves down that had to wait, though there is room below. Meta lock
  * @garbage:    memory to be freed outside locks
  * @work:       reclaim, see kvt_reclaim.c
  * @tick:       wakes @work for what depends on time
@@ -404,6 +405,7 @@ struct kvt_pool {
 	spinlock_t up_lock;
 	u32 nr_up;
 	u32 up[KVT_UP_SIZE];
+	u32 nr_put_off;
 	struct llist_head garbage;
 	struct work_struct work;
 	struct delayed_work tick;

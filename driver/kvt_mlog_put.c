@@ -196,7 +196,10 @@ static enum kvt_wlog_status kvt_place_try(struct kvt_place *pl, struct kvt_mv *m
 		put.src_units = kvt_geo_units(&src->mlog->geo, mv->x.bytes);
 	}
 	spin_lock(&t->pool->meta_lock);
-	if (kvt_place_may(pl, mv)) {
+	if (!kvt_place_may(pl, mv)) {
+		/* What is none of the tier's fault is no want of room there. */
+		mv->retry |= t->state == KVTIER_TIER_ONLINE;
+	} else {
 		kvt_rec_of(t->pool, mv->id, &rec);
 		if (src->ops->is_mem)
 			kvt_hot(&t->pool->table, mv->id)->flags &= ~KVT_HOT_STALE;
@@ -319,8 +322,9 @@ static bool kvt_place_one(struct kvt_place *pl, struct kvt_mv *mv)
  * @nr:   how many
  * @puts: batches they are in are added
  *
- * See also @retry of those that did not get a place. The caller has to write what is
- * in @puts before he waits for anything.
+ * See also @retry of those that did not get a place: what keeps one of them from being
+ * placed now keeps all that come after it. The caller has to write what is in @puts
+ * before he waits for anything.
  * Return: how many were placed.
  */
 u32 kvt_mlog_place(struct kvt_tier *t, enum kvt_log_head head, struct kvt_mv *mv, u32 nr,
@@ -328,18 +332,22 @@ u32 kvt_mlog_place(struct kvt_tier *t, enum kvt_log_head head, struct kvt_mv *mv
 {
 	struct kvt_place pl = { .m = t->mlog, .head = head, .puts = puts };
 	u32 i, placed = 0;
-	bool go_on = puts->nr < KVT_MLOG_PUTS;
+	bool go_on = puts->nr < KVT_MLOG_PUTS, later = false, before;
 
 	mutex_lock(&pl.m->put_lock[head]);
 	for (i = 0; i < nr; i++) {
 		if (!kvt_mv_idle(&mv[i]))
 			continue;
 		if (!go_on) {
-			mv[i].retry |= puts->nr;
+			mv[i].retry |= later || puts->nr;
 			continue;
 		}
+		/* Another tier may have had room, whatever this one says. */
+		before = mv[i].retry;
 		go_on = kvt_place_one(&pl, &mv[i]);
 		placed += mv[i].placed;
+		later = !go_on && mv[i].retry;
+		mv[i].retry |= before && !mv[i].placed;
 	}
 	kvt_place_close(&pl);
 	mutex_unlock(&pl.m->put_lock[head]);

@@ -77,6 +77,7 @@ static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struc
 	u32 ns_group = kvt_ns_group(w->ns->idx, w->group), ids[KVT_MOVE_BATCH], nr, i, r;
 	u32 nr_slots, pieces = kvt_mem_geometry(w->ns->group[w->group].slot_pages,
 						t->nr_pieces, &nr_slots);
+	u32 put_off = READ_ONCE(p->nr_put_off);
 
 	if (!pieces)
 		return false;
@@ -86,7 +87,7 @@ static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struc
 	if (kvt_region_release_empty(p, t, t->nr_pieces) &&
 	    !kvt_region_get(t, w->ns, w->group))
 		return true;
-	for (i = 0; i < KVT_STEAL_TRIES; i++) {
+	for (i = 0; i < KVT_STEAL_TRIES && put_off == READ_ONCE(p->nr_put_off); i++) {
 		nr = kvt_collect(p, t, !kvt_tier_has_lower(p, t), 0, w->ns, ids, 1);
 		if (!nr)
 			break;
@@ -120,7 +121,7 @@ static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struc
 static int kvt_serve(struct kvt_pool *p, const struct kvt_want *w)
 {
 	struct kvt_tier *t[KVT_TIERS];
-	u32 nr = kvt_tier_snapshot(p, t, true), i;
+	u32 nr = kvt_tier_snapshot(p, t, true), put_off = READ_ONCE(p->nr_put_off), i;
 	bool partial;
 
 	for (i = 0; i < nr; i++) {
@@ -140,7 +141,11 @@ static int kvt_serve(struct kvt_pool *p, const struct kvt_want *w)
 		    kvt_steal_region(p, t[i], w))
 			return 1;
 	}
-	return -ENOSPC;
+	if (put_off == READ_ONCE(p->nr_put_off))
+		return -ENOSPC;
+	/* There is room below, only not at once: no reason to evict, or to give up. */
+	schedule_timeout_uninterruptible(1);
+	return 1;
 }
 
 /* Serve the first want that has no answer yet. */

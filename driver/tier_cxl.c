@@ -4,7 +4,8 @@
  *
  * When a CXL device is removed the kernel resets the decoders that lead to it, and
  * tells the driver of the region, and so tier_dax.c, only after that. In between, who
- * reads a mapping is answered by nobody: with any bytes. So the moment before is
+ * reads a mapping is answered by nobody: with any bytes. Who writes to persistent memory
+ * is told that it is durable, and it is nowhere. So the moment before is
  * watched: the driver of the device's endpoint is unbound first, while its decoders
  * still work; their attributes say which physical addresses they decode.
  *
@@ -58,8 +59,10 @@ static int kvt_cxl_decoder_going(struct device *dev, void *page)
 		return 0;
 	start = kvt_cxl_number(dev, "start", page);
 	bytes = kvt_cxl_number(dev, "size", page);
-	if (start && bytes)
+	if (start && bytes) {
 		kvt_dax_going(start, bytes);
+		kvt_pmem_going(start, bytes);
+	}
 	return 0;
 }
 
@@ -79,12 +82,19 @@ static int kvt_cxl_notify(struct notifier_block *nb, unsigned long what, void *d
 
 static struct notifier_block kvt_cxl_watch = { .notifier_call = kvt_cxl_notify };
 
-/* The bus whose devices a CXL instance's memory is decoded by, or NULL. */
+/*
+ * The bus whose devices a CXL instance's memory is decoded by, or NULL. Between a
+ * persistent instance and that are libnvdimm's devices.
+ */
 static const struct bus_type *kvt_cxl_bus(const struct device *dax)
 {
-	const struct bus_type *bus = dax->parent ? dax->parent->bus : NULL;
+	const struct device *dev;
 
-	return bus && !strcmp(bus->name, "cxl") ? bus : NULL;
+	for (dev = dax->parent; dev; dev = dev->parent) {
+		if (dev->bus && !strcmp(dev->bus->name, "cxl"))
+			return dev->bus;
+	}
+	return NULL;
 }
 
 /**

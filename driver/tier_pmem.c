@@ -48,6 +48,7 @@
 
 #include "kvt_mlog.h"
 #include "tier.h"
+#include "tier_cxl.h"
 #include "tier_pmem.h"
 #include "tier_zoned.h"
 
@@ -63,8 +64,11 @@
  * @closing:  @tier is detaching: no new upcalls
  * @calls:    upcalls under way
  * @leaving:  being unbound: no new tier
+ * @going:    nothing will answer there soon, likewise
+ * @cxl:      its bus is watched for that
  * @unbound:  unbinding is over
- * @io:       shared: @base may be used; exclusive: it goes
+ * @io:       shared: @base may be used; exclusive: it goes, or @dead is set
+ * @dead:     nothing answers there
  * @base:     the data, or NULL
  * @bytes:    how much of it
  * @pgmap:    all of the namespace
@@ -83,8 +87,11 @@ struct kvt_pmem {
 	bool closing;
 	u32 calls;
 	bool leaving;
+	bool going;
+	bool cxl;
 	bool unbound;
 	struct rw_semaphore io;
+	bool dead;
 	void *base;
 	u64 bytes;
 	struct dev_pagemap pgmap;
@@ -106,7 +113,7 @@ static struct kvt_pmem *kvt_pmem_find(const char *name)
 
 	lockdep_assert_held(&kvt_pmem_lock);
 	list_for_each_entry(d, &kvt_pmem_list, list) {
-		if (!d->leaving && !strcmp(d->name, name))
+		if (!d->leaving && !d->going && !strcmp(d->name, name))
 			return d;
 	}
 	return NULL;
@@ -164,7 +171,7 @@ static int kvt_pmem_copy(struct kvt_pmem *d, u64 byte, void *buf, u32 len, bool 
 	u32 run;
 
 	lockdep_assert_held(&d->io);
-	if (!d->base || len > d->bytes || byte > d->bytes - len)
+	if (!d->base || d->dead || len > d->bytes || byte > d->bytes - len)
 		return -EIO;
 	/* A store to a page that is bad is none that can be relied on. */
 	if (kvt_pmem_bad(d, byte, len))
@@ -186,7 +193,7 @@ static int kvt_pmem_copy(struct kvt_pmem *d, u64 byte, void *buf, u32 len, bool 
 static int kvt_pmem_flush_region(struct kvt_pmem *d)
 {
 	lockdep_assert_held(&d->io);
-	return d->base && !d->flush(d->region, NULL) ? 0 : -EIO;
+	return d->base && !d->dead && !d->flush(d->region, NULL) ? 0 : -EIO;
 }
 
 static int kvt_pmem_flush(struct kvt_tier *t)
@@ -366,6 +373,7 @@ int kvt_pmem_probe(struct dev_dax *dax, struct device *region)
 		kvt_pmem_free(d);
 		return err;
 	}
+	d->cxl = kvt_cxl_bound(dev);
 	mutex_lock(&kvt_pmem_lock);
 	list_add(&d->list, &kvt_pmem_list);
 	mutex_unlock(&kvt_pmem_lock);
@@ -382,6 +390,50 @@ static struct kvt_tier *kvt_pmem_call_begin(struct kvt_pmem *d)
 		return NULL;
 	WRITE_ONCE(d->calls, d->calls + 1);
 	return d->tier;
+}
+
+static void kvt_pmem_call_end(struct kvt_pmem *d)
+{
+	mutex_lock(&kvt_pmem_lock);
+	WRITE_ONCE(d->calls, d->calls - 1);
+	wake_up_all(&kvt_pmem_calls_wait);
+	mutex_unlock(&kvt_pmem_lock);
+}
+
+/* The next device in a range where nothing will answer, perhaps with an upcall to make. */
+static struct kvt_pmem *kvt_pmem_next_going(u64 start, u64 bytes, struct kvt_tier **t)
+{
+	struct kvt_pmem *d;
+
+	guard(mutex)(&kvt_pmem_lock);
+	list_for_each_entry(d, &kvt_pmem_list, list) {
+		if (d->leaving || d->going || d->range.start >= start + bytes ||
+		    start > d->range.end)
+			continue;
+		d->going = true;
+		*t = kvt_pmem_call_begin(d);
+		return d;
+	}
+	return NULL;
+}
+
+/* See tier_cxl.h. What is durable by then is; nothing else is said to be. */
+void kvt_pmem_going(u64 start, u64 bytes)
+{
+	struct kvt_pmem *d;
+	struct kvt_tier *t;
+
+	/* One without a tier can go at any time: it is not looked at again. */
+	while ((d = kvt_pmem_next_going(start, bytes, &t))) {
+		if (!t)
+			continue;
+		pr_warn("the persistent memory of a tier is going\n");
+		kvt_tier_lost(t);
+		down_write(&d->io);
+		d->dead = true;
+		up_write(&d->io);
+		kvt_pmem_call_end(d);
+	}
 }
 
 /* See tier_pmem.h. */
@@ -408,6 +460,8 @@ bool kvt_pmem_remove(struct dev_dax *dax)
 		dev_warn(&dax->dev, "removed while a tier uses it\n");
 		kvt_tier_lost(t);
 	}
+	if (d->cxl)
+		kvt_cxl_unbound(&dax->dev);
 	kvt_pmem_unmap(d);
 	mutex_lock(&kvt_pmem_lock);
 	list_del(&d->list);

@@ -14,6 +14,9 @@
 #define DRAM_BYTES	(10 * KVT_MIB)
 #define SEG_BYTES	(2 * KVT_MIB)
 #define NR		72
+#define WIDE_BYTES	(256 * KVT_KIB)	/* seven in a segment, 28 in four */
+#define WIDE_FIRST	30
+#define WIDE_THEN	6
 #define SET		53
 #define ALICE		1001
 
@@ -482,6 +485,52 @@ TEST_F(faults, failed_writes)
 	EXPECT_EQ(NR / 2, check(self, 0, NR / 2));
 	EXPECT_LT(0, check(self, 1000, DRAM_BYTES / BLOCK_BYTES + 20));
 	EXPECT_EQ(0, stat_of(self, self->tier).read_errors);
+}
+
+static bool writes_under_way(const struct kvt_dm *dm)
+{
+	int reads, writes = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/block/%s/inflight", strrchr(dm->disk.dev, '/') + 1);
+	f = fopen(path, "r");
+	if (!f)
+		return false;
+	if (fscanf(f, "%d %d", &reads, &writes) != 2)
+		writes = 0;
+	fclose(f);
+	return writes > 0;
+}
+
+/*
+ * A device with room that cannot take a block for the moment: what has been written to
+ * as many segments as may be open is not over. Nothing has to leave the pool for that.
+ */
+TEST_F(faults, slow_writes)
+{
+	struct kvt_client wide;
+	struct kvt_key keys[WIDE_FIRST + WIDE_THEN];
+	int i;
+
+	kvt_keys(keys, SET, 2000, WIDE_FIRST + WIDE_THEN);
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &wide, "wide", WIDE_BYTES));
+	for (i = 0; i < WIDE_FIRST; i++)
+		ASSERT_EQ(1, kvt_put(&wide, KVTIER_RESERVE_WAIT, 0, &keys[i], NULL, 1));
+	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_SLOW_WRITES));
+	/* The worker sends all of these down, and fills the segments. */
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_low_percent", "40"));
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_high_percent", "50"));
+	ASSERT_TRUE(KVT_UNTIL(10000, writes_under_way(&self->dm)));
+	for (; i < WIDE_FIRST + WIDE_THEN; i++)
+		ASSERT_EQ(1, kvt_put(&wide, KVTIER_RESERVE_WAIT, 0, &keys[i], NULL, 1));
+	ASSERT_EQ(0, send_down(self));
+	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_GOOD));
+	EXPECT_EQ(0, number(self, "evictions"));
+	for (i = 0; i < WIDE_FIRST + WIDE_THEN; i++)
+		EXPECT_EQ(1, kvt_check(&wide, 0, &keys[i], 1, 10 * KVT_SEC))
+			TH_LOG("block %d", i);
+	kvt_client_close(&wide);
 }
 
 /* Its own member comes back: it needs no force, and brings nothing back. */

@@ -83,6 +83,7 @@ int kvt_dm_set(const struct kvt_dm *d, enum kvt_dm_mode mode)
 		[KVT_DM_DROP_WRITES] = "flakey",
 		[KVT_DM_SLOW] = "delay",
 		[KVT_DM_VERY_SLOW] = "delay",
+		[KVT_DM_SLOW_WRITES] = "delay",
 	};
 	char params[256];
 	int err;
@@ -91,6 +92,8 @@ int kvt_dm_set(const struct kvt_dm *d, enum kvt_dm_mode mode)
 		snprintf(params, sizeof(params), "%s 0", d->under.dev);
 	else if (mode == KVT_DM_ERROR)
 		params[0] = 0;
+	else if (mode == KVT_DM_SLOW_WRITES)
+		snprintf(params, sizeof(params), "%s 0 0 %s 0 700", d->under.dev, d->under.dev);
 	else if (mode == KVT_DM_SLOW || mode == KVT_DM_VERY_SLOW)
 		snprintf(params, sizeof(params), "%s 0 %d %s 0 0", d->under.dev,
 			 mode == KVT_DM_SLOW ? 240 : 2000, d->under.dev);

@@ -47,6 +47,44 @@ both_kinds()
 	}
 }
 
+# wants DAX : does udev have the assembly of its pool started, and nothing else.
+wants()
+{
+	local props=/run/props uuid
+	udevadm settle
+	udevadm info -q property -p "$(readlink -f "/sys/bus/dax/devices/$1")" >"$props"
+	uuid=$(sed -n 's/^KVTIER_POOL=//p' "$props")
+	grep -qx "SYSTEMD_WANTS=kvtier-assemble@$uuid.service" "$props" && [ -n "$uuid" ]
+}
+
+# shellcheck disable=SC2317 # called by name
+pool_of_members()
+{
+	kvtier -j pool members | grep -o '"pool_uuid": *"[^"]*"' | head -n 1 | cut -d '"' -f 4
+}
+
+# A member starts the assembly of its pool as soon as it can be looked at, and that is said of
+# it from then on, whatever drivers it has: only what is new is started.
+# shellcheck disable=SC2317 # called by name
+udev_starts()
+{
+	local rules=/etc/udev/rules.d/64-kvtier.rules status=1
+	mkdir -p /etc/kvtier && touch /etc/kvtier/assemble
+	sed 's,@SBINDIR@,/usr/bin,' /usr/lib/udev/rules.d/64-kvtier.rules >"$rules"
+	udevadm control --reload
+	kvtier cxl bind "$KVT_PMEM0" "$KVT_PMEM1" && ! wants "$KVT_PMEM0" &&
+		kvtier cxl unbind "$KVT_PMEM0" "$KVT_PMEM1" && wants "$KVT_PMEM0" &&
+		wants "$KVT_PMEM1" && grep -qx "KVTIER_POOL=$(pool_of_members)" /run/props &&
+		kvtier cxl bind "$KVT_PMEM1" && wants "$KVT_PMEM1" &&
+		udevadm trigger --action=change "/sys/bus/dax/devices/$KVT_PMEM1" &&
+		wants "$KVT_PMEM1" && kvtier cxl unbind "$KVT_PMEM1" && wants "$KVT_PMEM1" &&
+		status=0
+	[ "$status" -eq 0 ] || cat /run/props
+	rm "$rules" /etc/kvtier/assemble
+	udevadm control --reload
+	return "$status"
+}
+
 dmesg_mark
 if ! prepare "$1"; then
 	ls -l "$ND" /sys/bus/dax/devices /sys/bus/nd/drivers/*/
@@ -62,6 +100,8 @@ else
 	done
 	run_test pmem.page-maps both_kinds || FAILED=1
 	run_test pmem.tools bash -eu /kvt/guest/pmem_tools.sh || FAILED=1
+	run_test pmem.udev udev_starts || FAILED=1
 	run_ktap pmem ./pmem -t removed || FAILED=1
+	run_ktap pmem ./pmem -t pulled || FAILED=1
 fi
 exit $FAILED
