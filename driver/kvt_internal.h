@@ -556,7 +556,8 @@ int kvt_assemble(struct kvtier_pool_assemble *a);
 ssize_t kvt_assemble_show(char *buf);
 
 /* kvt_tier.c */
-int kvt_tier_attach(struct kvt_pool *p, const struct kvtier_tier_attach *a, u32 *id);
+int kvt_tier_attach(struct kvt_pool *p, const struct kvtier_tier_attach *a,
+		    const struct kvtier_range *bad, u32 *id);
 int kvt_tier_detach(struct kvt_pool *p, u32 id, u64 timeout_ns, bool discard);
 int kvt_tier_drain(struct kvt_pool *p, u32 id, u64 timeout_ns);
 void kvt_tier_free_all(struct kvt_pool *p);

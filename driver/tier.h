@@ -189,6 +189,7 @@ struct kvt_tier_count {
  * @pool:     owner
  * @ops:      kind
  * @args:     what the user asked for, checked for form only
+ * @bad:      for attach(): physical memory that is bad, @args.nr_bad ranges
  * @priv:     the backend's
  * @id:       index in pool->tiers[]
  * @rank:     0 is fastest
@@ -232,6 +233,7 @@ struct kvt_tier {
 	struct kvt_pool *pool;
 	const struct kvt_tier_ops *ops;
 	struct kvtier_tier_attach args;
+	const struct kvtier_range *bad;
 	void *priv;
 	u32 id;
 	u32 rank;
