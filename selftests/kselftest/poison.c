@@ -592,6 +592,106 @@ TEST_F_TIMEOUT(poison, under_load, 200)
 	munmap(l, sizeof(*l));
 }
 
+/* --- copies that end with a machine check, in builds that can pretend one ---------------- */
+
+#define BAD_COPIES	"/sys/module/kvtier/parameters/test_bad_copies"
+
+/* So many copies out of memory that come next go wrong; -1: this build cannot do that. */
+static int let_fail(int copies)
+{
+	return kvt_sh("[ -w " BAD_COPIES " ] && echo %d > " BAD_COPIES, copies) ? -1 : 0;
+}
+
+/* How many of them have not come. */
+static int to_fail(void)
+{
+	char left[16] = "";
+
+	return kvt_sh_line(left, sizeof(left), "cat " BAD_COPIES) ? -1 : atoi(left);
+}
+
+static int put_roots(const struct kvt_client *c, struct kvt_key *keys, int nr)
+{
+	int i, sum = 0;
+
+	for (i = 0; i < nr; i++)
+		sum += kvt_put(c, 0, 0, &keys[i], NULL, 1) == 1;
+	return sum;
+}
+
+/* How many of these are there; -EBADMSG if any is wrong. */
+static int check_roots(const struct kvt_client *c, struct kvt_key *keys, int nr)
+{
+	int i, ret, sum = 0;
+
+	for (i = 0; i < nr; i++) {
+		ret = kvt_check(c, 0, &keys[i], 1, 10 * KVT_SEC);
+		if (ret < 0)
+			return ret;
+		sum += ret;
+	}
+	return sum;
+}
+
+/* READ's copy: the block is lost, the caller told, its page not used again. */
+TEST_F(poison, machine_check_in_read)
+{
+	char *buf = malloc(BLOCK_BYTES);
+	struct kvt_key keys[3];
+
+	if (let_fail(0))
+		SKIP(return, "this module cannot pretend machine checks");
+	kvt_keys(keys, SET, 0, 3);
+	ASSERT_EQ(3, put_roots(&self->c, keys, 3));
+	/* A user's bad memory is the user's. */
+	EXPECT_EQ(KVTIER_ST_FAULT, kvt_read1(self->c.fd, 0, &keys[1], (void *)8, BLOCK_BYTES, 0));
+	/* The copy, and the look at why it ended. */
+	ASSERT_EQ(0, let_fail(2));
+	EXPECT_EQ(KVTIER_ST_IOERR, kvt_read1(self->c.fd, 0, &keys[1], buf, BLOCK_BYTES, 0));
+	EXPECT_EQ(0, to_fail());
+	EXPECT_EQ(KVTIER_ST_MISS, kvt_read1(self->c.fd, 0, &keys[1], buf, BLOCK_BYTES, 0));
+	EXPECT_EQ(2, check_roots(&self->c, keys, 3));
+	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dax0"));
+	free(buf);
+}
+
+/* A move to other memory, and one to a disk, whose bytes are summed up first. */
+TEST_F(poison, machine_check_in_moves)
+{
+	struct kvtier_tier_op op = { .size = sizeof(op), .timeout_ns = 30 * KVT_SEC };
+	struct kvt_key keys[6];
+	int dram;
+
+	if (let_fail(0))
+		SKIP(return, "this module cannot pretend machine checks");
+	if (!kvt_env_bdev())
+		SKIP(return, "no block device to use (KVT_BDEV)");
+	kvt_keys(keys, SET, 0, 6);
+	ASSERT_EQ(6, put_roots(&self->c, keys, 6));
+	dram = kvt_tier_dram(&self->pool, 1, 16 * KVT_MIB);
+	ASSERT_LE(0, dram);
+	op.pool_id = self->pool.id;
+	op.tier_id = self->dax;
+	ASSERT_EQ(0, let_fail(1));
+	ASSERT_EQ(0, kvt_ioctl(self->pool.ctl, KVTIER_OP_TIER_DRAIN, &op));
+	EXPECT_EQ(0, to_fail());
+	EXPECT_EQ(5, check_roots(&self->c, keys, 6));
+	ASSERT_LE(0, kvt_tier_bdev(&self->pool, 2, 64 * KVT_MIB));
+	op.tier_id = dram;
+	ASSERT_EQ(0, let_fail(1));
+	ASSERT_EQ(0, kvt_ioctl(self->pool.ctl, KVTIER_OP_TIER_DRAIN, &op));
+	EXPECT_EQ(0, to_fail());
+	EXPECT_EQ(4, blocks_in_pool(&self->c));
+	EXPECT_EQ(0, kvt_tier_detach(&self->pool, dram, 0, 10 * KVT_SEC));
+	EXPECT_EQ(0, kvt_tier_detach(&self->pool, self->dax, 0, 10 * KVT_SEC));
+	/* What comes up again comes up where it can be read. */
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, 16 * KVT_MIB));
+	ASSERT_EQ(0, let_fail(1));
+	check_roots(&self->c, keys, 6);
+	EXPECT_EQ(0, to_fail());
+	EXPECT_EQ(4, check_roots(&self->c, keys, 6));
+}
+
 /* --- memory whose owner is not told: pages of the page allocator ------------------------ */
 
 FIXTURE(unreported)
