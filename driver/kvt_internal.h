@@ -65,7 +65,9 @@
 #include "core/kvt_log.h"
 #include "core/kvt_mem.h"
 #include "core/kvt_policy.h"
+#include "kvt_export.h"
 #include "kvt_room.h"
+#include "kvt_scrub.h"
 #include "tier.h"
 
 #define KVT_WINDOW_BITS		44	/* read view: 16 TiB */
@@ -265,42 +267,6 @@ struct kvt_async_queue {
 	struct list_head calls;
 };
 
-enum kvt_scrub_state {
-	KVT_SCRUB_NEVER = 0,
-	KVT_SCRUB_RUNNING,
-	KVT_SCRUB_DONE,
-	KVT_SCRUB_STOPPED,
-	KVT_SCRUB_FAILED,	/* some of it could not be looked at */
-};
-
-/**
- * struct kvt_scrub - the last scrub of a pool, and the one that runs; see kvt_scrub.c
- * @lock:  who starts and stops
- * @work:  the scrub
- * @wait:  for its end, and its own waits
- * @stop:  it is to end
- * @state: enum kvt_scrub_state
- * @rate_bytes: most bytes in a second, 0: no limit
- * @total_bytes: that block tiers had when it began
- * @bytes: read. The work's, as what follows
- * @blocks: read
- * @read_errors: of these, that could not be read, and are misses now
- * @checksum_errors: that did not verify, likewise
- */
-struct kvt_scrub {
-	struct mutex lock;
-	struct work_struct work;
-	wait_queue_head_t wait;
-	bool stop;
-	u32 state;
-	u64 rate_bytes;
-	u64 total_bytes;
-	u64 bytes;
-	u64 blocks;
-	u64 read_errors;
-	u64 checksum_errors;
-};
-
 /**
  * struct kvt_pool - one store
  * @dev:        /sys/class/kvtier/kvtierN; its release frees the pool
@@ -315,6 +281,7 @@ struct kvt_scrub {
  * @ns:         namespaces by index; conf_lock for changes
  * @file_ids:   ids of open files and of dma-bufs, part of fill view offsets
  * @exports:    those of dma-bufs
+ * @lingering:  dma-bufs that nobody has, but whose pages somebody refers to. Meta lock
  * @filling:    reservations, newest at the head. Meta lock
  * @limbo:      slots that wait for foreign references. Meta lock
  * @parked:     dead blocks whose log copies wait for room for their kills. Meta lock
@@ -393,6 +360,7 @@ struct kvt_pool {
 	u64 next_ns_id;
 	struct ida file_ids;
 	struct xarray exports;
+	struct list_head lingering;
 	struct kvt_ring __percpu *rings;
 	struct kvt_counts __percpu *counts;
 	atomic64_t lease_bytes;
@@ -788,13 +756,6 @@ bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool kee
 void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t);
 bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group);
 
-/* kvt_scrub.c */
-void kvt_scrub_init(struct kvt_scrub *s);
-int kvt_scrub_start(struct kvt_pool *p, u64 rate_bytes);
-int kvt_scrub_stop(struct kvt_pool *p);
-void kvt_scrub_end(struct kvt_pool *p);
-void kvt_scrub_work(struct work_struct *work);
-
 /* kvt_promote.c */
 struct kvt_promo;
 struct kvt_promo *kvt_promo_alloc(struct kvt_pool *p, u32 max);
@@ -833,15 +794,6 @@ static inline u64 kvt_fill_base(u32 file_id)
 {
 	return (u64)file_id << KVT_WINDOW_BITS;
 }
-
-/* kvt_dmabuf.c */
-#ifdef CONFIG_DMA_SHARED_BUFFER
-void kvt_exports_unmap(struct kvt_pool *p);
-#else
-static inline void kvt_exports_unmap(struct kvt_pool *p)
-{
-}
-#endif
 
 static inline u64 kvt_window_offset(const struct kvt_tier *t, u32 page)
 {
