@@ -255,7 +255,8 @@ static void into_the_call(struct kvt_child *child, int call)
 static bool dies(struct __test_metadata *_metadata, FIXTURE_DATA(sweep) *self,
 		 struct kvt_child *child, int call, enum when when)
 {
-	bool waits = filling(&self->c, &self->keys[2]), ok;
+	bool waits = filling(&self->c, &self->keys[2]), gone, freed;
+	int died, heard, right;
 
 	self->held += held(&self->c) > 0;
 	if (waits && (kvt_say(&self->heir, 1) || !kvt_in_ioctl(self->heir.pid)))
@@ -263,17 +264,19 @@ static bool dies(struct __test_metadata *_metadata, FIXTURE_DATA(sweep) *self,
 	if (when == IN)
 		into_the_call(child, call);
 	kvt_kill(child, SIGKILL);
-	ok = kvt_join(child, 20000) == -SIGKILL;
+	died = kvt_join(child, 20000);
 	self->inherited += waits;
-	ok &= !waits || kvt_hear(&self->heir, 20000) == 1;
+	heard = waits ? kvt_hear(&self->heir, 20000) : 1;
 	/* The heir has given up what it had before it said so. */
-	ok &= KVT_UNTIL(1000, held(&self->c) == 0);
-	ok &= kvt_check(&self->c, 0, self->keys, NR, KVT_SEC) >= 0;
+	gone = KVT_UNTIL(1000, held(&self->c) == 0);
+	right = kvt_check(&self->c, 0, self->keys, NR, KVT_SEC);
 	kvt_drop(self->c.fd, 0, self->keys, KEY_OTHERS, NULL);
-	ok &= KVT_UNTIL(1000, empty(&self->c));
-	if (!ok)
-		TH_LOG("call %d, %d: %d held", call, when, held(&self->c));
-	return ok;
+	freed = KVT_UNTIL(1000, empty(&self->c));
+	if (died == -SIGKILL && heard == 1 && gone && right >= 0 && freed)
+		return true;
+	TH_LOG("call %d, %d: died %d, heir %d, %d held, bytes %d, %s", call, when, died, heard,
+	       held(&self->c), right, freed ? "slots freed" : "slots left");
+	return false;
 }
 
 TEST_F_TIMEOUT(sweep, after_each_call, 600)
