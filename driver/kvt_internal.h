@@ -65,6 +65,7 @@
 #include "core/kvt_log.h"
 #include "core/kvt_mem.h"
 #include "core/kvt_policy.h"
+#include "kvt_budget.h"
 #include "kvt_export.h"
 #include "kvt_room.h"
 #include "kvt_scrub.h"
@@ -149,7 +150,10 @@ struct kvt_group {
  * @quota_bytes: 0: none
  * @min_bytes:  guaranteed memory
  * @arena_bytes: of which claimed by arenas. Meta lock, as all below
- * @used_bytes: slot bytes of its blocks
+ * @used_bytes: slot bytes of its blocks; changed by kvt_ns_use() alone
+ * @nr_cgroups: of @cgroup; 0: not known yet. conf_lock, as the next
+ * @cgroup:     numbers of the cgroups it is in, outermost first, see kvt_budget.c
+ * @budgets:    bit for each of the pool's that it counts in. Meta lock
  * @mem_bytes:  slot bytes it has in memory, moves under way included
  * @nr_blocks:  entries that carry its index, DEAD ones too
  * @nr_live:    blocks that can be found
@@ -185,6 +189,9 @@ struct kvt_ns {
 	u64 min_bytes;
 	u64 arena_bytes;
 	u64 used_bytes;
+	u32 nr_cgroups;
+	u32 budgets;
+	u64 cgroup[KVT_CGROUP_LEVELS];
 	u64 mem_bytes;
 	u64 nr_blocks;
 	u64 nr_live;
@@ -294,6 +301,7 @@ struct kvt_async_queue {
  * @ns_limit:   namespace ids below are reserved on the members. conf_lock, meta lock
  * @log_wait:   waiters for what is to be durable
  * @log_wq:     members' background work
+ * @budget:     of cgroups. Meta lock; conf_lock for which there are
  * @lease_bytes: lease tables of all open files
  * @moved:      waiters for blocks, by id; woken when a block settles
  * @room:       waiters for room
@@ -353,6 +361,7 @@ struct kvt_pool {
 	u64 log_lost;
 	u32 nr_quarantined;
 	u64 guaranteed_bytes;
+	struct kvt_budget budget[KVT_BUDGETS];
 	u64 meta_bytes;
 
 	struct xarray ns;
@@ -517,6 +526,14 @@ struct kvt_mind *kvt_ns_mind_of(const struct kvt_policy *policy, u32 idx);
 static inline struct kvt_ns *kvt_ns_of(struct kvt_pool *p, u32 ns_group)
 {
 	return xa_load(&p->ns, ns_group >> 4);
+}
+
+/* A namespace's blocks take more, or less. Meta lock held. */
+static inline void kvt_ns_use(struct kvt_ns *ns, s64 bytes)
+{
+	ns->used_bytes += bytes;
+	if (ns->budgets)
+		kvt_budget_charge(ns, bytes);
 }
 
 /* kvt_assemble.c */
