@@ -185,7 +185,7 @@ static int kvt_budget_cgroup(const char *name, u64 *id)
 		return 0;
 	}
 #endif
-	return kstrtou64(name, 0, id) ?: *id ? 0 : -EINVAL;
+	return kstrtou64(name, 0, id) ?: (*id ? 0 : -EINVAL);
 }
 
 /**

@@ -335,7 +335,7 @@ TEST_F(export, of_an_arena)
 	ASSERT_EQ(0, kvt_ioctl(c.fd, KVTIER_OP_ARENA, &a));
 	ASSERT_EQ(1, kvt_reserve(c.fd, KVTIER_RESERVE_ARENA, 0, &key, NULL, 1, &res, 0));
 	kvt_fill(kvt_wr(&c, res.offset), &key, BLOCK_BYTES);
-	ASSERT_EQ(1, kvt_commit(c.fd, 0, &res.handle, 1, NULL));
+	ASSERT_EQ(1, kvt_commit(c.fd, 0, &res.handle, 1, &res));
 	ASSERT_EQ(1, kvt_get(c.fd, 0, 0, &key, 1, &got, 0));
 	handles[0] = got.handle;
 	buf = export(c.fd, handles, 1, NULL);

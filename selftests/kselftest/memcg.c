@@ -14,7 +14,7 @@
 #define NR		256
 #define GROUPS		"/sys/fs/cgroup"
 #define GROUP		GROUPS "/kvt-memcg"
-#define MAX_BYTES	(12 * KVT_MIB)
+#define MAX_BYTES	(6 * KVT_MIB)
 
 struct storm {
 	const struct kvt_pool *pool;

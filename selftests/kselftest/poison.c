@@ -619,6 +619,13 @@ static int put_roots(const struct kvt_client *c, struct kvt_key *keys, int nr)
 	return sum;
 }
 
+/* With views of all memory that there is by now. */
+static int open_anew(const struct kvt_pool *p, struct kvt_client *c)
+{
+	kvt_client_close(c);
+	return kvt_client_open(p, c, "poison", BLOCK_BYTES);
+}
+
 /* How many of these are there; -EBADMSG if any is wrong. */
 static int check_roots(const struct kvt_client *c, struct kvt_key *keys, int nr)
 {
@@ -670,6 +677,7 @@ TEST_F(poison, machine_check_in_moves)
 	ASSERT_EQ(6, put_roots(&self->c, keys, 6));
 	dram = kvt_tier_dram(&self->pool, 1, 16 * KVT_MIB);
 	ASSERT_LE(0, dram);
+	ASSERT_EQ(0, open_anew(&self->pool, &self->c));
 	op.pool_id = self->pool.id;
 	op.tier_id = self->dax;
 	ASSERT_EQ(0, let_fail(1));
@@ -686,6 +694,7 @@ TEST_F(poison, machine_check_in_moves)
 	EXPECT_EQ(0, kvt_tier_detach(&self->pool, self->dax, 0, 10 * KVT_SEC));
 	/* What comes up again comes up where it can be read. */
 	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, 16 * KVT_MIB));
+	ASSERT_EQ(0, open_anew(&self->pool, &self->c));
 	ASSERT_EQ(0, let_fail(1));
 	check_roots(&self->c, keys, 6);
 	EXPECT_EQ(0, to_fail());
