@@ -285,7 +285,7 @@ static void kvt_as_account(struct kvt_assembly *as, u32 id)
 
 	ns->nr_blocks++;
 	ns->nr_live++;
-	ns->used_bytes += kvt_slot_bytes(kvt_group_of(p, h->ns_group));
+	kvt_ns_use(ns, kvt_slot_bytes(kvt_group_of(p, h->ns_group)));
 	kvt_tier_count_block(p, p->tiers[h->log_tier], h->ns_group, 1);
 	as->out->nr_blocks++;
 	as->out->nr_expired += kvt_block_expired(p, id);

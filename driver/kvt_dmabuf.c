@@ -7,10 +7,14 @@
  * open file of its pool. So blocks stay where they are, tiers cannot be detached or
  * drained and the pool not be destroyed while it lives: what a device has mapped is never
  * taken away. It ends with the last reference: importers, mappings and file descriptors
- * hold it.
+ * hold it. Whoever still refers to one of its pages then (a pin that an importer took
+ * through a mapping, a pipe) is waited for: the buffer lingers, with its leases, until the
+ * pool's worker finds that they have gone. So who was given a buffer never sees another
+ * block by way of it.
  *
  * Blocks do not change: a device can map the buffer to read from it only, and so can the
- * processor.
+ * processor. Those in an arena of the file that exports them are the exception, because
+ * they are the file's to write anyway: a device may map such a buffer for both.
  *
  * Mappings of all buffers are in the pool's one address_space, each buffer's at an id of
  * its own that no open file has, where kvt_exports_unmap() finds them. Nobody but memory
@@ -32,6 +36,7 @@ KVT_IMPORT_NS_DMA_BUF;
 
 #define KVT_EXPORTS_PER_NS	1024u
 #define KVT_EXPORT_FAULT_PAGES	64u
+#define KVT_EXPORTS_A_LOOK	16u
 
 /**
  * struct kvt_export_part - a block of a buffer
@@ -56,6 +61,8 @@ struct kvt_export_part {
  * @id:    in pool->file_ids and pool->exports
  * @nr:    parts, each with a lease
  * @nr_pages: in all
+ * @arena: all of it is in an arena of the file that made it
+ * @linger: in pool->lingering when nobody has it any more. Meta lock
  * @part: in the order of the buffer
  */
 struct kvt_export {
@@ -64,6 +71,8 @@ struct kvt_export {
 	u32 id;
 	u32 nr;
 	u64 nr_pages;
+	bool arena;
+	struct list_head linger;
 	struct kvt_export_part part[];
 };
 
@@ -85,6 +94,17 @@ static bool kvt_export_failed(const struct kvt_export *x)
 
 /* --- leases -------------------------------------------------------------------- */
 
+/* Is a block, which stays where it is, in an arena of this file. */
+static bool kvt_export_in_arena(const struct kvt_file *f, const struct kvt_export_part *part)
+{
+	bool is;
+
+	spin_lock(&f->pool->meta_lock);
+	is = kvt_mem_region_of(&part->tier->mem, part->page)->arena == f->id;
+	spin_unlock(&f->pool->meta_lock);
+	return is;
+}
+
 /* Lease what the file has leased. Whether all could be. */
 static bool kvt_export_lease(struct kvt_file *f, struct kvt_export *x, const u64 *handles,
 			     u32 nr)
@@ -93,6 +113,7 @@ static bool kvt_export_lease(struct kvt_file *f, struct kvt_export *x, const u64
 	int idx = srcu_read_lock(&p->srcu);
 
 	mutex_lock(&f->lock);
+	x->arena = !f->rdonly;
 	for (; x->nr < nr; x->nr++) {
 		struct kvt_lease *l = kvt_lease_find(f, handles[x->nr], KVT_HELD_LEASE);
 		struct kvt_export_part *part = &x->part[x->nr];
@@ -107,6 +128,7 @@ static bool kvt_export_lease(struct kvt_file *f, struct kvt_export *x, const u64
 		part->nr_pages = f->ns->group[h->ns_group & 15].slot_pages;
 		part->first = x->nr_pages;
 		x->nr_pages += part->nr_pages;
+		x->arena = x->arena && kvt_export_in_arena(f, part);
 	}
 	mutex_unlock(&f->lock);
 	srcu_read_unlock(&p->srcu, idx);
@@ -297,7 +319,7 @@ static struct sg_table *kvt_export_map(struct dma_buf_attachment *at,
 	struct sg_table *table;
 	int err;
 
-	if (dir != DMA_TO_DEVICE)
+	if (dir != DMA_TO_DEVICE && !(x->arena && dir == DMA_BIDIRECTIONAL))
 		return ERR_PTR(-EACCES);
 	if (kvt_export_failed(x))
 		return ERR_PTR(-ENODEV);
@@ -342,12 +364,73 @@ static void kvt_export_free(struct kvt_export *x)
 	kvt_pool_put(p);
 }
 
+/* Does somebody refer to a page of it. What is on lost memory goes to nobody anyway. */
+static bool kvt_export_foreign(const struct kvt_export *x)
+{
+	u32 i;
+
+	for (i = 0; i < x->nr; i++) {
+		const struct kvt_export_part *part = &x->part[i];
+
+		if (READ_ONCE(part->tier->state) != KVTIER_TIER_FAILED &&
+		    kvt_pages_foreign(part->tier, part->page, part->nr_pages))
+			return true;
+	}
+	return false;
+}
+
+/* Nobody has it any more: it goes, unless it has to linger. Whether it has gone. */
+static bool kvt_export_end(struct kvt_export *x)
+{
+	struct kvt_pool *p = x->pool;
+
+	if (kvt_export_foreign(x)) {
+		spin_lock(&p->meta_lock);
+		list_add_tail(&x->linger, &p->lingering);
+		spin_unlock(&p->meta_lock);
+		return false;
+	}
+	kvt_export_uncharge(x);
+	kvt_export_free(x);
+	return true;
+}
+
 static void kvt_export_release(struct dma_buf *buf)
 {
 	struct kvt_export *x = buf->priv;
+	struct kvt_pool *p = x->pool;
 
-	kvt_export_uncharge(x);
-	kvt_export_free(x);
+	/* Until it has gone it keeps the pool, but afterwards nothing does. */
+	get_device(&p->dev);
+	if (!kvt_export_end(x))
+		kvt_reclaim_kick(p);
+	put_device(&p->dev);
+}
+
+/**
+ * kvt_exports_look() - let buffers go whose pages nobody refers to any more
+ * @p: pool; srcu held, may sleep; called by its worker only
+ *
+ * A few at a time.
+ * Return: whether any has gone.
+ */
+bool kvt_exports_look(struct kvt_pool *p)
+{
+	struct kvt_export *x;
+	bool any = false;
+	u32 i;
+
+	for (i = 0; i < KVT_EXPORTS_A_LOOK; i++) {
+		spin_lock(&p->meta_lock);
+		x = list_first_entry_or_null(&p->lingering, struct kvt_export, linger);
+		if (x)
+			list_del(&x->linger);
+		spin_unlock(&p->meta_lock);
+		if (!x)
+			break;
+		any |= kvt_export_end(x);
+	}
+	return any;
 }
 
 static const struct dma_buf_ops kvt_export_ops = {

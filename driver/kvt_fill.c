@@ -166,7 +166,7 @@ void kvt_limbo_add(struct kvt_pool *p, struct kvt_tier *t, u32 page, u32 ns_grou
 	h->flags = 0;
 	kvt_block_mem_set(p, id, t, page);
 	ns->nr_blocks++;
-	ns->used_bytes += kvt_slot_bytes(g);
+	kvt_ns_use(ns, kvt_slot_bytes(g));
 	atomic_set_release(&h->ctl, KVT_LIMBO | KVT_CTL_MEM);
 	kvt_list_add_head(&p->table, &p->limbo, id);
 }

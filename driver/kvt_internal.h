@@ -65,7 +65,10 @@
 #include "core/kvt_log.h"
 #include "core/kvt_mem.h"
 #include "core/kvt_policy.h"
+#include "kvt_budget.h"
+#include "kvt_export.h"
 #include "kvt_room.h"
+#include "kvt_scrub.h"
 #include "tier.h"
 
 #define KVT_WINDOW_BITS		44	/* read view: 16 TiB */
@@ -147,7 +150,10 @@ struct kvt_group {
  * @quota_bytes: 0: none
  * @min_bytes:  guaranteed memory
  * @arena_bytes: of which claimed by arenas. Meta lock, as all below
- * @used_bytes: slot bytes of its blocks
+ * @used_bytes: slot bytes of its blocks; changed by kvt_ns_use() alone
+ * @nr_cgroups: of @cgroup; 0: not known yet. conf_lock, as the next
+ * @cgroup:     numbers of the cgroups it is in, outermost first, see kvt_budget.c
+ * @budgets:    bit for each of the pool's that it counts in. Meta lock
  * @mem_bytes:  slot bytes it has in memory, moves under way included
  * @nr_blocks:  entries that carry its index, DEAD ones too
  * @nr_live:    blocks that can be found
@@ -183,6 +189,9 @@ struct kvt_ns {
 	u64 min_bytes;
 	u64 arena_bytes;
 	u64 used_bytes;
+	u32 nr_cgroups;
+	u32 budgets;
+	u64 cgroup[KVT_CGROUP_LEVELS];
 	u64 mem_bytes;
 	u64 nr_blocks;
 	u64 nr_live;
@@ -265,42 +274,6 @@ struct kvt_async_queue {
 	struct list_head calls;
 };
 
-enum kvt_scrub_state {
-	KVT_SCRUB_NEVER = 0,
-	KVT_SCRUB_RUNNING,
-	KVT_SCRUB_DONE,
-	KVT_SCRUB_STOPPED,
-	KVT_SCRUB_FAILED,	/* some of it could not be looked at */
-};
-
-/**
- * struct kvt_scrub - the last scrub of a pool, and the one that runs; see kvt_scrub.c
- * @lock:  who starts and stops
- * @work:  the scrub
- * @wait:  for its end, and its own waits
- * @stop:  it is to end
- * @state: enum kvt_scrub_state
- * @rate_bytes: most bytes in a second, 0: no limit
- * @total_bytes: that block tiers had when it began
- * @bytes: read. The work's, as what follows
- * @blocks: read
- * @read_errors: of these, that could not be read, and are misses now
- * @checksum_errors: that did not verify, likewise
- */
-struct kvt_scrub {
-	struct mutex lock;
-	struct work_struct work;
-	wait_queue_head_t wait;
-	bool stop;
-	u32 state;
-	u64 rate_bytes;
-	u64 total_bytes;
-	u64 bytes;
-	u64 blocks;
-	u64 read_errors;
-	u64 checksum_errors;
-};
-
 /**
  * struct kvt_pool - one store
  * @dev:        /sys/class/kvtier/kvtierN; its release frees the pool
@@ -315,6 +288,7 @@ struct kvt_scrub {
  * @ns:         namespaces by index; conf_lock for changes
  * @file_ids:   ids of open files and of dma-bufs, part of fill view offsets
  * @exports:    those of dma-bufs
+ * @lingering:  dma-bufs that nobody has, but whose pages somebody refers to. Meta lock
  * @filling:    reservations, newest at the head. Meta lock
  * @limbo:      slots that wait for foreign references. Meta lock
  * @parked:     dead blocks whose log copies wait for room for their kills. Meta lock
@@ -327,6 +301,7 @@ struct kvt_scrub {
  * @ns_limit:   namespace ids below are reserved on the members. conf_lock, meta lock
  * @log_wait:   waiters for what is to be durable
  * @log_wq:     members' background work
+ * @budget:     of cgroups. Meta lock; conf_lock for which there are
  * @lease_bytes: lease tables of all open files
  * @moved:      waiters for blocks, by id; woken when a block settles
  * @room:       waiters for room
@@ -387,6 +362,7 @@ struct kvt_pool {
 	u64 log_lost;
 	u32 nr_quarantined;
 	u64 guaranteed_bytes;
+	struct kvt_budget budget[KVT_BUDGETS];
 	u64 meta_bytes;
 
 	struct xarray ns;
@@ -394,6 +370,7 @@ struct kvt_pool {
 	u64 next_ns_id;
 	struct ida file_ids;
 	struct xarray exports;
+	struct list_head lingering;
 	struct kvt_ring __percpu *rings;
 	struct kvt_counts __percpu *counts;
 	atomic64_t lease_bytes;
@@ -553,12 +530,21 @@ static inline struct kvt_ns *kvt_ns_of(struct kvt_pool *p, u32 ns_group)
 	return xa_load(&p->ns, ns_group >> 4);
 }
 
+/* A namespace's blocks take more, or less. Meta lock held. */
+static inline void kvt_ns_use(struct kvt_ns *ns, s64 bytes)
+{
+	ns->used_bytes += bytes;
+	if (ns->budgets)
+		kvt_budget_charge(ns, bytes);
+}
+
 /* kvt_assemble.c */
 int kvt_assemble(struct kvtier_pool_assemble *a);
 ssize_t kvt_assemble_show(char *buf);
 
 /* kvt_tier.c */
-int kvt_tier_attach(struct kvt_pool *p, const struct kvtier_tier_attach *a, u32 *id);
+int kvt_tier_attach(struct kvt_pool *p, const struct kvtier_tier_attach *a,
+		    const struct kvtier_range *bad, u32 *id);
 int kvt_tier_detach(struct kvt_pool *p, u32 id, u64 timeout_ns, bool discard);
 int kvt_tier_drain(struct kvt_pool *p, u32 id, u64 timeout_ns);
 void kvt_tier_free_all(struct kvt_pool *p);
@@ -789,13 +775,6 @@ bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool kee
 void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t);
 bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group);
 
-/* kvt_scrub.c */
-void kvt_scrub_init(struct kvt_scrub *s);
-int kvt_scrub_start(struct kvt_pool *p, u64 rate_bytes);
-int kvt_scrub_stop(struct kvt_pool *p);
-void kvt_scrub_end(struct kvt_pool *p);
-void kvt_scrub_work(struct work_struct *work);
-
 /* kvt_promote.c */
 struct kvt_promo;
 struct kvt_promo *kvt_promo_alloc(struct kvt_pool *p, u32 max);
@@ -834,15 +813,6 @@ static inline u64 kvt_fill_base(u32 file_id)
 {
 	return (u64)file_id << KVT_WINDOW_BITS;
 }
-
-/* kvt_dmabuf.c */
-#ifdef CONFIG_DMA_SHARED_BUFFER
-void kvt_exports_unmap(struct kvt_pool *p);
-#else
-static inline void kvt_exports_unmap(struct kvt_pool *p)
-{
-}
-#endif
 
 static inline u64 kvt_window_offset(const struct kvt_tier *t, u32 page)
 {

@@ -111,16 +111,42 @@ static int kvt_ctl_pool_scrub(void *arg)
 	return err;
 }
 
+/* The ranges of a TIER_ATTACH, checked; NULL if there are none, or an ERR_PTR. */
+static struct kvtier_range *kvt_copy_bad(const struct kvtier_tier_attach *a)
+{
+	struct kvtier_range *bad;
+	u32 i;
+
+	if (!a->nr_bad)
+		return NULL;
+	if (a->nr_bad > KVTIER_BAD_MAX)
+		return ERR_PTR(-EINVAL);
+	bad = vmemdup_array_user(u64_to_user_ptr(a->bad), a->nr_bad, sizeof(*bad));
+	for (i = 0; !IS_ERR(bad) && i < a->nr_bad; i++) {
+		if (bad[i].bytes && bad[i].start <= U64_MAX - bad[i].bytes)
+			continue;
+		kvfree(bad);
+		return ERR_PTR(-EINVAL);
+	}
+	return bad;
+}
+
 static int kvt_ctl_tier_attach(void *arg)
 {
 	struct kvtier_tier_attach *a = arg;
 	struct kvt_pool *p = kvt_pool_get(a->pool_id);
+	struct kvtier_range *bad;
 	int err;
 
 	if (!p)
 		return -ENOENT;
-	err = kvt_tier_attach(p, a, &a->tier_id);
+	bad = kvt_copy_bad(a);
+	err = PTR_ERR_OR_ZERO(bad);
+	if (!err)
+		err = kvt_tier_attach(p, a, bad, &a->tier_id);
 	kvt_pool_put(p);
+	if (!IS_ERR(bad))
+		kvfree(bad);
 	return err;
 }
 
@@ -195,7 +221,7 @@ static const struct kvt_op kvt_ops[] = {
 	CTL(POOL_SCRUB, kvt_ctl_pool_scrub, kvtier_pool_scrub, rate_bytes,
 	    .flags = KVTIER_SCRUB_FLAGS, RSV(kvtier_pool_scrub)),
 	CTL(TIER_ATTACH, kvt_ctl_tier_attach, kvtier_tier_attach, tier_id,
-	    .flags = KVTIER_ATTACH_FLAGS, RSV(kvtier_tier_attach)),
+	    .flags = KVTIER_ATTACH_FLAGS),
 	CTL(TIER_DETACH, kvt_ctl_tier_detach, kvtier_tier_op, timeout_ns,
 	    .flags = KVTIER_DETACH_FLAGS),
 	CTL(TIER_DRAIN, kvt_ctl_tier_drain, kvtier_tier_op, timeout_ns),

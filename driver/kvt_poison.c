@@ -5,7 +5,8 @@
  * A page is bad when PageHWPoison is set on it. Dax devices are told of that and
  * report it (kvt_tier_poison()); pages of the page allocator are found to be bad
  * when somebody comes upon them (kvt_poison_found()), and from then on the tier's
- * slots are looked at before they are handed out: t->poisoned.
+ * slots are looked at before they are handed out: t->poisoned. A copy by the processor
+ * that ends with a machine check reports its page itself (kvt_tier_hit_poison()).
  *
  * What becomes of a bad page, under the meta lock and all at once:
  *   in a READY block's slot   the block is where it has a clean copy, if nobody leases or
@@ -79,6 +80,16 @@ void kvt_poison_found(struct kvt_tier *t, u32 page, u32 nr)
 	spin_lock(&t->pool->meta_lock);
 	kvt_poison_look(t, page, nr);
 	spin_unlock(&t->pool->meta_lock);
+}
+
+/* See tier.h. */
+void kvt_tier_hit_poison(struct kvt_tier *t, u32 page)
+{
+#ifdef CONFIG_MEMORY_FAILURE
+	/* The machine check has ended a copy that expected one, and told nobody. */
+	memory_failure(page_to_pfn(t->ops->page(t, page)), 0);
+#endif
+	kvt_poison_found(t, page, 1);
 }
 
 /**

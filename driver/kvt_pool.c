@@ -208,7 +208,8 @@ static void kvt_pool_init_locks(struct kvt_pool *p)
 	spin_lock_init(&p->meta_lock);
 	xa_init_flags(&p->ns, XA_FLAGS_ALLOC1);
 	ida_init(&p->file_ids);
-	xa_init(&p->exports);
+	xa_init_flags(&p->exports, XA_FLAGS_ACCOUNT);
+	INIT_LIST_HEAD(&p->lingering);
 	for (i = 0; i < KVT_WAITQS; i++) {
 		init_waitqueue_head(&p->moved[i]);
 		spin_lock_init(&p->async[i].lock);

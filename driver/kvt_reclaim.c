@@ -289,6 +289,7 @@ static bool kvt_housekeeping(struct kvt_pool *p)
 
 	any |= kvt_limbo_check(p);
 	any |= kvt_region_unquarantine(p);
+	any |= kvt_exports_look(p);
 	if (kvt_holds_settle(p))
 		kvt_reclaim_kick(p);
 	kvt_retire_regions(p);
@@ -328,7 +329,8 @@ void kvt_reclaim_work(struct work_struct *work)
 	kvt_ns_reap(p);
 	if (more)
 		kvt_reclaim_kick(p);
-	if (READ_ONCE(p->limbo.count) || READ_ONCE(p->nr_quarantined))
+	if (READ_ONCE(p->limbo.count) || READ_ONCE(p->nr_quarantined) ||
+	    !list_empty_careful(&p->lingering))
 		delay = HZ / 20 + 1;
 	if (!READ_ONCE(p->dying))
 		mod_delayed_work(p->reclaim_wq, &p->tick, delay);

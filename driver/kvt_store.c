@@ -313,7 +313,7 @@ static void kvt_block_free(struct kvt_pool *p, u32 id)
 		kvt_block_mem_free(p, h->mem_tier, h->mem_page, h->ns_group);
 	if (ctl & KVT_CTL_PINNED)
 		ns->pinned_bytes -= kvt_slot_bytes(&ns->group[h->ns_group & 15]);
-	ns->used_bytes -= kvt_slot_bytes(&ns->group[h->ns_group & 15]);
+	kvt_ns_use(ns, -(s64)kvt_slot_bytes(&ns->group[h->ns_group & 15]));
 	ns->nr_blocks--;
 	kvt_table_free(&p->table, id);
 }

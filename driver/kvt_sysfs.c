@@ -249,7 +249,20 @@ static ssize_t reservation_timeout_ms_store(struct device *dev, struct device_at
 }
 static DEVICE_ATTR_RW(reservation_timeout_ms);
 
+static ssize_t cgroup_limits_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return kvt_budget_show(to_pool(dev), buf);
+}
+
+static ssize_t cgroup_limits_store(struct device *dev, struct device_attribute *attr,
+				   const char *buf, size_t len)
+{
+	return kvt_budget_store(to_pool(dev), buf) ?: len;
+}
+static DEVICE_ATTR_ADMIN_RW(cgroup_limits);
+
 static struct attribute *kvt_pool_attrs[] = {
+	&dev_attr_cgroup_limits.attr,
 	&dev_attr_capacity_bytes.attr,
 	&dev_attr_used_bytes.attr,
 	&dev_attr_blocks.attr,
@@ -413,6 +426,8 @@ KVT_NS_COUNT(evictions, KVT_CNT_EVICTIONS);
 KVT_NS_COUNT(promotions, KVT_CNT_PROMOTIONS);
 KVT_NS_COUNT(demotions, KVT_CNT_DEMOTIONS);
 
+KVT_NS_ATTR(cgroup, "%llu", ns->nr_cgroups ? ns->cgroup[ns->nr_cgroups - 1] : 0);
+
 KVT_NS_ATTR(policy_bytes, "%zu", sizeof(*ns->mind));
 
 /* A line for each tier that any left: its id, and how many. */
@@ -460,7 +475,7 @@ static struct kvt_ns_attr ns_attr_groups = __KVT_ATTR(groups, 0400, ns_groups_sh
 
 static struct attribute *kvt_ns_sysfs_attrs[] = {
 	&ns_attr_owner_uid.attr, &ns_attr_unclaimed.attr, &ns_attr_mode.attr,
-	&ns_attr_quota_bytes.attr,
+	&ns_attr_quota_bytes.attr, &ns_attr_cgroup.attr,
 	&ns_attr_min_bytes.attr, &ns_attr_used_bytes.attr, &ns_attr_blocks.attr,
 	&ns_attr_groups.attr, &ns_attr_hits.attr, &ns_attr_misses.attr,
 	&ns_attr_puts.attr, &ns_attr_evictions.attr, &ns_attr_promotions.attr,

@@ -9,6 +9,8 @@
  *   test_settle   write a pool's number: its tiers are brought below that, now, one
  *                 block at a time, as make_room() in selftests/host/sim_core.c does
  *
+ *   test_bad_copies  so many copies out of memory that come next end as at a machine check
+ *
  * The tiers themselves have to be large enough that nothing else makes room.
  */
 #include <linux/moduleparam.h>
@@ -24,6 +26,27 @@ module_param_cb(test_hash, &param_ops_bool, &kvt_test_known_hash, 0600);
 
 static u32 kvt_test_blocks[KVT_TIERS];
 module_param_array_named(test_blocks, kvt_test_blocks, uint, NULL, 0600);
+
+static int kvt_test_bad_copies;
+module_param_cb(test_bad_copies, &param_ops_int, &kvt_test_bad_copies, 0600);
+
+bool kvt_test_copies_fail(void)
+{
+	return READ_ONCE(kvt_test_bad_copies) > 0;
+}
+
+bool kvt_test_copy_fails(void)
+{
+	static DEFINE_SPINLOCK(lock);
+	unsigned long flags;
+	bool fails;
+
+	spin_lock_irqsave(&lock, flags);
+	fails = kvt_test_bad_copies > 0;
+	kvt_test_bad_copies -= fails;
+	spin_unlock_irqrestore(&lock, flags);
+	return fails;
+}
 
 u32 kvt_test_clock_ms(void)
 {

@@ -12,6 +12,8 @@
 u32 kvt_test_clock_ms(void);
 void kvt_test_hash(struct kvt_hash_seed *seed);
 u32 kvt_test_capacity(const struct kvt_tier *t);
+bool kvt_test_copy_fails(void);
+bool kvt_test_copies_fail(void);
 #else
 /* The clock instead of the pool's, or 0. */
 static inline u32 kvt_test_clock_ms(void)
@@ -22,6 +24,18 @@ static inline u32 kvt_test_clock_ms(void)
 /* Make a hash seed a known one. */
 static inline void kvt_test_hash(struct kvt_hash_seed *seed)
 {
+}
+
+/* Is this copy from memory to end as at a machine check, any context. */
+static inline bool kvt_test_copy_fails(void)
+{
+	return false;
+}
+
+/* Will any. */
+static inline bool kvt_test_copies_fail(void)
+{
+	return false;
 }
 
 /* Blocks that a tier is to hold, or 0: what it can. Meta lock held. */

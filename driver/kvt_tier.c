@@ -92,6 +92,7 @@ int kvt_tier_check(struct kvt_pool *p, const struct kvtier_tier_attach *a)
 	u32 i;
 
 	if (!ops || a->rank > 255 || !a->name[0] || (a->flags && ops->is_mem) ||
+	    (a->nr_bad && a->type != KVTIER_TIER_DAX) ||
 	    strnlen(a->name, sizeof(a->name)) == sizeof(a->name) ||
 	    strnlen(a->path, sizeof(a->path)) == sizeof(a->path))
 		return -EINVAL;
@@ -298,7 +299,7 @@ detach:
 }
 
 static int kvt_tier_attach_locked(struct kvt_pool *p, const struct kvtier_tier_attach *args,
-				  u32 *id)
+				  const struct kvtier_range *bad, u32 *id)
 {
 	struct kvtier_tier_attach resolved = *args, *a = &resolved;
 	struct kvt_tier *t;
@@ -318,6 +319,7 @@ static int kvt_tier_attach_locked(struct kvt_pool *p, const struct kvtier_tier_a
 		return -ENOMEM;
 	t->pool = p;
 	t->args = *a;
+	t->bad = bad;
 	t->ops = kvt_tier_type(a->type);
 	t->id = nr;
 	t->rank = a->rank;
@@ -327,6 +329,7 @@ static int kvt_tier_attach_locked(struct kvt_pool *p, const struct kvtier_tier_a
 		kfree(t);
 		return err;
 	}
+	t->bad = NULL;
 	kvt_cost_init(&t->read_cost);
 	kvt_tier_publish(p, t);
 	if (!t->ops->is_mem)
@@ -339,17 +342,20 @@ static int kvt_tier_attach_locked(struct kvt_pool *p, const struct kvtier_tier_a
  * kvt_tier_attach() - add a tier to a pool
  * @p:  pool
  * @a:  what and how
+ * @bad: @a->nr_bad ranges of memory that are not to be used
  * @id: out
- * Return: 0 or a negative errno of the interface, with nothing changed.
+ * Return: 0 or a negative errno of the interface, with nothing changed but that @bad may
+ * be known to be bad.
  */
-int kvt_tier_attach(struct kvt_pool *p, const struct kvtier_tier_attach *a, u32 *id)
+int kvt_tier_attach(struct kvt_pool *p, const struct kvtier_tier_attach *a,
+		    const struct kvtier_range *bad, u32 *id)
 {
 	int err;
 
 	/* A drain may hold it for long, so waiting is killable. */
 	if (mutex_lock_killable(&p->tier_lock))
 		return -EINTR;
-	err = kvt_tier_attach_locked(p, a, id);
+	err = kvt_tier_attach_locked(p, a, bad, id);
 	mutex_unlock(&p->tier_lock);
 	return err;
 }

@@ -10,6 +10,9 @@
  * Block transfers are all started before any is waited for; what is done by the
  * caller's own processor is done while they run.
  *
+ * Memory is read by copies that a machine check ends with an error, the checksum's reading
+ * included, where the processor has such copies.
+ *
  * The checksum is the one of the on-media format, struct kvt_payload_sum: damage within
  * any one 64 KiB of a block is always found.
  */
@@ -22,10 +25,12 @@
 #include <linux/uaccess.h>
 
 #include "core/kvt_format.h"
+#include "kvt_test.h"
 #include "tier.h"
 
 #define KVT_STAGE_PAGES		2048u	/* at most, for one round block to block */
 #define KVT_CPU_PAGES		16u	/* between chances to reschedule */
+#define KVT_SOME_BYTES		512u	/* on the stack; a part of a page */
 
 static atomic64_t kvt_moves_dma;
 static atomic64_t kvt_moves_cpu;
@@ -51,18 +56,77 @@ static bool kvt_pages_poisoned(struct kvt_tier *t, u32 page, u32 nr)
 	return false;
 }
 
-static u32 kvt_pages_sum(struct kvt_tier *t, u32 page, u32 nr)
+/*
+ * Copy from tier memory. A processor that finds it bad does not end the system here, but
+ * the copy: the page is reported then.
+ */
+static int kvt_copy_mc(struct kvt_tier *t, u32 page, u32 skip, void *to, u32 bytes)
 {
+	unsigned long left = bytes;
+
+	if (!kvt_test_copy_fails())
+		left = copy_mc_to_kernel(to, kvt_page_addr(t, page) + skip, bytes);
+	if (!left)
+		return 0;
+	kvt_tier_hit_poison(t, page + ((skip + bytes - (u32)left) >> PAGE_SHIFT));
+	return -EHWPOISON;
+}
+
+/* Can this processor end such a copy: what cannot is not worth the detour. */
+static bool kvt_copy_mc_helps(void)
+{
+#ifdef CONFIG_X86
+	if (!boot_cpu_has(X86_FEATURE_ERMS))
+		return kvt_test_copies_fail();
+#endif
+	return IS_ENABLED(CONFIG_ARCH_HAS_COPY_MC);
+}
+
+/* Over memory that may be bad: of a copy, a bit at a time. */
+static int kvt_sum_copied(struct kvt_payload_sum *sum, struct kvt_tier *t, u32 page, u32 bytes)
+{
+	u8 some[KVT_SOME_BYTES];
+	u32 at;
+
+	for (at = 0; at < bytes; at += sizeof(some)) {
+		if (kvt_copy_mc(t, page, at, some, sizeof(some)))
+			return -EHWPOISON;
+		kvt_payload_sum_add(sum, some, sizeof(some));
+	}
+	return 0;
+}
+
+/* 0 or -EHWPOISON. */
+static int kvt_pages_sum(struct kvt_tier *t, u32 page, u32 nr, u32 *out)
+{
+	bool careful = kvt_copy_mc_helps();
 	struct kvt_payload_sum sum;
 	u32 run;
 
 	kvt_payload_sum_start(&sum);
 	for (; nr; nr -= run, page += run) {
 		run = min(kvt_page_run(page, nr), KVT_CPU_PAGES);
-		kvt_payload_sum_add(&sum, kvt_page_addr(t, page), run << PAGE_SHIFT);
+		if (!careful)
+			kvt_payload_sum_add(&sum, kvt_page_addr(t, page), run << PAGE_SHIFT);
+		else if (kvt_sum_copied(&sum, t, page, run << PAGE_SHIFT))
+			return -EHWPOISON;
 		cond_resched();
 	}
-	return kvt_payload_sum_end(&sum);
+	*out = kvt_payload_sum_end(&sum);
+	return 0;
+}
+
+/* See tier.h. */
+bool kvt_page_readable(struct kvt_tier *t, u32 page)
+{
+	u8 some[KVT_SOME_BYTES];
+	u32 at;
+
+	for (at = 0; at < PAGE_SIZE; at += sizeof(some)) {
+		if (kvt_copy_mc(t, page, at, some, sizeof(some)))
+			return false;
+	}
+	return true;
 }
 
 /* See tier.h. */
@@ -139,8 +203,10 @@ static bool kvt_xfer_prepare(struct kvt_xfer *x)
 		kvt_xfer_failed(x, write, -EHWPOISON);
 		return false;
 	}
-	if (write)
-		x->csum = kvt_pages_sum(mem, page, kvt_xfer_pages(x));
+	if (write && kvt_pages_sum(mem, page, kvt_xfer_pages(x), &x->csum)) {
+		kvt_xfer_failed(x, true, -EHWPOISON);
+		return false;
+	}
 	return true;
 }
 
@@ -200,6 +266,7 @@ static void kvt_span_add(struct kvt_read_span *s, const struct kvt_xfer *x)
 static void kvt_xfer_finish(struct kvt_xfer *x, struct kvt_read_span *span)
 {
 	bool read = x->dst->ops->is_mem;
+	u32 csum;
 
 	if (x->err == -EHWPOISON)
 		return;
@@ -211,7 +278,9 @@ static void kvt_xfer_finish(struct kvt_xfer *x, struct kvt_read_span *span)
 	if (!read)
 		return;
 	kvt_span_add(span, x);
-	if (kvt_pages_sum(x->dst, x->dst_addr, kvt_xfer_pages(x)) != x->csum)
+	if (kvt_pages_sum(x->dst, x->dst_addr, kvt_xfer_pages(x), &csum))
+		kvt_xfer_failed(x, false, -EHWPOISON);
+	else if (csum != x->csum)
 		kvt_xfer_failed(x, true, -EBADMSG);
 }
 
@@ -225,8 +294,7 @@ static int kvt_copy_cpu(const struct kvt_xfer *x)
 
 		run = min(kvt_page_run(from, nr - at), kvt_page_run(to, nr - at));
 		run = min(run, KVT_CPU_PAGES);
-		if (copy_mc_to_kernel(kvt_page_addr(x->dst, to), kvt_page_addr(x->src, from),
-				      run << PAGE_SHIFT))
+		if (kvt_copy_mc(x->src, from, 0, kvt_page_addr(x->dst, to), run << PAGE_SHIFT))
 			return -EHWPOISON;
 		cond_resched();
 	}

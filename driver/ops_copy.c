@@ -12,7 +12,9 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
+#include <linux/uio.h>
 
+#include "kvt_test.h"
 #include "kvt_trace.h"
 #include "ops.h"
 
@@ -35,6 +37,24 @@ static int kvt_copy_end(const struct kvt_tier *t)
 	return READ_ONCE(t->state) == KVTIER_TIER_FAILED ? -EIO : 0;
 }
 
+/* Copy of a page what there is. Bad memory ends the copy, as the user's does. */
+static int kvt_copy_page_out(struct kvt_tier *t, u32 page, u64 uptr, size_t n)
+{
+	void *at = kvt_copy_map(t, page);
+	struct iov_iter to;
+	size_t done = 0;
+
+	if (!at)
+		return -EIO;
+	iov_iter_ubuf(&to, ITER_DEST, u64_to_user_ptr(uptr), n);
+	if (!kvt_test_copy_fails())
+		done = _copy_mc_to_iter(at, n, &to);
+	kunmap_local(at);
+	if (done == n)
+		return 0;
+	return kvt_page_readable(t, page) ? -EFAULT : -EIO;
+}
+
 /* Copy a leased block's exact bytes out. */
 static int kvt_copy_out(struct kvt_pool *p, u32 id, u64 bytes, u64 uptr)
 {
@@ -43,18 +63,13 @@ static int kvt_copy_out(struct kvt_pool *p, u32 id, u64 bytes, u64 uptr)
 	u32 page = h->mem_page;
 	u64 done;
 	size_t n;
+	int err;
 
 	for (done = 0; done < bytes; done += n) {
-		void *at = kvt_copy_map(t, page++);
-		unsigned long left;
-
-		if (!at)
-			return -EIO;
 		n = min_t(u64, bytes - done, PAGE_SIZE);
-		left = copy_to_user(u64_to_user_ptr(uptr + done), at, n);
-		kunmap_local(at);
-		if (left)
-			return -EFAULT;
+		err = kvt_copy_page_out(t, page++, uptr + done, n);
+		if (err)
+			return err;
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		cond_resched();

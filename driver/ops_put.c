@@ -100,7 +100,7 @@ static void kvt_reserve_enter(struct kvt_putter *w, u32 i, u32 id, u32 parent, u
 	kvt_block_publish(p, id);
 	ns->nr_blocks++;
 	ns->nr_live++;
-	ns->used_bytes += kvt_slot_bytes(b->group);
+	kvt_ns_use(ns, kvt_slot_bytes(b->group));
 	b->id[i] = id;
 	b->gen[i] = h->gen;
 	b->res[i].status = KVTIER_ST_RESERVED;
@@ -172,6 +172,8 @@ static int kvt_reserve_locked(struct kvt_putter *w, u32 i, u32 skip, u32 *tier)
 		return 0;
 	}
 	if (ns->quota_bytes && ns->used_bytes + kvt_slot_bytes(b->group) > ns->quota_bytes)
+		return KVT_RSV_QUOTA;
+	if (ns->budgets && kvt_budget_over(ns, kvt_slot_bytes(b->group)))
 		return KVT_RSV_QUOTA;
 	id = kvt_table_alloc(&p->table);
 	if (id == KVT_NIL)

@@ -189,6 +189,7 @@ struct kvt_tier_count {
  * @pool:     owner
  * @ops:      kind
  * @args:     what the user asked for, checked for form only
+ * @bad:      for attach(): physical memory that is bad, @args.nr_bad ranges
  * @priv:     the backend's
  * @id:       index in pool->tiers[]
  * @rank:     0 is fastest
@@ -232,6 +233,7 @@ struct kvt_tier {
 	struct kvt_pool *pool;
 	const struct kvt_tier_ops *ops;
 	struct kvtier_tier_attach args;
+	const struct kvtier_range *bad;
 	void *priv;
 	u32 id;
 	u32 rank;
@@ -309,6 +311,13 @@ void kvt_tier_dax_exit(void);
  */
 void kvt_tier_lost(struct kvt_tier *t);
 void kvt_tier_poison(struct kvt_tier *t, u32 page, u32 nr);
+
+/*
+ * kvt_tier_hit_poison() - a copy has ended at a page that nobody knew to be bad
+ *
+ * It is known to be from then on, with all that follows. May sleep, no spinlock held.
+ */
+void kvt_tier_hit_poison(struct kvt_tier *t, u32 page);
 
 /**
  * kvt_tier_present_bytes() - what of a memory tier there is to put blocks in
@@ -422,6 +431,13 @@ u64 kvt_xfer_moves_cpu(void);
  * Return: whether there were bad ones. May sleep.
  */
 bool kvt_pages_scrub(struct kvt_tier *t, u32 page, u32 nr);
+
+/*
+ * kvt_page_readable() - can the processor read all of a page of a memory tier
+ *
+ * What cannot be read is reported. May sleep, no spinlock held.
+ */
+bool kvt_page_readable(struct kvt_tier *t, u32 page);
 
 /* Pages from @page on, at most @max, that are contiguous: pieces are. */
 static inline u32 kvt_page_run(u32 page, u32 max)

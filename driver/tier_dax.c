@@ -444,6 +444,35 @@ static struct dax_device_driver kvt_dax_driver = {
 	.remove = kvt_dax_remove,
 };
 
+/* Mark what of a range is in one of the instance's. */
+static void kvt_dax_mark(struct kvt_dax *d, const struct range *r, u64 start, u64 last)
+{
+	unsigned long pfn = PHYS_PFN(max(start, r->start)), end = PHYS_PFN(min(last, r->end));
+
+	if (start > r->end || last < r->start)
+		return;
+	for (; pfn <= end; pfn++) {
+		SetPageHWPoison(pfn_to_page(pfn));
+		if (!(pfn % KVT_PIECE_PAGES))
+			cond_resched();
+	}
+	WRITE_ONCE(d->poisoned, true);
+}
+
+/* What whoever attaches knows to be bad is as bad as what turns out to be. */
+static void kvt_dax_mark_bad(struct kvt_dax *d, const struct kvtier_range *bad, u32 nr)
+{
+	u32 i;
+	int j;
+
+	lockdep_assert_held(&kvt_dax_lock);
+	for (i = 0; i < nr; i++) {
+		for (j = 0; j < d->nr_res; j++)
+			kvt_dax_mark(d, &d->pgmap->ranges[j], bad[i].start,
+				     bad[i].start + bad[i].bytes - 1);
+	}
+}
+
 static int kvt_dax_attach(struct kvt_tier *t)
 {
 	u64 limit = t->args.capacity_bytes >> KVT_PIECE_SHIFT;
@@ -472,6 +501,7 @@ static int kvt_dax_attach(struct kvt_tier *t)
 		t->page_struct_bytes = (u64)found->nr_pieces * KVT_PIECE_PAGES *
 				       sizeof(struct page);
 		t->content = KVT_PIECE_UNKNOWN;
+		kvt_dax_mark_bad(found, t->bad, t->args.nr_bad);
 		t->poisoned = found->poisoned;
 	}
 	mutex_unlock(&kvt_dax_lock);

@@ -345,7 +345,10 @@ AT(kvtier_pool_scrub, pool_id, 8);
 AT(kvtier_pool_scrub, __reserved, 12);
 AT(kvtier_pool_scrub, rate_bytes, 16);
 
-SIZE(kvtier_tier_attach, 336);
+SIZE(kvtier_range, 16);
+AT(kvtier_range, start, 0);
+AT(kvtier_range, bytes, 8);
+SIZE(kvtier_tier_attach, 344);
 AT(kvtier_tier_attach, size, 0);
 AT(kvtier_tier_attach, flags, 4);
 AT(kvtier_tier_attach, pool_id, 8);
@@ -357,7 +360,8 @@ AT(kvtier_tier_attach, segment_bytes, 32);
 AT(kvtier_tier_attach, name, 40);
 AT(kvtier_tier_attach, path, 72);
 AT(kvtier_tier_attach, tier_id, 328);
-AT(kvtier_tier_attach, __reserved, 332);
+AT(kvtier_tier_attach, nr_bad, 332);
+AT(kvtier_tier_attach, bad, 336);
 
 SIZE(kvtier_tier_op, 24);
 AT(kvtier_tier_op, size, 0);

@@ -186,6 +186,8 @@ KVTI_EXPORT int kvtier_ctl_tier_attach(struct kvtier_ctl *ctl,
 	cmd.node = p.node;
 	cmd.capacity_bytes = p.capacity_bytes;
 	cmd.segment_bytes = p.segment_bytes;
+	cmd.bad = (uintptr_t)p.bad;
+	cmd.nr_bad = p.nr_bad;
 	ret = copy_string(cmd.name, sizeof(cmd.name), p.name);
 	if (!ret)
 		ret = copy_string(cmd.path, sizeof(cmd.path), p.path);

@@ -367,6 +367,39 @@ TEST_F(values, attach_dax_device)
 	EXPECT_GT(0, try_attach(&self->pool, &a));
 }
 
+/* Memory that is known to be bad: what no range can be, too many, and of whom. */
+TEST_F(values, attach_bad_ranges)
+{
+	struct kvtier_range bad[2] = { { .start = 4096, .bytes = 4096 }, { 0 } };
+	struct kvtier_tier_attach a;
+
+	kvt_tier_args(&self->pool, &a, KVTIER_TIER_DAX, 2);
+	strcpy(a.path, "no such device");
+	a.bad = KVT_U64(bad);
+	a.nr_bad = 1;
+	EXPECT_EQ(-ENODEV, try_attach(&self->pool, &a));
+	a.nr_bad = 2;
+	EXPECT_EQ(-EINVAL, try_attach(&self->pool, &a));
+	bad[1].start = ~0ull;
+	bad[1].bytes = 1;
+	EXPECT_EQ(-EINVAL, try_attach(&self->pool, &a));
+	bad[1].start = 1;
+	bad[1].bytes = ~0ull;
+	EXPECT_EQ(-EINVAL, try_attach(&self->pool, &a));
+	a.nr_bad = KVTIER_BAD_MAX + 1;
+	EXPECT_EQ(-EINVAL, try_attach(&self->pool, &a));
+	a.nr_bad = ~0u;
+	EXPECT_EQ(-EINVAL, try_attach(&self->pool, &a));
+	a.nr_bad = 1;
+	a.bad = 8;
+	EXPECT_EQ(-EFAULT, try_attach(&self->pool, &a));
+	kvt_tier_args(&self->pool, &a, KVTIER_TIER_DRAM, 2);
+	a.capacity_bytes = 2 * KVT_MIB;
+	a.bad = KVT_U64(bad);
+	a.nr_bad = 1;
+	EXPECT_EQ(-EINVAL, try_attach(&self->pool, &a));
+}
+
 TEST_F(values, tier_numbers)
 {
 	static const __u32 bad[] = { 1, KVTIER_TIERS_MAX - 1, KVTIER_TIERS_MAX, 1u << 31, ~0u };

@@ -5,6 +5,7 @@
  * The device is a module (kvt_testbuf) that reads by way of the bus addresses it was given.
  */
 #include "kvt_test.h"
+#include <sys/uio.h>
 #include <sys/wait.h>
 
 #define BLOCK_BYTES	100000ull	/* no multiple of a page */
@@ -14,6 +15,7 @@
 
 #define IMPORT_READ	_IO('K', 1)	/* see kvt_testbuf.c */
 #define IMPORT_WRITE	_IO('K', 2)
+#define IMPORT_BOTH	_IO('K', 3)
 
 FIXTURE(export)
 {
@@ -164,6 +166,7 @@ TEST_F(export, nobody_writes)
 	char *at;
 
 	EXPECT_EQ(-EACCES, import(self->buf, IMPORT_WRITE));
+	EXPECT_EQ(-EACCES, import(self->buf, IMPORT_BOTH));
 	EXPECT_EQ(MAP_FAILED, mmap(NULL, SLOT, PROT_READ | PROT_WRITE, MAP_SHARED, self->buf, 0));
 	EXPECT_EQ(EACCES, errno);
 	EXPECT_EQ(MAP_FAILED, mmap(NULL, SLOT, PROT_READ | PROT_EXEC, MAP_SHARED, self->buf, 0));
@@ -282,6 +285,85 @@ TEST_F(export, device_is_taken_away)
 	close(self->buf);
 	self->buf = -1;
 	EXPECT_EQ(0, kvt_tier_detach(&self->pool, self->tier, 0, 10 * KVT_SEC));
+}
+
+/* Who keeps a page of it beyond its end never finds another block there. */
+TEST_F(export, kept_pages_outlive_it)
+{
+	char page[4096], want[4096], *at;
+	struct iovec iov = { .iov_len = sizeof(page) };
+	int pipes[2];
+
+	ASSERT_EQ(0, pipe(pipes));
+	at = mmap(NULL, SLOT, PROT_READ, MAP_SHARED, self->buf, 0);
+	ASSERT_NE(MAP_FAILED, at);
+	iov.iov_base = at;
+	ASSERT_EQ(4096, vmsplice(pipes[1], &iov, 1, 0));
+	munmap(at, SLOT);
+	close(self->buf);
+	self->buf = -1;
+	EXPECT_EQ(NR, kvt_release(self->c.fd, self->handles, NR, NULL));
+	EXPECT_EQ(NR, kvt_drop(self->c.fd, 0, self->keys, NR, NULL));
+	/* It lingers, and what it has stays where it is. */
+	kvt_sleep_ms(500);
+	EXPECT_EQ(NR, leases(&self->pool));
+	EXPECT_EQ(-EBUSY, kvt_tier_detach(&self->pool, self->tier, 0, 100 * KVT_MSEC));
+	kvt_fill(want, &self->keys[NR - 1], sizeof(want));
+	ASSERT_EQ(4096, read(pipes[0], page, sizeof(page)));
+	EXPECT_EQ(0, memcmp(page, want, sizeof(page)));
+	EXPECT_TRUE(KVT_UNTIL(10000, !leases(&self->pool)));
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+/* Blocks in an arena are its file's to write: devices of its may do both, of others' not. */
+TEST_F(export, of_an_arena)
+{
+	struct kvtier_group g = { .block_bytes = BLOCK_BYTES };
+	struct kvtier_arena a = { .size = sizeof(a), .nr_slots = 2 };
+	struct kvtier_block_result res, got;
+	struct kvt_key key = kvt_key(SET, 100);
+	struct kvt_client c, other;
+	struct kvtier_ns_open o;
+	__u64 handles[2];
+	int buf, dev;
+
+	kvt_ns_args(&o, "arena", &g, 1);
+	o.min_bytes = 4 * KVT_MIB;
+	ASSERT_EQ(0, kvt_client_bind(&c, kvt_open(&self->pool), &o));
+	ASSERT_EQ(0, kvt_client_bind(&other, kvt_open(&self->pool), &o));
+	ASSERT_EQ(0, kvt_ioctl(c.fd, KVTIER_OP_ARENA, &a));
+	ASSERT_EQ(1, kvt_reserve(c.fd, KVTIER_RESERVE_ARENA, 0, &key, NULL, 1, &res, 0));
+	kvt_fill(kvt_wr(&c, res.offset), &key, BLOCK_BYTES);
+	ASSERT_EQ(1, kvt_commit(c.fd, 0, &res.handle, 1, &res));
+	ASSERT_EQ(1, kvt_get(c.fd, 0, 0, &key, 1, &got, 0));
+	handles[0] = got.handle;
+	buf = export(c.fd, handles, 1, NULL);
+	ASSERT_LE(0, buf);
+	EXPECT_EQ(-EACCES, import(buf, IMPORT_WRITE));
+	dev = import(buf, IMPORT_BOTH);
+	ASSERT_LE(0, dev);
+	EXPECT_TRUE(device_sees(dev, 0, &key));
+	close(dev);
+	close(buf);
+	/* With a block elsewhere as well. */
+	key = kvt_key(SET, 101);
+	ASSERT_EQ(1, kvt_put(&c, 0, 0, &key, NULL, 1));
+	ASSERT_EQ(1, kvt_get(c.fd, 0, 0, &key, 1, &got, 0));
+	handles[1] = got.handle;
+	buf = export(c.fd, handles, 2, NULL);
+	ASSERT_LE(0, buf);
+	EXPECT_EQ(-EACCES, import(buf, IMPORT_BOTH));
+	close(buf);
+	/* Another file of the namespace has not claimed it. */
+	key = kvt_key(SET, 100);
+	ASSERT_EQ(1, kvt_get(other.fd, 0, 0, &key, 1, &got, 0));
+	buf = export(other.fd, &got.handle, 1, NULL);
+	ASSERT_LE(0, buf);
+	EXPECT_EQ(-EACCES, import(buf, IMPORT_BOTH));
+	close(buf);
+	kvt_client_close(&other);
+	kvt_client_close(&c);
 }
 
 TEST_HARNESS_MAIN

@@ -25,6 +25,7 @@ KVT_IMPORT_NS_DMA_BUF;
 
 #define KVT_TESTBUF_READ	_IO('K', 1)	/* argument: file descriptor */
 #define KVT_TESTBUF_WRITE	_IO('K', 2)
+#define KVT_TESTBUF_BOTH	_IO('K', 3)
 
 /**
  * struct testbuf - what one file has imported
@@ -32,12 +33,14 @@ KVT_IMPORT_NS_DMA_BUF;
  * @buf:   NULL: nothing yet
  * @at:    attachment
  * @table: mapping
+ * @dir:   of that
  */
 struct testbuf {
 	struct mutex lock;
 	struct dma_buf *buf;
 	struct dma_buf_attachment *at;
 	struct sg_table *table;
+	enum dma_data_direction dir;
 };
 
 static struct platform_device *testbuf_pdev;
@@ -64,19 +67,32 @@ static int testbuf_map(struct testbuf *t, int fd, enum dma_data_direction dir)
 	t->buf = buf;
 	t->at = at;
 	t->table = table;
+	t->dir = dir;
 	return 0;
 }
 
 static long testbuf_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct testbuf *t = file->private_data;
+	enum dma_data_direction dir;
 
-	if (cmd != KVT_TESTBUF_READ && cmd != KVT_TESTBUF_WRITE)
+	switch (cmd) {
+	case KVT_TESTBUF_READ:
+		dir = DMA_TO_DEVICE;
+		break;
+	case KVT_TESTBUF_WRITE:
+		dir = DMA_FROM_DEVICE;
+		break;
+	case KVT_TESTBUF_BOTH:
+		dir = DMA_BIDIRECTIONAL;
+		break;
+	default:
 		return -ENOTTY;
+	}
 	guard(mutex)(&t->lock);
 	if (t->buf)
 		return -EBUSY;
-	return testbuf_map(t, arg, cmd == KVT_TESTBUF_READ ? DMA_TO_DEVICE : DMA_FROM_DEVICE);
+	return testbuf_map(t, arg, dir);
 }
 
 /* The segment that holds byte *@at, which becomes relative to it. */
@@ -130,7 +146,7 @@ static int testbuf_release(struct inode *inode, struct file *file)
 	struct testbuf *t = file->private_data;
 
 	if (t->buf) {
-		dma_buf_unmap_attachment_unlocked(t->at, t->table, DMA_TO_DEVICE);
+		dma_buf_unmap_attachment_unlocked(t->at, t->table, t->dir);
 		dma_buf_detach(t->buf, t->at);
 		dma_buf_put(t->buf);
 	}

@@ -856,10 +856,10 @@ struct kvtier_session {
  * blocks stay where they are until the last reference to the buffer goes. It can be read
  * only: by mmap (shared, PROT_READ), and by devices whose driver maps it DMA_TO_DEVICE.
  * Drivers that map DMA_BIDIRECTIONAL or DMA_FROM_DEVICE get EACCES (most of GPUs and RDMA
- * in 6.12), and EHWPOISON if a page is bad. Give it only to who may read the namespace:
- * pages kept pinned after the buffer has gone may hold other blocks of it later. ENOSPC:
- * past what one namespace may have in buffers: half of the pool's memory, and 1024 of
- * them. EMFILE: no file descriptor left.
+ * in 6.12), and EHWPOISON if a page is bad; but DMA_BIDIRECTIONAL is allowed if all blocks
+ * are in an arena of this file. Pages kept pinned after the last reference has gone keep
+ * the leases until they are given back. ENOSPC: past what one namespace may have in
+ * buffers: half of the pool's memory, and 1024 of them. EMFILE: no file descriptor left.
  */
 struct kvtier_export {
 	__u32 size;

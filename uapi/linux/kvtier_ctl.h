@@ -187,6 +187,18 @@ struct kvtier_pool_scrub {
 	__aligned_u64 rate_bytes;
 };
 
+#define KVTIER_BAD_MAX		4096	/* ranges in one TIER_ATTACH */
+
+/**
+ * struct kvtier_range - physical memory
+ * @start: address
+ * @bytes: not 0
+ */
+struct kvtier_range {
+	__aligned_u64 start;
+	__aligned_u64 bytes;
+};
+
 #define KVTIER_ATTACH_FORCE	(1U << 0)
 #define KVTIER_ATTACH_FLAGS	(KVTIER_ATTACH_FORCE)
 
@@ -208,6 +220,12 @@ struct kvtier_pool_scrub {
  * @name:       [a-z0-9_-]+, NUL-terminated, unique in the pool
  * @path:       DAX, PMEM: device name (dax0.0), BDEV: path of the block device
  * @tier_id:    out
+ * @nr_bad:     DAX of memory that is not persistent: ranges in @bad, at most
+ *              KVTIER_BAD_MAX; else 0 (EINVAL)
+ * @bad:        array of struct kvtier_range: memory that is known to be bad, as a CXL
+ *              device's poison list tells. Pages of the tier that any of it is on are
+ *              retired before the first use; what is elsewhere does not matter. They
+ *              stay bad until the device is bound anew
  */
 struct kvtier_tier_attach {
 	__u32 size;
@@ -221,7 +239,8 @@ struct kvtier_tier_attach {
 	char name[KVTIER_NAME_MAX];
 	char path[KVTIER_PATH_MAX];
 	__u32 tier_id;
-	__u32 __reserved;
+	__u32 nr_bad;
+	__aligned_u64 bad;
 };
 
 #define KVTIER_DETACH_DISCARD	(1U << 0)	/* do not move, evict what is there */

@@ -9,6 +9,7 @@
 #include "cmd.h"
 #include "media.h"
 #include "pmem.h"
+#include "poison.h"
 #include "spec.h"
 #include "sysfs.h"
 
@@ -133,11 +134,41 @@ static const char *attach_hint(int err, uint32_t type)
 	return NULL;
 }
 
-static int attach(struct kvtier_ctl *ctl, uint32_t pool_id, const struct tier_spec *spec)
+/* What the devices know to be bad. That they cannot be asked is no reason not to go on. */
+static int find_poison(const struct tier_spec *spec, struct poison_list *bad)
 {
+	char what[SYSFS_PATH_MAX];
 	int ret;
 
-	ret = kvtier_ctl_tier_attach(ctl, pool_id, &spec->params, NULL);
+	memset(bad, 0, sizeof(*bad));
+	if (spec->params.type != KVTIER_TIER_DAX)
+		return EXIT_OK;
+	ret = poison_of_dax(spec->path, bad, what, sizeof(what));
+	if (ret == -E2BIG)
+		return cmd_fail(ret, "replace the device", "%s: too much of it is bad", what);
+	if (ret)
+		cmd_note("%s: memory that its device knows to be bad is not left out: %s: %s",
+			 spec->path, what, strerror(-ret));
+	if (bad->nr)
+		cmd_note("%s: %u pieces of memory are bad, and are left out", spec->path, bad->nr);
+	if (bad->incomplete)
+		cmd_note("%s: its device does not know all that is bad", spec->path);
+	return EXIT_OK;
+}
+
+static int attach(struct kvtier_ctl *ctl, uint32_t pool_id, const struct tier_spec *spec)
+{
+	struct kvtier_tier_params params = spec->params;
+	struct poison_list bad;
+	int ret;
+
+	ret = find_poison(spec, &bad);
+	if (ret)
+		return ret;
+	params.bad = bad.ranges;
+	params.nr_bad = bad.nr;
+	ret = kvtier_ctl_tier_attach(ctl, pool_id, &params, NULL);
+	poison_free(&bad);
 	if (ret)
 		return cmd_fail(ret, attach_hint(ret, spec->params.type),
 				"attaching tier '%s'%s%s to pool %u",

@@ -183,6 +183,8 @@ int kvtier_ctl_ns_claim(struct kvtier_ctl *ctl, uint32_t pool_id,
  * @path:  DAX: device name (dax0.0); BDEV: path; else NULL
  * @capacity_bytes: DRAM, NODE: wanted; DAX, BDEV: 0 for all
  * @segment_bytes: BDEV: log segment, 0 to have it chosen
+ * @bad: DAX: physical memory that is known to be bad, and is not to be used
+ * @nr_bad: ranges in @bad, at most KVTIER_BAD_MAX
  */
 struct kvtier_tier_params {
 	size_t size;
@@ -194,6 +196,8 @@ struct kvtier_tier_params {
 	const char *path;
 	uint64_t capacity_bytes;
 	uint64_t segment_bytes;
+	const struct kvtier_range *bad;
+	uint32_t nr_bad;
 };
 
 #define KVTIER_TIER_PARAMS_INIT \

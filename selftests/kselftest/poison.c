@@ -1,0 +1,801 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory that fails: a bad page costs the block that is on it and nothing else, whoever
+ * finds out about it, and is not used again.
+ */
+#include "kvt_test.h"
+#include <sys/uio.h>
+
+#define BLOCK_BYTES	(64 * KVT_KIB)
+#define SET		29
+#define OFFLINE		"/sys/devices/system/memory/hard_offline_page"
+#define SLOTS_A_PIECE	((int)(KVT_PIECE / BLOCK_BYTES))
+#define PIECES		8
+#define SLOTS		(PIECES * SLOTS_A_PIECE)
+
+FIXTURE(poison)
+{
+	struct kvt_pool pool;
+	struct kvt_client c;
+	int dax;
+};
+
+/* A bound instance remembers its bad pages; one that was unbound and freed does not. */
+static int forget_bad_pages(void)
+{
+	char zombies[16] = "";
+
+	if (kvt_sh("echo %s > /sys/bus/dax/drivers/kvtier/unbind", kvt_env_dax()))
+		return -ENODEV;
+	if (!KVT_UNTIL(10000, !kvt_sh_line(zombies, sizeof(zombies),
+					   "cat /sys/module/kvtier/parameters/dax_zombies") &&
+			      !strcmp(zombies, "0")))
+		return -EBUSY;
+	/* A zombie's range is given back a moment later. */
+	kvt_sleep_ms(50);
+	return KVT_UNTIL(10000, !kvt_dax_bind(kvt_env_dax(), "kvtier")) ? 0 : -EBUSY;
+}
+
+FIXTURE_SETUP(poison)
+{
+	if (!kvt_env_dax())
+		SKIP(return, "no device-dax instance to use (KVT_DAX)");
+	if (access(OFFLINE, W_OK))
+		SKIP(return, "this kernel cannot be told that a page is bad");
+	signal(SIGBUS, SIG_IGN);
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	self->dax = kvt_tier_dax(&self->pool, 0, PIECES * KVT_PIECE);
+	ASSERT_LE(0, self->dax);
+	/* Nothing is to go in the background. */
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_high_percent", "100"));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "poison", BLOCK_BYTES));
+}
+
+FIXTURE_TEARDOWN(poison)
+{
+	kvt_client_close(&self->c);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+	EXPECT_EQ(0, forget_bad_pages());
+}
+
+/* Physical address of a mapped page, or 0. */
+static __u64 physical(const void *p)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	__u64 entry = 0;
+
+	if (fd < 0)
+		return 0;
+	if (pread(fd, &entry, sizeof(entry), (off_t)(KVT_U64(p) / 4096 * sizeof(entry))) !=
+	    sizeof(entry))
+		entry = 0;
+	close(fd);
+	return entry >> 63 ? (entry & ((1ull << 55) - 1)) * 4096 : 0;
+}
+
+static int make_bad(__u64 phys)
+{
+	return phys ? kvt_sh("echo %#llx > " OFFLINE, (unsigned long long)phys) : -EFAULT;
+}
+
+static long long retired(const struct kvt_pool *p, const char *tier)
+{
+	char name[64], buf[32];
+	int n;
+
+	snprintf(name, sizeof(name), "tiers/%s/retired_bytes", tier);
+	n = kvt_sysfs_read(p, name, buf, sizeof(buf));
+	return n < 0 ? n : strtoll(buf, NULL, 10);
+}
+
+static __u64 blocks_in_pool(const struct kvt_client *c)
+{
+	struct kvtier_stat st;
+
+	return kvt_stat(c->fd, KVTIER_STAT_POOL, &st) ? ~0ull : st.nr_blocks;
+}
+
+/* As many slots as there are to be had, all at once, roots. */
+static int reserve_all(const struct kvt_client *c, __u32 flags, struct kvtier_block_result *res)
+{
+	static struct kvt_key keys[SLOTS], none[SLOTS];
+	/* Waited for the longer: what is there even without the piece of a bad page. */
+	int sure = flags & KVTIER_RESERVE_WAIT ? SLOTS - SLOTS_A_PIECE : SLOTS;
+	int i, k, n;
+
+	kvt_keys(keys, SET, 50000, SLOTS);
+	/* Emulated CXL memory takes its time to be wiped. */
+	n = kvt_reserve(c->fd, KVTIER_RESERVE_PARENTS | flags, 0, keys, none, sure, res,
+			KVT_PATIENCE_NS(20 * KVT_SEC));
+	k = n < 0 || sure == SLOTS ? 0 :
+	    kvt_reserve(c->fd, KVTIER_RESERVE_PARENTS | flags, 0, keys + sure, none + sure,
+			SLOTS - sure, res + sure, KVT_SEC);
+	n = k < 0 ? k : n + k;
+	for (i = 0, k = 0; i < SLOTS && n >= 0; i++)
+		if (res[i].status == KVTIER_ST_RESERVED)
+			res[k++] = res[i];
+	return n == k ? n : -EINVAL;
+}
+
+/* Are all pages of these slots there and good. */
+static bool can_fill(const struct kvt_client *c, const struct kvtier_block_result *res, int nr)
+{
+	__u64 at;
+	int i;
+
+	for (i = 0; i < nr; i++)
+		for (at = 0; at < BLOCK_BYTES; at += 4096)
+			if (kvt_touch_write((char *)kvt_wr(c, res[i].offset) + at, 1))
+				return false;
+	return true;
+}
+
+static void abort_all(const struct kvt_client *c, const struct kvtier_block_result *res, int nr)
+{
+	__u64 handle[SLOTS];
+	int i;
+
+	for (i = 0; i < nr; i++)
+		handle[i] = res[i].handle;
+	if (nr)
+		kvt_abort(c->fd, handle, nr, NULL);
+}
+
+/* How many slots can be had, and written to. @flags: KVTIER_RESERVE_WAIT: others' too. */
+static int good_slots(const struct kvt_client *c, __u32 flags)
+{
+	static struct kvtier_block_result res[SLOTS];
+	int n = reserve_all(c, flags, res);
+	bool ok = n >= 0 && can_fill(c, res, n);
+
+	if (n > 0)
+		abort_all(c, res, n);
+	return ok || n < 0 ? n : -EFAULT;
+}
+
+/* Store a root and lease it, mapped. Where it is in memory, or 0. */
+static __u64 put_leased(const struct kvt_client *c, const struct kvt_key *key,
+			struct kvtier_block_result *res)
+{
+	if (kvt_put(c, 0, 0, key, NULL, 1) != 1 ||
+	    kvt_get(c->fd, 0, 0, key, 1, res, 0) != 1 || kvt_touch_read(kvt_rd(c, res->offset)))
+		return 0;
+	return physical(kvt_rd(c, res->offset));
+}
+
+static int attach_knowing(const struct kvt_pool *p, const struct kvtier_range *bad, __u32 nr)
+{
+	struct kvtier_tier_attach a;
+	int err;
+
+	kvt_tier_args(p, &a, KVTIER_TIER_DAX, 0);
+	a.capacity_bytes = PIECES * KVT_PIECE;
+	snprintf(a.path, sizeof(a.path), "%s", kvt_env_dax());
+	a.bad = KVT_U64(bad);
+	a.nr_bad = nr;
+	KVT_UNTIL(10000, (err = kvt_ioctl(p->ctl, KVTIER_OP_TIER_ATTACH, &a)) != -EBUSY);
+	return err;
+}
+
+/* What whoever attaches the tier knows to be bad is not used from the beginning. */
+TEST_F(poison, known_before)
+{
+	struct kvtier_range bad[3] = { { .bytes = 4096 } };
+	struct kvt_key key = kvt_key(SET, 1);
+	struct kvtier_block_result res;
+
+	/* The end of a page and the beginning of the next, and a line; all in one piece. */
+	bad[1].start = put_leased(&self->c, &key, &res);
+	ASSERT_NE(0, bad[1].start);
+	bad[2].start = bad[1].start + 3 * BLOCK_BYTES + 64;
+	bad[2].bytes = 64;
+	bad[1].start += 4095;
+	bad[1].bytes = 2;
+	kvt_client_close(&self->c);
+	ASSERT_EQ(0, kvt_tier_detach(&self->pool, self->dax, KVTIER_DETACH_DISCARD, 10 * KVT_SEC));
+	ASSERT_EQ(0, attach_knowing(&self->pool, bad, 3));
+	EXPECT_EQ(KVT_PIECE, retired(&self->pool, "dax0"));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "poison", BLOCK_BYTES));
+	EXPECT_EQ(SLOTS - SLOTS_A_PIECE, good_slots(&self->c, 0));
+}
+
+static __u64 io_errors(const struct kvt_client *c, int tier)
+{
+	struct kvtier_tier_stat tiers[KVTIER_TIERS_MAX];
+	struct kvtier_stat st;
+	int i, nr = kvt_tier_stats(c->fd, &st, tiers);
+
+	for (i = 0; i < nr; i++)
+		if ((int)tiers[i].id == tier)
+			return tiers[i].io_errors;
+	return 0;
+}
+
+/* One bad page costs one block. */
+TEST_F(poison, one_page)
+{
+	struct kvtier_block_result res[3];
+	struct kvt_key keys[3];
+	__u64 at[3];
+	int i;
+
+	kvt_keys(keys, SET, 0, 3);
+	for (i = 0; i < 3; i++) {
+		at[i] = put_leased(&self->c, &keys[i], &res[i]);
+		ASSERT_NE(0, at[i]);
+	}
+	ASSERT_EQ(0, retired(&self->pool, "dax0"));
+	ASSERT_EQ(0, make_bad(at[1] + 5 * 4096));
+	EXPECT_EQ(0, kvt_lookup(self->c.fd, 0, &keys[1], 1, NULL));
+	EXPECT_EQ(SIGBUS, kvt_touch_read((char *)kvt_rd(&self->c, res[1].offset) + 5 * 4096));
+	/* Its neighbours are what they were, leased and anew. */
+	for (i = 0; i < 3; i += 2) {
+		EXPECT_TRUE(kvt_bytes_ok(kvt_rd(&self->c, res[i].offset), &keys[i], BLOCK_BYTES));
+		EXPECT_EQ(1, kvt_check(&self->c, 0, &keys[i], 1, 0));
+	}
+	EXPECT_LT(0, io_errors(&self->c, self->dax));
+	/* The entry of the lost one stays for its lease, and no longer. */
+	EXPECT_EQ(3, blocks_in_pool(&self->c));
+	EXPECT_EQ(0, retired(&self->pool, "dax0"));
+	for (i = 0; i < 3; i++)
+		EXPECT_EQ(1, kvt_release(self->c.fd, &res[i].handle, 1, NULL));
+	EXPECT_EQ(2, blocks_in_pool(&self->c));
+	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dax0"));
+	/* The slot is not used again, the others are. */
+	EXPECT_EQ(SLOTS - 3, good_slots(&self->c, 0));
+	EXPECT_EQ(1, kvt_put(&self->c, KVTIER_RESERVE_WAIT, 0, &keys[1], NULL, 1));
+	EXPECT_EQ(1, kvt_check(&self->c, 0, &keys[1], 1, 0));
+}
+
+/* What is on a disk as well is not lost. */
+TEST_F(poison, with_a_copy)
+{
+	struct kvtier_lookup_result look;
+	struct kvtier_block_result res;
+	struct kvt_key key = kvt_key(SET, 0);
+	int disk;
+
+	if (!kvt_env_bdev())
+		SKIP(return, "no block device to use (KVT_BDEV)");
+	disk = kvt_tier_bdev(&self->pool, 30, 0);
+	ASSERT_LE(0, disk);
+	ASSERT_EQ(1, kvt_put(&self->c, 0, 0, &key, NULL, 1));
+	ASSERT_EQ(0, kvt_tier_detach(&self->pool, self->dax, 0, 10 * KVT_SEC));
+	self->dax = kvt_tier_dax(&self->pool, 0, PIECES * KVT_PIECE);
+	ASSERT_LE(0, self->dax);
+	ASSERT_EQ(1, kvt_get(self->c.fd, KVTIER_GET_WAIT, 0, &key, 1, &res, 10 * KVT_SEC));
+	ASSERT_EQ(self->dax, (int)res.tier);
+	ASSERT_EQ(0, kvt_touch_read(kvt_rd(&self->c, res.offset)));
+	EXPECT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
+	ASSERT_EQ(0, make_bad(physical(kvt_rd(&self->c, res.offset))));
+	ASSERT_EQ(1, kvt_lookup(self->c.fd, 0, &key, 1, &look));
+	EXPECT_EQ(disk, (int)look.tier);
+	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dax0"));
+	EXPECT_EQ(1, kvt_check(&self->c, 0, &key, 1, 10 * KVT_SEC));
+	EXPECT_EQ(SLOTS - 2, good_slots(&self->c, 0));
+}
+
+/* What nobody uses: a slot of a region, and memory that is in no region. */
+TEST_F(poison, free_slot)
+{
+	struct kvtier_block_result res[2];
+	struct kvt_key keys[2], key;
+	char *buf = malloc(BLOCK_BYTES);
+	__u64 at[2];
+	int i;
+
+	kvt_keys(keys, SET, 0, 2);
+	for (i = 0; i < 2; i++) {
+		at[i] = put_leased(&self->c, &keys[i], &res[i]);
+		ASSERT_NE(0, at[i]);
+		ASSERT_EQ(1, kvt_release(self->c.fd, &res[i].handle, 1, NULL));
+	}
+	ASSERT_EQ(1, kvt_drop(self->c.fd, 0, &keys[1], 1, NULL));
+	ASSERT_EQ(0, make_bad(at[1] + 15 * 4096));
+	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dax0"));
+	EXPECT_EQ(SLOTS - 2, good_slots(&self->c, 0));
+	EXPECT_EQ(1, kvt_check(&self->c, 0, &keys[0], 1, 0));
+	/* By copy, too. */
+	for (i = 0; i < SLOTS - 2; i++) {
+		key = kvt_key(SET, 1000 + i);
+		kvt_fill(buf, &key, BLOCK_BYTES);
+		ASSERT_EQ(KVTIER_ST_DONE, kvt_write1(self->c.fd, 0, &key, NULL, buf, BLOCK_BYTES,
+						     KVT_SEC)) TH_LOG("block %d", i);
+	}
+	for (i = 0; i < SLOTS - 2; i++) {
+		key = kvt_key(SET, 1000 + i);
+		EXPECT_EQ(1, kvt_check(&self->c, 0, &key, 1, 0) |
+			     (kvt_lookup(self->c.fd, 0, &key, 1, NULL) == 0)) TH_LOG("block %d", i);
+	}
+	free(buf);
+}
+
+TEST_F(poison, free_piece)
+{
+	struct kvtier_block_result res;
+	struct kvt_key key = kvt_key(SET, 0);
+	__u64 at = put_leased(&self->c, &key, &res);
+
+	ASSERT_NE(0, at);
+	/* The tier is one stretch of memory. */
+	ASSERT_EQ(0, make_bad(at - res.offset + 5 * KVT_PIECE + 77 * 4096));
+	EXPECT_EQ(KVT_PIECE, retired(&self->pool, "dax0"));
+	EXPECT_EQ(SLOTS - SLOTS_A_PIECE - 1, good_slots(&self->c, 0));
+	EXPECT_TRUE(kvt_bytes_ok(kvt_rd(&self->c, res.offset), &key, BLOCK_BYTES));
+}
+
+/* A reservation whose memory goes bad ends at COMMIT; its key can be stored anew. */
+TEST_F(poison, while_filling)
+{
+	struct kvtier_block_result res, again, done;
+	struct kvt_key key = kvt_key(SET, 0);
+	char *at;
+
+	ASSERT_EQ(1, kvt_reserve(self->c.fd, 0, 0, &key, NULL, 1, &res, 0));
+	at = kvt_wr(&self->c, res.offset);
+	kvt_fill(at, &key, BLOCK_BYTES);
+	ASSERT_EQ(0, make_bad(physical(at + 3 * 4096)));
+	EXPECT_EQ(SIGBUS, kvt_touch_write(at + 3 * 4096, 1));
+	EXPECT_EQ(0, kvt_touch_write(at + 4 * 4096, 1));
+	EXPECT_EQ(0, kvt_lookup(self->c.fd, 0, &key, 1, NULL));
+	EXPECT_EQ(0, kvt_commit(self->c.fd, KVTIER_COMMIT_LEASE, &res.handle, 1, &done));
+	EXPECT_EQ(KVTIER_ST_STALE, done.status);
+	EXPECT_EQ(0, done.handle);
+	/* It is over: no name, no handle, no access, no entry. */
+	EXPECT_EQ(0, kvt_lookup(self->c.fd, 0, &key, 1, NULL));
+	EXPECT_EQ(0, kvt_abort(self->c.fd, &res.handle, 1, NULL));
+	EXPECT_EQ(SIGBUS, kvt_touch_write(at, 1));
+	EXPECT_EQ(0, blocks_in_pool(&self->c));
+	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dax0"));
+	ASSERT_EQ(1, kvt_reserve(self->c.fd, 0, 0, &key, NULL, 1, &again, 0));
+	EXPECT_NE(res.offset, again.offset);
+	kvt_fill(kvt_wr(&self->c, again.offset), &key, BLOCK_BYTES);
+	EXPECT_EQ(1, kvt_commit(self->c.fd, 0, &again.handle, 1, &done));
+	EXPECT_EQ(1, kvt_check(&self->c, 0, &key, 1, 0));
+	EXPECT_EQ(SLOTS - 2, good_slots(&self->c, 0));
+}
+
+/* Given up, and given up by closing: the slot is retired all the same. */
+TEST_F(poison, aborted_filling)
+{
+	struct kvtier_block_result res;
+	struct kvt_key key = kvt_key(SET, 0);
+	struct kvt_client c;
+
+	ASSERT_EQ(1, kvt_reserve(self->c.fd, 0, 0, &key, NULL, 1, &res, 0));
+	ASSERT_EQ(0, kvt_touch_write(kvt_wr(&self->c, res.offset), 1));
+	ASSERT_EQ(0, make_bad(physical(kvt_wr(&self->c, res.offset))));
+	EXPECT_EQ(1, kvt_abort(self->c.fd, &res.handle, 1, NULL));
+	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dax0"));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &c, "poison", BLOCK_BYTES));
+	ASSERT_EQ(1, kvt_reserve(c.fd, 0, 0, &key, NULL, 1, &res, 0));
+	ASSERT_EQ(0, kvt_touch_write(kvt_wr(&c, res.offset), 1));
+	ASSERT_EQ(0, make_bad(physical(kvt_wr(&c, res.offset))));
+	kvt_client_close(&c);
+	EXPECT_TRUE(KVT_UNTIL(5000, retired(&self->pool, "dax0") == 2 * BLOCK_BYTES));
+	EXPECT_EQ(SLOTS - 2, good_slots(&self->c, 0));
+}
+
+/* The next owner of the memory gets all of it but the piece with the bad page. */
+TEST_F(poison, handed_over)
+{
+	struct kvtier_block_result res;
+	struct kvt_key key = kvt_key(SET, 0);
+	struct kvt_client other;
+	__u64 at = put_leased(&self->c, &key, &res);
+
+	ASSERT_NE(0, at);
+	ASSERT_EQ(0, make_bad(at));
+	ASSERT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
+	ASSERT_EQ(SLOTS - 1, good_slots(&self->c, 0));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &other, "next", BLOCK_BYTES));
+	EXPECT_EQ(SLOTS - SLOTS_A_PIECE, good_slots(&other, KVTIER_RESERVE_WAIT));
+	EXPECT_EQ(KVT_PIECE, retired(&self->pool, "dax0"));
+	/* And it stays that way. */
+	EXPECT_EQ(SLOTS - SLOTS_A_PIECE, good_slots(&self->c, KVTIER_RESERVE_WAIT));
+	kvt_client_close(&other);
+}
+
+/* Who holds on to a bad page keeps it, and nothing else: nobody waits for him. */
+TEST_F(poison, held_by_a_pipe)
+{
+	struct kvtier_block_result res, fill;
+	struct kvt_key keys[2];
+	struct iovec iov = { .iov_len = 4096 };
+	struct kvtier_stat st;
+	__u64 at;
+	int fds[2];
+
+	ASSERT_EQ(0, pipe2(fds, O_CLOEXEC));
+	kvt_keys(keys, SET, 0, 2);
+	at = put_leased(&self->c, &keys[0], &res);
+	ASSERT_NE(0, at);
+	iov.iov_base = kvt_rd(&self->c, res.offset);
+	ASSERT_EQ(4096, vmsplice(fds[1], &iov, 1, 0));
+	ASSERT_EQ(1, kvt_reserve(self->c.fd, 0, 0, &keys[1], NULL, 1, &fill, 0));
+	iov.iov_base = kvt_wr(&self->c, fill.offset);
+	ASSERT_EQ(4096, vmsplice(fds[1], &iov, 1, 0));
+	ASSERT_EQ(0, make_bad(at));
+	ASSERT_EQ(0, make_bad(at - res.offset + fill.offset - self->c.wr.start));
+	EXPECT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
+	EXPECT_EQ(1, kvt_abort(self->c.fd, &fill.handle, 1, NULL));
+	EXPECT_EQ(2 * BLOCK_BYTES, retired(&self->pool, "dax0"));
+	EXPECT_EQ(SLOTS - 2, good_slots(&self->c, 0));
+	EXPECT_EQ(0, kvt_tier_detach(&self->pool, self->dax, 0, 5 * KVT_SEC));
+	ASSERT_EQ(0, kvt_stat(self->c.fd, KVTIER_STAT_POOL, &st));
+	EXPECT_EQ(0, st.regions_quarantined);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+/* An arena has a slot less, and RESERVE in it does not wait for that one for ever. */
+TEST_F(poison, arena)
+{
+	struct kvtier_group g = { .block_bytes = BLOCK_BYTES };
+	struct kvtier_arena a = { .size = sizeof(a), .nr_slots = 4 };
+	static struct kvtier_block_result res[SLOTS];
+	static struct kvt_key keys[SLOTS], none[SLOTS];
+	struct kvtier_ns_open ns;
+	struct kvt_client c;
+	int i, n;
+
+	kvt_ns_args(&ns, "arena", &g, 1);
+	ns.min_bytes = KVT_PIECE;
+	ASSERT_EQ(0, kvt_client_bind(&c, kvt_open(&self->pool), &ns));
+	ASSERT_EQ(0, kvt_ioctl(c.fd, KVTIER_OP_ARENA, &a));
+	ASSERT_EQ(SLOTS_A_PIECE, a.nr_slots);
+	ASSERT_EQ(0, kvt_touch_write(kvt_wr(&c, a.offset), 1));
+	ASSERT_EQ(0, make_bad(physical(kvt_wr(&c, a.offset))));
+	EXPECT_EQ(SIGBUS, kvt_touch_write(kvt_wr(&c, a.offset), 1));
+	EXPECT_EQ(0, kvt_touch_write((char *)kvt_wr(&c, a.offset) + 4096, 1));
+	kvt_keys(keys, SET, 0, SLOTS);
+	n = kvt_reserve(c.fd, KVTIER_RESERVE_ARENA | KVTIER_RESERVE_WAIT | KVTIER_RESERVE_PARENTS,
+			0, keys, none, SLOTS_A_PIECE, res, KVT_SEC);
+	EXPECT_EQ(SLOTS_A_PIECE - 1, n);
+	for (i = 0; i < n; i++)
+		EXPECT_NE(a.offset, res[i].offset);
+	EXPECT_EQ(KVTIER_ST_NOSPACE, res[SLOTS_A_PIECE - 1].status);
+	/* Its end: the piece is not used again. */
+	kvt_client_close(&c);
+	EXPECT_TRUE(KVT_UNTIL(10000, retired(&self->pool, "dax0") == KVT_PIECE));
+	EXPECT_EQ(SLOTS - SLOTS_A_PIECE, good_slots(&self->c, KVTIER_RESERVE_WAIT));
+}
+
+/* Nothing that is bad keeps a tier from being emptied, nor comes back with it. */
+TEST_F(poison, detach)
+{
+	struct kvtier_block_result res[2], filling, done;
+	struct kvt_key keys[4];
+	__u64 at[2];
+	int i;
+
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 1, 16 * KVT_MIB));
+	kvt_client_close(&self->c);
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "poison", BLOCK_BYTES));
+	kvt_keys(keys, SET, 0, 4);
+	for (i = 0; i < 2; i++) {
+		at[i] = put_leased(&self->c, &keys[i], &res[i]);
+		ASSERT_NE(0, at[i]);
+	}
+	ASSERT_EQ(1, kvt_reserve(self->c.fd, 0, 0, &keys[2], NULL, 1, &filling, 0));
+	ASSERT_EQ(0, kvt_touch_write(kvt_wr(&self->c, filling.offset), 1));
+	ASSERT_EQ(0, make_bad(at[0]));
+	ASSERT_EQ(0, make_bad(physical(kvt_wr(&self->c, filling.offset))));
+	ASSERT_EQ(0, make_bad(at[0] - res[0].offset + 2 * KVT_PIECE));
+	ASSERT_EQ(0, make_bad(at[1] + BLOCK_BYTES * 3));
+	/* A lease on what is lost still counts, as any does. */
+	EXPECT_EQ(-EBUSY, kvt_tier_detach(&self->pool, self->dax, 0, 200 * KVT_MSEC));
+	for (i = 0; i < 2; i++)
+		EXPECT_EQ(1, kvt_release(self->c.fd, &res[i].handle, 1, NULL));
+	EXPECT_EQ(0, kvt_commit(self->c.fd, 0, &filling.handle, 1, &done));
+	EXPECT_EQ(KVTIER_ST_STALE, done.status);
+	ASSERT_EQ(0, kvt_tier_detach(&self->pool, self->dax, 0, 10 * KVT_SEC));
+	EXPECT_EQ(1, kvt_check(&self->c, 0, &keys[1], 1, 0));
+	EXPECT_EQ(1, blocks_in_pool(&self->c));
+	/* The device is the same as before: bad pages and all. */
+	self->dax = kvt_tier_dax(&self->pool, 0, PIECES * KVT_PIECE);
+	ASSERT_LE(0, self->dax);
+	EXPECT_EQ(2 * KVT_PIECE, retired(&self->pool, "dax0"));
+	EXPECT_EQ(1, kvt_put(&self->c, 0, 0, &keys[3], NULL, 1));
+	EXPECT_EQ(1, kvt_check(&self->c, 0, &keys[3], 1, 0));
+}
+
+/* --- while others read ---------------------------------------------------------------- */
+
+#define READERS		2
+#define UNDER_LOAD	24
+#define BAD_ONE		7
+
+struct load {
+	_Atomic int rounds[READERS];
+	_Atomic int started;
+	_Atomic bool stop;
+	const struct kvt_pool *pool;
+	struct kvt_key keys[UNDER_LOAD];
+};
+
+/* One block, through the mapping: whether it was right, or not there. */
+static bool reads_well(const struct kvt_client *c, const struct kvt_key *key, bool may_fault)
+{
+	struct kvtier_block_result res;
+	int ret;
+
+	if (kvt_get(c->fd, 0, 0, key, 1, &res, 0) != 1)
+		return may_fault;
+	ret = kvt_bytes_probe(kvt_rd(c, res.offset), key, BLOCK_BYTES);
+	kvt_release(c->fd, &res.handle, 1, NULL);
+	return ret == 1 || (ret == -SIGBUS && may_fault);
+}
+
+static int read_on(struct kvt_child *me, void *arg)
+{
+	struct load *l = arg;
+	int who = l->started++, i;
+	struct kvt_client c;
+
+	(void)me;
+	KVT_CHILD_CHECK(!kvt_client_open(l->pool, &c, "poison", BLOCK_BYTES));
+	while (!l->stop) {
+		for (i = 0; i < UNDER_LOAD; i++)
+			KVT_CHILD_CHECK(reads_well(&c, &l->keys[i], i == BAD_ONE));
+		l->rounds[who]++;
+	}
+	return 0;
+}
+
+static bool rounds_more(const struct load *l, int by)
+{
+	int from[READERS], i;
+
+	for (i = 0; i < READERS; i++)
+		from[i] = l->rounds[i];
+	return KVT_UNTIL(60000, ({
+		for (i = 0; i < READERS && l->rounds[i] >= from[i] + by; i++)
+			;
+		i == READERS;
+	}));
+}
+
+/* Others read all the time: one block is lost, and of the rest not a byte is wrong. */
+TEST_F_TIMEOUT(poison, under_load, 200)
+{
+	struct load *l = mmap(NULL, sizeof(*l), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct kvtier_block_result res;
+	struct kvt_child child[READERS];
+	__u64 at = 0, phys;
+	int i;
+
+	ASSERT_NE(MAP_FAILED, l);
+	l->pool = &self->pool;
+	kvt_keys(l->keys, SET, 0, UNDER_LOAD);
+	for (i = 0; i < UNDER_LOAD; i++) {
+		phys = put_leased(&self->c, &l->keys[i], &res);
+		ASSERT_NE(0, phys);
+		ASSERT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
+		if (i == BAD_ONE)
+			at = phys;
+	}
+	for (i = 0; i < READERS; i++)
+		ASSERT_EQ(0, kvt_spawn(&child[i], read_on, l));
+	ASSERT_TRUE(KVT_UNTIL(20000, l->started == READERS));
+	ASSERT_TRUE(rounds_more(l, 2));
+	ASSERT_EQ(0, make_bad(at + 8192));
+	EXPECT_TRUE(rounds_more(l, 2));
+	l->stop = true;
+	for (i = 0; i < READERS; i++)
+		EXPECT_EQ(0, kvt_join(&child[i], 20000));
+	EXPECT_EQ(UNDER_LOAD - 1, blocks_in_pool(&self->c));
+	for (i = 0; i < UNDER_LOAD; i++)
+		EXPECT_EQ(i != BAD_ONE, kvt_check(&self->c, 0, &l->keys[i], 1, 0));
+	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dax0"));
+	munmap(l, sizeof(*l));
+}
+
+/* --- copies that end with a machine check, in builds that can pretend one ---------------- */
+
+#define BAD_COPIES	"/sys/module/kvtier/parameters/test_bad_copies"
+
+/* So many copies out of memory that come next go wrong; -1: this build cannot do that. */
+static int let_fail(int copies)
+{
+	return kvt_sh("[ -w " BAD_COPIES " ] && echo %d > " BAD_COPIES, copies) ? -1 : 0;
+}
+
+/* How many of them have not come. */
+static int to_fail(void)
+{
+	char left[16] = "";
+
+	return kvt_sh_line(left, sizeof(left), "cat " BAD_COPIES) ? -1 : atoi(left);
+}
+
+static int put_roots(const struct kvt_client *c, struct kvt_key *keys, int nr)
+{
+	int i, sum = 0;
+
+	for (i = 0; i < nr; i++)
+		sum += kvt_put(c, 0, 0, &keys[i], NULL, 1) == 1;
+	return sum;
+}
+
+/* With views of all memory that there is by now. */
+static int open_anew(const struct kvt_pool *p, struct kvt_client *c)
+{
+	kvt_client_close(c);
+	return kvt_client_open(p, c, "poison", BLOCK_BYTES);
+}
+
+/* How many of these are there; -EBADMSG if any is wrong. */
+static int check_roots(const struct kvt_client *c, struct kvt_key *keys, int nr)
+{
+	int i, ret, sum = 0;
+
+	for (i = 0; i < nr; i++) {
+		ret = kvt_check(c, 0, &keys[i], 1, 10 * KVT_SEC);
+		if (ret < 0)
+			return ret;
+		sum += ret;
+	}
+	return sum;
+}
+
+/* READ's copy: the block is lost, the caller told, its page not used again. */
+TEST_F(poison, machine_check_in_read)
+{
+	char *buf = malloc(BLOCK_BYTES);
+	struct kvt_key keys[3];
+
+	if (let_fail(0))
+		SKIP(return, "this module cannot pretend machine checks");
+	kvt_keys(keys, SET, 0, 3);
+	ASSERT_EQ(3, put_roots(&self->c, keys, 3));
+	/* A user's bad memory is the user's. */
+	EXPECT_EQ(KVTIER_ST_FAULT, kvt_read1(self->c.fd, 0, &keys[1], (void *)8, BLOCK_BYTES, 0));
+	/* The copy, and the look at why it ended. */
+	ASSERT_EQ(0, let_fail(2));
+	EXPECT_EQ(KVTIER_ST_IOERR, kvt_read1(self->c.fd, 0, &keys[1], buf, BLOCK_BYTES, 0));
+	EXPECT_EQ(0, to_fail());
+	EXPECT_EQ(KVTIER_ST_MISS, kvt_read1(self->c.fd, 0, &keys[1], buf, BLOCK_BYTES, 0));
+	EXPECT_EQ(2, check_roots(&self->c, keys, 3));
+	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dax0"));
+	free(buf);
+}
+
+/* A move to other memory, and one to a disk, whose bytes are summed up first. */
+TEST_F(poison, machine_check_in_moves)
+{
+	struct kvtier_tier_op op = { .size = sizeof(op), .timeout_ns = 30 * KVT_SEC };
+	struct kvt_key keys[6];
+	int dram;
+
+	if (let_fail(0))
+		SKIP(return, "this module cannot pretend machine checks");
+	if (!kvt_env_bdev())
+		SKIP(return, "no block device to use (KVT_BDEV)");
+	kvt_keys(keys, SET, 0, 6);
+	ASSERT_EQ(6, put_roots(&self->c, keys, 6));
+	dram = kvt_tier_dram(&self->pool, 1, 16 * KVT_MIB);
+	ASSERT_LE(0, dram);
+	ASSERT_EQ(0, open_anew(&self->pool, &self->c));
+	op.pool_id = self->pool.id;
+	op.tier_id = self->dax;
+	ASSERT_EQ(0, let_fail(1));
+	ASSERT_EQ(0, kvt_ioctl(self->pool.ctl, KVTIER_OP_TIER_DRAIN, &op));
+	EXPECT_EQ(0, to_fail());
+	EXPECT_EQ(5, check_roots(&self->c, keys, 6));
+	ASSERT_LE(0, kvt_tier_bdev(&self->pool, 2, 64 * KVT_MIB));
+	op.tier_id = dram;
+	ASSERT_EQ(0, let_fail(1));
+	ASSERT_EQ(0, kvt_ioctl(self->pool.ctl, KVTIER_OP_TIER_DRAIN, &op));
+	EXPECT_EQ(0, to_fail());
+	EXPECT_EQ(4, blocks_in_pool(&self->c));
+	EXPECT_EQ(0, kvt_tier_detach(&self->pool, dram, 0, 10 * KVT_SEC));
+	EXPECT_EQ(0, kvt_tier_detach(&self->pool, self->dax, 0, 10 * KVT_SEC));
+	/* What comes up again comes up where it can be read. */
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, 16 * KVT_MIB));
+	ASSERT_EQ(0, open_anew(&self->pool, &self->c));
+	ASSERT_EQ(0, let_fail(1));
+	check_roots(&self->c, keys, 6);
+	EXPECT_EQ(0, to_fail());
+	EXPECT_EQ(4, check_roots(&self->c, keys, 6));
+}
+
+/* --- memory whose owner is not told: pages of the page allocator ------------------------ */
+
+FIXTURE(unreported)
+{
+	struct kvt_pool pool;
+	struct kvt_client c;
+};
+
+FIXTURE_SETUP(unreported)
+{
+	if (access(OFFLINE, W_OK))
+		SKIP(return, "this kernel cannot be told that a page is bad");
+	signal(SIGBUS, SIG_IGN);
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, PIECES * KVT_PIECE));
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_high_percent", "100"));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "poison", BLOCK_BYTES));
+}
+
+FIXTURE_TEARDOWN(unreported)
+{
+	kvt_client_close(&self->c);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+}
+
+/* Who comes upon it, by READ, by WRITE, by touching it, retires it. */
+TEST_F(unreported, found_later)
+{
+	char *buf = malloc(BLOCK_BYTES);
+	struct kvtier_block_result res;
+	struct kvt_key keys[3];
+	__u64 at;
+
+	kvt_keys(keys, SET, 0, 3);
+	at = put_leased(&self->c, &keys[0], &res);
+	ASSERT_NE(0, at);
+	ASSERT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
+	make_bad(at + 4096);		/* says that it could do nothing about it */
+	EXPECT_EQ(KVTIER_ST_IOERR, kvt_read1(self->c.fd, 0, &keys[0], buf, BLOCK_BYTES, 0));
+	EXPECT_EQ(KVTIER_ST_MISS, kvt_read1(self->c.fd, 0, &keys[0], buf, BLOCK_BYTES, 0));
+	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dram0"));
+	EXPECT_EQ(0, blocks_in_pool(&self->c));
+
+	/* In a free slot: now that one is known, others are looked for. */
+	at = put_leased(&self->c, &keys[1], &res);
+	ASSERT_NE(0, at);
+	ASSERT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
+	ASSERT_EQ(1, kvt_drop(self->c.fd, 0, &keys[1], 1, NULL));
+	make_bad(at);
+	kvt_fill(buf, &keys[2], BLOCK_BYTES);
+	EXPECT_EQ(KVTIER_ST_DONE, kvt_write1(self->c.fd, 0, &keys[2], NULL, buf, BLOCK_BYTES,
+					     KVT_SEC));
+	EXPECT_EQ(2 * BLOCK_BYTES, retired(&self->pool, "dram0"));
+	EXPECT_EQ(SLOTS - 3, good_slots(&self->c, 0));
+	free(buf);
+}
+
+/* WRITE comes upon the first bad page of all: it takes another slot. */
+TEST_F(unreported, write_goes_elsewhere)
+{
+	char *buf = malloc(BLOCK_BYTES);
+	struct kvtier_block_result res;
+	struct kvt_key key = kvt_key(SET, 0);
+	__u64 at = put_leased(&self->c, &key, &res);
+
+	ASSERT_NE(0, at);
+	ASSERT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
+	ASSERT_EQ(1, kvt_drop(self->c.fd, 0, &key, 1, NULL));
+	make_bad(at + 4096);
+	kvt_fill(buf, &key, BLOCK_BYTES);
+	EXPECT_EQ(KVTIER_ST_DONE, kvt_write1(self->c.fd, 0, &key, NULL, buf, BLOCK_BYTES,
+					     KVT_SEC));
+	EXPECT_EQ(1, kvt_check(&self->c, 0, &key, 1, 0));
+	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dram0"));
+	free(buf);
+}
+
+/* The filler comes upon it: SIGBUS where it is, and no block of it. */
+TEST_F(unreported, filler_goes_elsewhere)
+{
+	struct kvtier_block_result res, again, done;
+	struct kvt_key key = kvt_key(SET, 0);
+	__u64 at = put_leased(&self->c, &key, &res);
+
+	ASSERT_NE(0, at);
+	ASSERT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
+	ASSERT_EQ(1, kvt_drop(self->c.fd, 0, &key, 1, NULL));
+	make_bad(at + 4096);
+	ASSERT_EQ(1, kvt_reserve(self->c.fd, 0, 0, &key, NULL, 1, &again, 0));
+	EXPECT_EQ(SIGBUS, kvt_touch_write((char *)kvt_wr(&self->c, again.offset) + 4096, 1));
+	EXPECT_EQ(0, kvt_commit(self->c.fd, 0, &again.handle, 1, &done));
+	EXPECT_EQ(KVTIER_ST_STALE, done.status);
+	EXPECT_EQ(1, kvt_put(&self->c, 0, 0, &key, NULL, 1));
+	EXPECT_EQ(1, kvt_check(&self->c, 0, &key, 1, 0));
+	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dram0"));
+}
+
+TEST_HARNESS_MAIN
