@@ -62,7 +62,7 @@ check_links()
 		*NAME*) ;;
 		*) [ -e "$target" ] || offence "$file: no $target" ;;
 		esac
-	done < <(grep -roE '(Documentation|driver|scripts|selftests|userspace|lib|uapi)/[A-Za-z0-9_/.-]+\.(rst|c|h|sh|md|list)' \
+	done < <(grep -roE '(Documentation|driver|scripts|selftests|userspace|lib|uapi)/[A-Za-z0-9_/.-]+\.(rst|c|h|sh|md|list)\b' \
 		README.md Documentation --include='*.rst' --include=README.md | sort -u)
 }
 

@@ -154,6 +154,27 @@ check_docs_notice()
 	! scripts/check_docs.sh "$tree"
 }
 
+check_syzkaller()
+{
+	scripts/check_syzkaller.py
+}
+
+# A command, a field or a width that is not in both is found.
+check_syzkaller_notices()
+{
+	local tree="$WORK/described" edit header=uapi/linux/kvtier.h
+	rm -rf "$tree"
+	mkdir -p "$tree/uapi" "$tree/selftests"
+	for edit in 's/KVTIER_OP_EXPORT = 18,/&\n\tKVTIER_OP_OTHER = 19,/' \
+		's/^\t__u32 nr_prefix;$/\t__u32 nr_head;/' 's/^\t__u16 group;$/\t__u32 group;/'; do
+		cp -r uapi/linux "$tree/uapi/"
+		cp -r selftests/syzkaller "$tree/selftests/"
+		scripts/check_syzkaller.py "$tree" || return 1
+		sed -i "$edit" "$tree/$header"
+		! scripts/check_syzkaller.py "$tree" || return 1
+	done
+}
+
 check_licences()
 {
 	local missing=0 file
@@ -172,7 +193,7 @@ main()
 	mkdir -p "$WORK"
 	[ ${#checks[@]} -gt 0 ] ||
 		checks=(build patch shell cppcheck spelling sizes includes includes_notices licences
-			abi docs docs_notice)
+			abi docs docs_notice syzkaller syzkaller_notices)
 	for check in "${checks[@]}"; do
 		case $check in
 		includes | abi | docs) verdict "$check" "scripts/check_$check.sh" ;;
