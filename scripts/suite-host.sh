@@ -10,8 +10,8 @@ set -euo pipefail
 status=0
 target=check
 [ "${KVT_LENGTH:-full}" = full ] || target=$KVT_LENGTH
-make -s --no-print-directory -C "$KVT_ROOT/selftests/host" "$target" || status=1
+make -s --no-print-directory "-j$(nproc)" -C "$KVT_ROOT/selftests/host" "$target" || status=1
 for part in lib userspace; do
-	make -s --no-print-directory -C "$KVT_ROOT/$part" check || status=1
+	make -s --no-print-directory "-j$(nproc)" -C "$KVT_ROOT/$part" check || status=1
 done
 exit $status

@@ -19,6 +19,18 @@ struct mock_state *mock_state;
 static struct mock_file files[MOCK_FILES];
 static int state_fd = -1;
 
+/*
+ * One process at a time has the state. A lock that a child does not inherit; it goes when any
+ * descriptor of the file is closed, so nothing is closed under it.
+ */
+static void lock_state(short type)
+{
+	struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_len = 1 };
+
+	while (fcntl(state_fd, F_SETLKW, &lock) && errno == EINTR)
+		;
+}
+
 struct mock_file *mock_file(int fd)
 {
 	if (fd < 0 || fd >= MOCK_FILES || !files[fd].open)
@@ -41,7 +53,7 @@ static int open_fd(const char *path, unsigned int pool, bool ctl)
 	if (fd < 0 || fd >= MOCK_FILES)
 		abort();
 	files[fd] = (struct mock_file){
-		.open = true, .ctl = ctl, .pool = pool, .ns = -1,
+		.open = true, .pid = getpid(), .ctl = ctl, .pool = pool, .ns = -1,
 	};
 	mock.nr_open++;
 	return fd;
@@ -73,7 +85,9 @@ static int mock_close(int fd)
 
 	if (!file)
 		abort();
-	mock_data_close(fd);
+	lock_state(F_WRLCK);
+	mock_data_close(file);
+	lock_state(F_UNLCK);
 	file->open = false;
 	mock.nr_open--;
 	return close(fd);
@@ -521,7 +535,9 @@ static int mock_ioctl(int fd, unsigned long request, void *arg)
 		errno = mock.fail_errno;
 		return -1;
 	}
+	lock_state(F_WRLCK);
 	ret = dispatch(file, nr, arg);
+	lock_state(F_UNLCK);
 	errno = -ret;
 	return ret < 0 ? -1 : 0;
 }

@@ -58,10 +58,16 @@ static uint64_t new_handle(struct mock_file *file, struct mock_block *block,
 	while (handle->fd)
 		handle++;
 	handle->fd = file_fd(file);
+	handle->pid = file->pid;
 	handle->block = (uint32_t)(block - mock_state->blocks);
 	handle->filling = filling;
 	block->leases += !filling;
 	return (uint64_t)(handle - mock_state->handles) + 1;
+}
+
+static bool is_of(const struct mock_handle *handle, const struct mock_file *file)
+{
+	return handle->fd == file_fd(file) && handle->pid == file->pid;
 }
 
 static struct mock_handle *get_handle(const struct mock_file *file, uint64_t id,
@@ -72,7 +78,7 @@ static struct mock_handle *get_handle(const struct mock_file *file, uint64_t id,
 	if (!id || id > MOCK_HANDLES)
 		return NULL;
 	handle = &mock_state->handles[id - 1];
-	if (handle->fd != file_fd(file) || handle->filling != filling)
+	if (!is_of(handle, file) || handle->filling != filling)
 		return NULL;
 	return handle;
 }
@@ -88,12 +94,12 @@ static void put_handle(struct mock_handle *handle)
 	handle->fd = 0;
 }
 
-void mock_data_close(int fd)
+void mock_data_close(const struct mock_file *file)
 {
 	int i;
 
 	for (i = 0; i < MOCK_HANDLES; i++)
-		if (mock_state->handles[i].fd == fd)
+		if (is_of(&mock_state->handles[i], file))
 			put_handle(&mock_state->handles[i]);
 }
 

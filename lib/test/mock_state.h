@@ -54,9 +54,13 @@ struct mock_block {
 	uint64_t offset;
 };
 
-/* A lease or reservation; @fd 0: free. The handle is its index plus one. */
+/*
+ * A lease or reservation of the open file @fd of @pid; @fd 0: free. The handle is its index
+ * plus one.
+ */
 struct mock_handle {
 	int32_t fd;
+	int32_t pid;
 	uint32_t block;
 	bool filling;
 };
@@ -71,8 +75,10 @@ struct mock_state {
 
 _Static_assert(sizeof(struct mock_state) <= MOCK_DATA, "state overlaps slots");
 
+/* @pid: who opened it; a child may have inherited it */
 struct mock_file {
 	bool open;
+	int32_t pid;
 	bool ctl;
 	uint32_t pool;
 	int ns;
@@ -94,6 +100,6 @@ extern struct mock_state *mock_state;
 
 struct mock_file *mock_file(int fd);
 const struct mock_op *mock_data_op(unsigned int nr);
-void mock_data_close(int fd);
+void mock_data_close(const struct mock_file *file);
 
 #endif /* KVTIER_MOCK_STATE_H */

@@ -92,6 +92,18 @@ test_trace_cut_choice()
 	complains 'request 1'
 }
 
+# Several processes share the stand-in as they share the kernel.
+test_replay_procs()
+{
+	local round
+	want 0 gen --seed 1 --context-tokens 4096 --blocks 200 --out "$work/trace.csv"
+	want 0 pool create --tier dram:size=64M
+	for round in 1 2 3 4 5 6 7 8; do
+		want 0 -j replay --procs 2 --ns "round $round" --block-bytes 4K "$work/trace.csv"
+		json 'j["passed"]'
+	done
+}
+
 # --- completion --------------------------------------------------------------
 
 # complete_lines: for each line on stdin what bash offers at its end, separated by "|".
@@ -186,7 +198,7 @@ test_completion_options()
 	END
 }
 
-for name in trace-cut trace-cut-choice completion completion-options; do
+for name in trace-cut trace-cut-choice replay-procs completion completion-options; do
 	run_test "$name"
 done
 exit "$failed"
