@@ -616,6 +616,7 @@ void kvt_use_end(struct kvt_pool *p, const struct kvt_use *u);	/* meta lock held
 void kvt_sessions_release(struct kvt_file *f);
 void kvt_hold_lost(struct kvt_pool *p, u32 id);		/* meta lock held */
 bool kvt_holds_settle(struct kvt_pool *p);
+void kvt_holds_wait(struct kvt_pool *p);
 
 /* kvt_copy.c: blocks in memory with a copy on a block tier. Meta lock held but as noted */
 bool kvt_copy_keep(struct kvt_pool *p, u32 id);

@@ -20,6 +20,7 @@
 
 #define KVT_HOLD_STEP		512u	/* under one hold of the meta lock */
 #define KVT_UNHOLD_STEPS	64u	/* that the worker does in a row */
+#define KVT_UNHOLD_ROUNDS	64u	/* of these, that a caller does */
 #define KVT_SESSION_BITS	8
 
 /**
@@ -129,7 +130,7 @@ static int kvt_hold_step(struct kvt_pool *p, struct kvt_hold_walk *w, u32 id, u3
 }
 
 /* Hold a block and its ancestors; no spinlock held. On an error nothing is held. */
-static int kvt_hold_get(struct kvt_pool *p, u32 id, u32 gen)
+static int kvt_hold_try(struct kvt_pool *p, u32 id, u32 gen)
 {
 	struct kvt_hold_walk w = { 0 };
 	bool held = false;
@@ -147,6 +148,17 @@ static int kvt_hold_get(struct kvt_pool *p, u32 id, u32 gen)
 	if (err && held)
 		kvt_hold_put(p, id, gen);
 	return err;
+}
+
+/* The same; what is charged for lost holds does not count. */
+static int kvt_hold_get(struct kvt_pool *p, u32 id, u32 gen)
+{
+	int err = kvt_hold_try(p, id, gen);
+
+	if (err != -ENOSPC)
+		return err;
+	kvt_holds_wait(p);
+	return kvt_hold_try(p, id, gen);
 }
 
 /* The rest of a long chain is for the worker. False: there is nowhere to note that down. */
@@ -215,7 +227,7 @@ static bool kvt_unhold_step(struct kvt_pool *p)
 
 /**
  * kvt_holds_settle() - drop some of what was left to the worker
- * @p: pool; no spinlock held, may sleep; called by its worker, which alone takes from there
+ * @p: pool; no spinlock held, may sleep. Called by its worker, and by who runs into a limit
  * Return: there may be more; the worker has other things to do first.
  */
 bool kvt_holds_settle(struct kvt_pool *p)
@@ -228,6 +240,21 @@ bool kvt_holds_settle(struct kvt_pool *p)
 		cond_resched();
 	}
 	return false;
+}
+
+/**
+ * kvt_holds_wait() - what is charged to namespaces is what they hold: nothing is left
+ * @p: pool; no spinlock held, may sleep
+ *
+ * What is charged for blocks that nobody holds any more is to refuse nobody anything. Does
+ * the worker's work up to now, but not for ever while others make more.
+ */
+void kvt_holds_wait(struct kvt_pool *p)
+{
+	u32 rounds = KVT_UNHOLD_ROUNDS;
+
+	while (kvt_holds_settle(p) && --rounds && !fatal_signal_pending(current))
+		;
 }
 
 /* --- sessions ----------------------------------------------------------------------- */

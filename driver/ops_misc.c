@@ -171,6 +171,18 @@ static s32 kvt_advise_locked(struct kvt_batch *b, u32 i, u32 advice, u32 expire_
 	return KVTIER_ST_DONE;
 }
 
+static s32 kvt_advise_one(struct kvt_batch *b, u32 i, u32 advice, u32 expire_s)
+{
+	struct kvt_pool *p = b->f->pool;
+	s32 st;
+
+	spin_lock(&p->meta_lock);
+	p->policy.now_ms = kvt_now_ms();
+	st = kvt_advise_locked(b, i, advice, expire_s);
+	spin_unlock(&p->meta_lock);
+	return st;
+}
+
 /* The second in which a life of @ttl_ns from now has passed; never 0, which means none. */
 static u32 kvt_expiry_s(u64 ttl_ns)
 {
@@ -190,6 +202,7 @@ int kvt_op_advise(struct kvt_file *f, void *arg)
 	struct kvtier_advise *a = arg;
 	struct kvt_pool *p = f->pool;
 	u32 expire_s = 0, i;
+	bool settled = false;
 	struct kvt_batch b;
 	s32 *st;
 	int err;
@@ -210,10 +223,13 @@ int kvt_op_advise(struct kvt_file *f, void *arg)
 	for (i = 0; i < a->nr; i++) {
 		u32 at = a->advice == KVTIER_ADV_COLD ? i : a->nr - 1 - i;
 
-		spin_lock(&p->meta_lock);
-		p->policy.now_ms = kvt_now_ms();
-		st[at] = kvt_advise_locked(&b, at, a->advice, expire_s);
-		spin_unlock(&p->meta_lock);
+		st[at] = kvt_advise_one(&b, at, a->advice, expire_s);
+		/* Once, or who is at his limit would do the worker's work again and again. */
+		if (st[at] == KVTIER_ST_LIMIT && !settled) {
+			settled = true;
+			kvt_holds_wait(p);
+			st[at] = kvt_advise_one(&b, at, a->advice, expire_s);
+		}
 		a->nr_done += st[at] == KVTIER_ST_DONE;
 	}
 	err = kvt_put_statuses(a->results, st, a->nr);

@@ -22,8 +22,9 @@ QUICK=(kselftest:stock:1/2 host kselftest:stock:2/2)
 FULL=(kselftest:debug kselftest:stock host crash demo static pmem removal rig kunit dkms newest)
 LONG=(kselftest:debug host kselftest:stock crash demo pmem removal rig kunit static dkms newest teeth)
 
-# Suites at a time.  A machine of the tests keeps one processor busy and little more.
-LANES=$(($(nproc) < 2 ? 1 : 2))
+# Suites at a time.  A machine of the tests keeps one processor busy and little more, and waits
+# now and then.
+LANES=$(($(nproc) < 2 ? 1 : 3))
 
 PASSED=0
 FAILED=0
@@ -130,19 +131,13 @@ report()
 	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
 }
 
-# What several of them use is built before, so that they do not build it at the
-# same time; what cannot be built is for the suites to report.
+# What nearly all of them use is built before, so that they do not build it at the
+# same time; what cannot be built is for the suites to report. Modules they build themselves:
+# who is first does, while others go on.
 build_shared()
 {
-	local kernel
-	{
-		make -s --no-print-directory -C "$KVT_ROOT" tools kselftest || true
-		for kernel in stock debug; do
-			case " $* " in
-			*" kselftest:$kernel"[\ :]*) "$KVT_ROOT/scripts/build-modules.sh" "$kernel" || true ;;
-			esac
-		done
-	} >"$KVT_OUT/check/build.log" 2>&1
+	make -s --no-print-directory "-j$(nproc)" -C "$KVT_ROOT" tools kselftest \
+		>"$KVT_OUT/check/build.log" 2>&1 || true
 }
 
 run_suites()
@@ -179,7 +174,7 @@ main()
 		echo '0 passed, 1 failed, 0 skipped'
 		exit 1
 	fi
-	build_shared "${suites[@]}"
+	build_shared
 	run_suites "${suites[@]}"
 	report
 	[ "$FAILED" -eq 0 ]

@@ -146,12 +146,12 @@ static int bad_word(FIXTURE_DATA(abi) *self, const struct abi_row *row, int offs
 
 TEST_F(abi, unknown_flags)
 {
+	int bit, step = kvt_env_brief() ? 5 : 1;
 	const struct abi_row *row;
-	int bit;
 
 	EACH_ABI_ROW(row) {
 		ASSERT_EQ(0, abi_begin(&self->a, row, self->arg, true));
-		for (bit = 0; bit < 32; bit++) {
+		for (bit = 0; bit < 32; bit += step) {
 			if (row->flags & (1u << bit))
 				continue;
 			EXPECT_EQ(-EOPNOTSUPP, bad_word(self, row, 4, 1u << bit))

@@ -480,6 +480,7 @@ static int open_bound(struct abi *a)
 int abi_begin(struct abi *a, const struct abi_row *row, void *arg, bool bound)
 {
 	memset(arg, 0, ABI_ARG_MAX);
+	a->seen = false;
 	if (row->ctl)
 		a->fd = open("/dev/kvtier", O_RDWR | O_CLOEXEC);
 	else if (bound && row->op != KVTIER_OP_NS_OPEN)
@@ -542,15 +543,6 @@ void abi_end(struct abi *a, const struct abi_row *row)
 			kvt_tier_detach(&a->pool, tiers[i].id, 0, 10 * KVT_SEC);
 }
 
-/* What a refused command must leave as it was. */
-struct snap {
-	struct kvtier_stat st;
-	__u32 nr_pools;
-	int nr_tiers;
-	__u32 states;
-	int nr_ns;
-};
-
 static int count_namespaces(const struct kvt_pool *p)
 {
 	char path[64];
@@ -567,7 +559,7 @@ static int count_namespaces(const struct kvt_pool *p)
 	return nr;
 }
 
-static void take_snap(struct abi *a, struct snap *s)
+static void take_snap(struct abi *a, struct abi_snap *s)
 {
 	struct kvtier_ctl_query cq = { .size = sizeof(cq) };
 	struct kvtier_tier_info tiers[KVTIER_TIERS_MAX];
@@ -589,21 +581,26 @@ static void take_snap(struct abi *a, struct snap *s)
 
 int abi_call(struct abi *a, const struct abi_row *row, void *arg)
 {
+	a->seen = false;
 	return kvt_ioctl(a->fd, row->op, arg);
 }
 
 int abi_call_refused(struct abi *a, const struct abi_row *row, void *arg)
 {
-	struct snap before, after;
+	struct abi_snap before;
 	int ret;
 
-	take_snap(a, &before);
-	ret = abi_call(a, row, arg);
-	take_snap(a, &after);
+	/* What the refusal before has left as it was is there already. */
+	if (!a->seen)
+		take_snap(a, &a->snap);
+	before = a->snap;
+	ret = kvt_ioctl(a->fd, row->op, arg);
+	take_snap(a, &a->snap);
+	a->seen = ret != 0;
 	/* Idle namespaces of earlier attempts go in their own time. */
-	if (after.nr_ns < before.nr_ns)
-		after.nr_ns = before.nr_ns;
-	if (ret && memcmp(&before, &after, sizeof(before))) {
+	if (a->snap.nr_ns < before.nr_ns)
+		before.nr_ns = a->snap.nr_ns;
+	if (ret && memcmp(&before, &a->snap, sizeof(before))) {
 		fprintf(stderr, "# %s was refused (%d) and changed something\n", row->name, ret);
 		return -EUCLEAN;
 	}

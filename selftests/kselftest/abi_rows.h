@@ -16,6 +16,15 @@
 #define ABI_PAGE	4096
 #define ABI_NONE	(-1)
 
+/* What a refused command must leave as it was. */
+struct abi_snap {
+	struct kvtier_stat st;
+	__u32 nr_pools;
+	int nr_tiers;
+	__u32 states;
+	int nr_ns;
+};
+
 /**
  * struct abi - what the attempts share
  * @main:  keeps the namespace, clears up
@@ -25,6 +34,7 @@
  * @page:  two pages; what follows cannot be touched
  * @disk:  member of a pool that has ended; made when it is needed first
  * @member: argument
+ * @snap:  after the last refusal; @seen: nothing was done since
  */
 struct abi {
 	struct kvt_pool pool;
@@ -36,6 +46,8 @@ struct abi {
 	struct kvt_disk disk;
 	struct kvtier_assemble_device member;
 	struct kvtier_group group;
+	struct abi_snap snap;
+	bool seen;
 	char payload[ABI_BLOCK_BYTES];
 };
 

@@ -641,7 +641,7 @@ TEST_F_TIMEOUT(assemble, superblocks, 300)
 /* Anything may be on the media: what is found is right, and the kernel lives. */
 TEST_F_TIMEOUT(assemble, hostile, 900)
 {
-	int round, rounds = kvt_env_many(8, 200), i, there, up = 0;
+	int round, rounds = kvt_env_many(5, 200), i, there, up = 0;
 	char *page = aligned_alloc(4096, 4096);
 	unsigned int seed = 4711;
 	__u64 at;

@@ -79,10 +79,21 @@ bool kvt_env_quick(void)
 	return length_is("quick");
 }
 
-int kvt_env_many(int quick, int full_length)
+static bool on_debug(void)
 {
 	const char *kernel = env_or_null("KVT_KERNEL");
-	bool debug = kernel && !strcmp(kernel, "debug");
+
+	return kernel && !strcmp(kernel, "debug");
+}
+
+bool kvt_env_brief(void)
+{
+	return on_debug() && !kvt_env_long();
+}
+
+int kvt_env_many(int quick, int full_length)
+{
+	bool debug = on_debug();
 
 	if (kvt_env_long())
 		return debug ? full_length / 4 + 1 : full_length;

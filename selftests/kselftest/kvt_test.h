@@ -127,6 +127,10 @@ const char *kvt_env_bdev(void);
 const char *kvt_env_scratch(void);
 bool kvt_env_long(void);
 bool kvt_env_quick(void);
+/* An instrumented kernel, and not all the time in the world: what the stock kernel shows
+ * just as well is left out.
+ */
+bool kvt_env_brief(void);
 /* How often, how many: @quick by default; of both less on an instrumented kernel. */
 int kvt_env_many(int quick, int full_length);
 

@@ -362,7 +362,7 @@ TEST_F_TIMEOUT(log, members_are_kept, 300)
 /* Blocks so small that there are many more kills than the ring takes. */
 TEST_F_TIMEOUT(log, many_small_blocks, 300)
 {
-	int nr, i, rounds = kvt_env_many(60, 400), bad = 0;
+	int nr, i, rounds = kvt_env_many(40, 400), bad = 0;
 	struct kvt_key keys[256], none[256];
 	struct kvtier_entry *all;
 	struct kvt_client small;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Many tenants in little memory: namespaces of three blocks each share a few regions, by
- * way of the block device. A thousand of them at full length, else a quarter of that.
+ * way of the block device. A thousand of them at full length, else an eighth of that.
  */
 #include "kvt_test.h"
 #include <sys/resource.h>
@@ -94,7 +94,7 @@ static int check_all(int fd, int ns, char *buf)
 TEST_F_TIMEOUT(many, thousand_namespaces, 600)
 {
 	char *buf = malloc(BLOCK_BYTES);
-	int i, ret, nr = kvt_env_long() ? NS : NS / 4;
+	int i, ret, nr = kvt_env_long() ? NS : NS / 8;
 	struct kvtier_stat st;
 
 	for (i = 0; i < nr; i++) {

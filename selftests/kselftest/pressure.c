@@ -533,7 +533,7 @@ static int write_busily(struct kvt_child *me, void *arg)
 	const struct kvt_pool *pool = arg;
 	struct kvtier_block_result res[CHAIN], done[CHAIN];
 	struct kvt_key keys[CHAIN];
-	__u64 handle[CHAIN], at, busy_after = kvt_env_quick() ? 400 : 2000;
+	__u64 handle[CHAIN], at, busy_after = kvt_env_long() ? 2000 : 400;
 	struct kvt_client c;
 	int i, n;
 

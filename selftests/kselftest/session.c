@@ -333,6 +333,54 @@ TEST_F(session, dropped_tip)
 	EXPECT_EQ(1, limit_is_free(&self->c));
 }
 
+/* @nr blocks of a chain of small blocks, in steps. */
+static int put_long(const struct kvt_client *c, int chain, int first, int nr)
+{
+	int i, n;
+
+	for (i = first; i < first + nr; i += n) {
+		n = nr - (i - first) < 2 * LIMIT ? nr - (i - first) : 2 * LIMIT;
+		if (put(c, chain, i, n) != n)
+			return -1;
+	}
+	return 0;
+}
+
+/*
+ * The half of a long chain is let go by the pool's worker. What it has not come to yet is to
+ * refuse nobody anything: neither sessions nor pins.
+ */
+TEST_F(session, lost_long_chains)
+{
+	enum { SMALL = 4 * KVT_KIB, MAY = TIER_BYTES / 2 / SMALL, LONG = MAY / 5 * 4 };
+	int rounds = kvt_env_many(20, 200), i;
+	struct kvt_key all[LONG], tip;
+	struct kvt_client few;
+
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &few, "small", SMALL));
+	ASSERT_EQ(0, put_long(&few, 0, 0, LONG));
+	ASSERT_EQ(0, put_long(&few, 1, 0, LONG));
+	ASSERT_EQ(0, decode(&few, 1, 0, LONG - 1));
+	for (i = 0; i < 2 * rounds; i++) {
+		tip = key_of(i % 2, LONG - 1);
+		ASSERT_EQ(1, kvt_drop(few.fd, 0, &tip, 1, NULL));
+		/* The other: with that one it would be too much. */
+		ASSERT_EQ(0, decode(&few, 1, !(i % 2), LONG - 1)) TH_LOG("round %d", i);
+		ASSERT_EQ(0, put_long(&few, i % 2, LONG - 1, 1));
+	}
+	tip = key_of(0, LONG - 1);
+	kvt_keys(all, SET, 4096, LONG);
+	for (i = 0; i < rounds; i++) {
+		ASSERT_EQ(1, kvt_drop(few.fd, 0, &tip, 1, NULL));
+		ASSERT_EQ(LONG, kvt_advise(few.fd, 0, all, LONG, KVTIER_ADV_PIN, 0, NULL))
+			TH_LOG("round %d", i);
+		ASSERT_EQ(LONG, kvt_advise(few.fd, 0, all, LONG, KVTIER_ADV_UNPIN, 0, NULL));
+		ASSERT_EQ(0, put_long(&few, 0, LONG - 1, 1));
+		ASSERT_EQ(0, decode(&few, 1, 0, LONG - 1));
+	}
+	kvt_client_close(&few);
+}
+
 /* A session is its file's: it means nothing on another, and goes with it. */
 TEST_F(session, ends_with_its_file)
 {
@@ -404,7 +452,7 @@ TEST_F(session, not_for_readers)
 /* Anything at any time, by two files: nobody else notices, and nothing is left of it. */
 TEST_F(session, hostile)
 {
-	int n = kvt_env_many(1000, 4000), i, err, ok = 0, refused = 0, chain, len;
+	int n = kvt_env_many(300, 4000), i, err, ok = 0, refused = 0, chain, len;
 	struct kvt_client other, two;
 	struct kvt_key tip;
 	unsigned int rnd = 1;

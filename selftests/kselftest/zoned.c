@@ -350,14 +350,6 @@ TEST_F_TIMEOUT(zoned, refusals, 300)
 
 /* --- zones that fail -------------------------------------------------------------- */
 
-/* Instrumented kernels are slow, and there is nothing about them here. */
-static bool nullz_later(void)
-{
-	const char *kernel = getenv("KVT_KERNEL");
-
-	return kernel && strcmp(kernel, "stock") && !kvt_env_long();
-}
-
 /* A zoned device in memory, whose zones can be told to fail. */
 static int nullz_make(struct kvt_disk *d)
 {
@@ -429,7 +421,7 @@ static void fill_and_find(struct __test_metadata *_metadata, FIXTURE_DATA(zoned)
 /* Zones that can only be read any more are left out, at first and after a restart. */
 TEST_F_TIMEOUT(zoned, dead_zones, 300)
 {
-	if (nullz_later())
+	if (kvt_env_brief())
 		SKIP(return, "in long runs on this kernel");
 	ASSERT_EQ(0, nullz_make(&self->disk[1]));
 	ASSERT_EQ(0, nullz_set("zone_readonly", "", 7));
@@ -460,7 +452,7 @@ TEST_F_TIMEOUT(zoned, others_zones, 300)
 	char *buf;
 	int i;
 
-	if (nullz_later())
+	if (kvt_env_brief())
 		SKIP(return, "in long runs on this kernel");
 	buf = aligned_alloc(4096, 4096);
 	ASSERT_NE(NULL, buf);
@@ -481,7 +473,7 @@ TEST_F_TIMEOUT(zoned, others_zones, 300)
 /* A zone that fails while it is written costs no block. */
 TEST_F_TIMEOUT(zoned, zone_fails, 300)
 {
-	if (nullz_later())
+	if (kvt_env_brief())
 		SKIP(return, "in long runs on this kernel");
 	ASSERT_EQ(0, nullz_make(&self->disk[1]));
 	ASSERT_EQ(0, use_nullz(self, 0));

@@ -24,7 +24,9 @@ wanted()
 	shift
 	if [ $# -eq 0 ]; then
 		case ${KVT_LENGTH:-full}/$name in
-		quick/log | quick/assemble | quick/fabric | quick/zoned) return 1 ;;
+		quick/log | quick/assemble | quick/fabric | quick/zoned | quick/many | quick/dma)
+			return 1
+			;;
 		full/redteam_*) [ "${KVT_KERNEL:-stock}" = stock ] || return 1 ;;
 		# In a machine of its own: what comes back may have another name.
 		*/removal) return 1 ;;
