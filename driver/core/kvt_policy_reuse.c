@@ -13,7 +13,9 @@
  * list are looked at: the oldest, and the last of the youngest request. The least of
  * all is the answer; so a newcomer goes again at once if all others are worth more.
  * A block with children found at the old end is put aside, on a list of its own, until
- * it is used or its last child leaves.
+ * it is used or its last child leaves. So is what the mechanism could not take: leased,
+ * held, guaranteed. That comes back by itself: whenever time has gone on, a few that have
+ * been aside for longest and can go by now return to their class.
  *
  * A use only notes the time: the block goes to its place with all of its request's. One
  * that was used and is found at the old end before that goes to the young end. What is
@@ -25,7 +27,9 @@
  * if it does not go on with the earlier one's last block. It is taken for one if it is
  * no longer than that, or if strangers have been seen at that block before.
  *
- * Invariant: a block that is on the list aside has children, or cannot go at present.
+ * Invariants: a block that is on the list aside had children, or could not go, when it was
+ * last looked at. First on that list are those put there for their children; @young of the
+ * list is the last of these. Then come the others.
  */
 #include "kvt_chain.h"
 #include "kvt_hint.h"
@@ -33,6 +37,7 @@
 
 #define REUSE_ASIDE		KVT_CLS_POOL	/* no block has that class */
 #define REUSE_SORT_STEPS	16u
+#define REUSE_BACK_STEPS	4u	/* put aside: how many are looked at each time */
 #define REUSE_YOUNG_STEPS	64u
 #define REUSE_ADMIT_STEPS	64u
 #define REUSE_AGES_STEPS	64u
@@ -111,7 +116,7 @@ static void reuse_insert(struct kvt_policy *p, u32 tier, u32 id)
 }
 
 /* The last child leaves: back from aside, to the old end, where it came from. */
-static void reuse_childless(struct kvt_policy *p, u32 tier, u32 parent)
+static void reuse_childless(struct kvt_policy *p, u32 parent)
 {
 	const struct kvt_cold *c = kvt_cold(p->table, parent);
 	u32 on = kvt_policy_list(c), own = kvt_policy_tier(p, parent);
@@ -119,10 +124,10 @@ static void reuse_childless(struct kvt_policy *p, u32 tier, u32 parent)
 	if (own == KVT_NO_TIER)
 		return;
 	p->stale[own] |= 1u << on;
-	if (on != REUSE_ASIDE || own != tier)
+	if (on != REUSE_ASIDE)
 		return;
-	kvt_policy_del(p, tier, parent);
-	kvt_policy_add(p, tier, c->cls, parent, true);
+	kvt_policy_del(p, own, parent);
+	kvt_policy_add(p, own, c->cls, parent, true);
 }
 
 static void reuse_remove(struct kvt_policy *p, u32 tier, u32 id)
@@ -133,7 +138,7 @@ static void reuse_remove(struct kvt_policy *p, u32 tier, u32 id)
 	if (kvt_class_shared(c->cls))
 		kvt_learn_use(&kvt_policy_mind(p, id)->learn, c->cls, reuse_age_ms(p, c), false);
 	if (c->parent && !c->sib_next && !c->sib_prev)
-		reuse_childless(p, tier, c->parent);
+		reuse_childless(p, c->parent);
 }
 
 static void reuse_touch(struct kvt_policy *p, u32 tier, u32 id)
@@ -164,9 +169,73 @@ static void reuse_cool(struct kvt_policy *p, u32 tier, u32 id)
 	kvt_policy_add(p, tier, KVT_CLS_COLD, id, true);
 }
 
+/* Aside, for its children. */
 static void reuse_aside(struct kvt_policy *p, u32 tier, u32 id)
 {
 	kvt_policy_renew_one(p, tier, REUSE_ASIDE, id);
+	if (!p->young[tier][REUSE_ASIDE])
+		p->young[tier][REUSE_ASIDE] = id;
+}
+
+/* Aside, because it cannot go at the moment: the first of those. */
+static void reuse_skip(struct kvt_policy *p, u32 tier, u32 id)
+{
+	u32 last, next;
+
+	kvt_policy_del(p, tier, id);
+	last = p->young[tier][REUSE_ASIDE];
+	next = last ? kvt_cold(p->table, last)->lru_next : p->list[tier][REUSE_ASIDE].head;
+	if (next)
+		kvt_policy_add_before(p, tier, id, next);
+	else
+		kvt_policy_add(p, tier, REUSE_ASIDE, id, true);
+}
+
+/* Can a block be taken, as far as can be seen here. */
+static bool reuse_can_go(const struct kvt_policy *p, u32 id, bool leaf)
+{
+	u32 ctl = kvt_ctl(kvt_hot(p->table, id));
+
+	if (kvt_ctl_leases(ctl) || (ctl & (KVT_CTL_MOVING | KVT_CTL_ARENA)))
+		return false;
+	return !leaf || (kvt_ch_leaf(p->table, id) && !(ctl & KVT_CTL_STAYS));
+}
+
+/* From aside to that end of its class's list that its age is nearer to. */
+static void reuse_return(struct kvt_policy *p, u32 tier, u32 id)
+{
+	const struct kvt_cold *c = kvt_cold(p->table, id);
+	u32 old = p->list[tier][c->cls].tail;
+	bool oldest = !old || reuse_age_ms(p, c) >= reuse_age_ms(p, kvt_cold(p->table, old)) / 2;
+
+	kvt_policy_del(p, tier, id);
+	kvt_policy_add(p, tier, c->cls, id, oldest);
+}
+
+/*
+ * Look at up to *@steps blocks that were put aside, those first that have been there for
+ * longest; what can go by now returns. For a leaf, those that were there for their children
+ * are not looked at: they return by themselves. Whether any returned.
+ */
+static bool reuse_back(struct kvt_policy *p, u32 tier, bool leaf, u32 *steps)
+{
+	const struct kvt_list *l = &p->list[tier][REUSE_ASIDE];
+	u32 left = min(*steps, l->count), id;
+	bool any = false;
+
+	for (*steps -= left; left; left--) {
+		/* Their children are in nobody's way if it need not be a leaf. */
+		id = leaf ? l->tail : p->young[tier][REUSE_ASIDE] ?: l->tail;
+		if (leaf && id == p->young[tier][REUSE_ASIDE])
+			break;
+		if (reuse_can_go(p, id, leaf)) {
+			reuse_return(p, tier, id);
+			any = true;
+		} else {
+			reuse_skip(p, tier, id);
+		}
+	}
+	return any;
 }
 
 /* --- the least ---------------------------------------------------------------------- */
@@ -252,10 +321,12 @@ static void reuse_look_at(struct kvt_policy *p, u32 tier, u32 list, bool leaf, u
 static void reuse_freshen(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
 {
 	struct kvt_ends *e = &p->ends[tier];
-	u32 left, list, unknown = 0;
+	u32 back = REUSE_BACK_STEPS, left, list, unknown = 0;
 
 	if (e->now_ms != p->now_ms || e->leaf != leaf)
 		p->stale[tier] = U32_MAX;
+	if (e->now_ms != p->now_ms)
+		reuse_back(p, tier, leaf, &back);
 	e->now_ms = p->now_ms;
 	e->leaf = leaf;
 	for (left = p->stale[tier] & ~(1u << REUSE_ASIDE); left; left &= left - 1) {
@@ -280,8 +351,10 @@ static u32 reuse_next(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
 		if (p->stale[tier] || e->now_ms != p->now_ms || e->leaf != leaf)
 			reuse_freshen(p, tier, leaf, budget);
 		best = e->key[1] == U32_MAX ? KVT_NIL : e->id[e->key[1] % KVT_LISTS];
+		if (!best && !reuse_back(p, tier, leaf, budget))
+			return KVT_NIL;
 		if (!best)
-			return reuse_old_end(p, tier, REUSE_ASIDE, leaf, budget);
+			continue;
 		if (!leaf || kvt_ch_leaf(p->table, best))
 			return best;
 		/* It has got a child since. */
@@ -738,6 +811,16 @@ static void reuse_hint(struct kvt_policy *p, u32 tip, u32 reuse_ms)
 
 /* --- several tiers ------------------------------------------------------------------ */
 
+/* What a write to a full tier would displace. */
+static u32 reuse_displaced(struct kvt_policy *p, u32 tier)
+{
+	u32 budget = REUSE_ADMIT_STEPS, id;
+
+	while ((id = reuse_next(p, tier, true, &budget)) && !reuse_can_go(p, id, true))
+		reuse_skip(p, tier, id);
+	return id;
+}
+
 /*
  * Half of what could be written is: the bar follows the middle of what it is asked
  * about. And nothing is that is worth less than what it would displace.
@@ -747,14 +830,14 @@ static void reuse_hint(struct kvt_policy *p, u32 tip, u32 reuse_ms)
  */
 static bool reuse_admit(struct kvt_policy *p, u32 tier, u32 id, bool room)
 {
-	u32 budget = REUSE_ADMIT_STEPS, worth = reuse_worth(p, id), least;
+	u32 worth = reuse_worth(p, id), least;
 	struct kvt_mind *m = kvt_policy_mind(p, id);
 	bool ok = true;
 
 	if (room)
 		return true;
 	if (kvt_ch_leaf(p->table, id)) {
-		least = reuse_next(p, tier, true, &budget);
+		least = reuse_displaced(p, tier);
 		ok = worth >= m->bar && (!least || worth >= reuse_worth(p, least));
 	}
 	if (ok)
@@ -777,7 +860,7 @@ const struct kvt_policy_ops kvt_policy_reuse = {
 	.touch = reuse_touch,
 	.cool = reuse_cool,
 	.next = reuse_next,
-	.skip = reuse_aside,
+	.skip = reuse_skip,
 	.request = reuse_request,
 	.admit = reuse_admit,
 	.keep = reuse_keep,
