@@ -76,33 +76,41 @@ static u32 reuse_worth(const struct kvt_policy *p, u32 id)
 	return reuse_worth_of(p, id, kvt_cold(p->table, id));
 }
 
-/* A block has got a child: is that one's place just after it. */
-static bool reuse_parent(struct kvt_policy *p, u32 tier, const struct kvt_cold *c)
+/* A block has got a child. If that one's place is just after it, put it there. */
+static bool reuse_insert_child(struct kvt_policy *p, u32 tier, u32 id, struct kvt_cold *c)
 {
-	const struct kvt_cold *up = kvt_cold(p->table, c->parent);
+	struct kvt_cold *up = kvt_cold(p->table, c->parent);
 	u32 own = kvt_policy_tier(p, c->parent);
+	struct kvt_list *l;
 
 	if (own == KVT_NO_TIER)
 		return false;
 	p->stale[own] |= 1u << kvt_policy_list(up);
-	return own == tier && up->on == c->cls && up->touch_ms == c->touch_ms;
+	if (own != tier || up->on != c->cls || up->touch_ms != c->touch_ms)
+		return false;
+	l = &p->list[tier][up->on];
+	c->on = up->on;
+	c->lru_prev = c->parent;
+	c->lru_next = up->lru_next;
+	if (c->lru_next)
+		kvt_cold(p->table, c->lru_next)->lru_prev = id;
+	else
+		l->tail = id;
+	up->lru_next = id;
+	l->count++;
+	return true;
 }
 
 /* Into its place by age if that is near the young end, else to the old one. */
 static void reuse_insert(struct kvt_policy *p, u32 tier, u32 id)
 {
 	struct kvt_cold *c = kvt_cold(p->table, id);
-	struct kvt_list *l = &p->list[tier][c->cls];
-	u32 at = l->head, age_ms = reuse_age_ms(p, c), i;
+	u32 at, age_ms, i;
 
-	if (c->parent && reuse_parent(p, tier, c)) {
-		at = kvt_cold(p->table, c->parent)->lru_next;
-		if (at)
-			kvt_policy_add_before(p, tier, id, at);
-		else
-			kvt_policy_add(p, tier, c->cls, id, true);
+	if (c->parent && reuse_insert_child(p, tier, id, c))
 		return;
-	}
+	at = p->list[tier][c->cls].head;
+	age_ms = reuse_age_ms(p, c);
 	for (i = 0; at && i < REUSE_SORT_STEPS; i++) {
 		const struct kvt_cold *o = kvt_cold(p->table, at);
 
@@ -113,6 +121,38 @@ static void reuse_insert(struct kvt_policy *p, u32 tier, u32 id)
 		at = o->lru_next;
 	}
 	kvt_policy_add(p, tier, c->cls, id, true);
+}
+
+/*
+ * Does the block before it in its chain take the place of @id as the least of its list: it
+ * is the last of the youngest request there, so the one before is next, and worth the same.
+ */
+static bool reuse_succeeded(const struct kvt_policy *p, u32 tier, u32 id,
+			    const struct kvt_cold *c)
+{
+	const struct kvt_ends *e = &p->ends[tier];
+	const struct kvt_cold *up;
+	u32 on = c->on;
+
+	if (e->id[on % KVT_LISTS] != id || on != c->cls || p->young[tier][on] != id ||
+	    e->now_ms != p->now_ms || (p->stale[tier] & (1u << on)) || !c->parent ||
+	    c->lru_prev != c->parent || kvt_class_hinted(on))
+		return false;
+	/* A walk for it that is not over yet has to go on. */
+	if (c->lru_next && kvt_cold(p->table, c->lru_next)->touch_ms == c->touch_ms)
+		return false;
+	up = kvt_cold(p->table, c->parent);
+	return up->on == on && up->cls == on && up->touch_ms == c->touch_ms;
+}
+
+/* Off its list goes what reuse_succeeded() is true of, and that need not be looked at again. */
+static void reuse_succeed(struct kvt_policy *p, u32 tier, u32 id, const struct kvt_cold *c)
+{
+	u32 on = c->on, up = c->parent;
+
+	kvt_policy_del(p, tier, id);
+	p->stale[tier] &= ~(1u << on);
+	p->ends[tier].id[on] = up;
 }
 
 /* The last child leaves: back from aside, to the old end, where it came from. */
@@ -133,11 +173,16 @@ static void reuse_childless(struct kvt_policy *p, u32 parent)
 static void reuse_remove(struct kvt_policy *p, u32 tier, u32 id)
 {
 	const struct kvt_cold *c = kvt_cold(p->table, id);
+	bool last = !c->sib_next && !c->sib_prev;
 
-	kvt_policy_del(p, tier, id);
 	if (kvt_class_shared(c->cls))
 		kvt_learn_use(&kvt_policy_mind(p, id)->learn, c->cls, reuse_age_ms(p, c), false);
-	if (c->parent && !c->sib_next && !c->sib_prev)
+	if (last && reuse_succeeded(p, tier, id, c)) {
+		reuse_succeed(p, tier, id, c);
+		return;
+	}
+	kvt_policy_del(p, tier, id);
+	if (c->parent && last)
 		reuse_childless(p, c->parent);
 }
 
@@ -180,9 +225,14 @@ static void reuse_aside(struct kvt_policy *p, u32 tier, u32 id)
 /* Aside, because it cannot go at the moment: the first of those. */
 static void reuse_skip(struct kvt_policy *p, u32 tier, u32 id)
 {
+	const struct kvt_cold *c = kvt_cold(p->table, id);
 	u32 last, next;
 
-	kvt_policy_del(p, tier, id);
+	/* Any will do, so that it has a child still does not matter. */
+	if (!p->ends[tier].leaf && reuse_succeeded(p, tier, id, c))
+		reuse_succeed(p, tier, id, c);
+	else
+		kvt_policy_del(p, tier, id);
 	last = p->young[tier][REUSE_ASIDE];
 	next = last ? kvt_cold(p->table, last)->lru_next : p->list[tier][REUSE_ASIDE].head;
 	if (next)
