@@ -45,9 +45,7 @@
 #define REUSE_STRANGERS		2u
 #define REUSE_LEARN_EACH	2u	/* requests for each row worked out */
 #define REUSE_LEARN_ROUND	32u	/* rows until the first comes again, some are empty */
-#define REUSE_LEN_SHIFT		1	/* first edge between lengths' classes: 2 blocks */
-#define REUSE_LEN_MAX		32u	/* the last one */
-#define REUSE_GAP_SHIFT		12	/* first edge between gaps' classes: 4 s */
+#define REUSE_LEN_MAX		32u	/* blocks: longer ones are of one class */
 #define REUSE_BAR_STEP		16u	/* 1/128 of an octave of worth */
 #define REUSE_COPIES		4u	/* copies kept: a part of this of a tier */
 
@@ -451,32 +449,6 @@ struct reuse_chain {
 	u32 over_ms;
 };
 
-/* By powers of four: below 2^shift, up to four times that, and so on. */
-static u32 reuse_bucket(u32 v, u32 shift, u32 nr)
-{
-	u32 b = ((u32)fls((int)(v >> shift)) + 1) / 2;
-
-	return min(b, nr - 1);
-}
-
-/* First turns by length, later ones by number and gap: 4 + 3 * 4 classes. */
-static u32 reuse_session_class(const struct reuse_chain *ch)
-{
-	u32 later;
-
-	if (!ch->turn)
-		return KVT_CLS_SESSION + reuse_bucket(ch->len, REUSE_LEN_SHIFT, 4);
-	later = ch->turn < 2 ? 1 : ch->turn < 5 ? 2 : 3;
-	return KVT_CLS_SESSION + later * 4 + reuse_bucket(ch->gap_ms, REUSE_GAP_SHIFT, 4);
-}
-
-static u32 reuse_shared_class(u32 shared)
-{
-	u32 by_number = (u32)fls((int)shared) - 1;
-
-	return KVT_CLS_SHARED + min(by_number, 7u);
-}
-
 static u32 reuse_hash(const struct kvt_policy *p, u32 id)
 {
 	return kvt_hot(p->table, id)->hash;
@@ -642,7 +614,7 @@ static u32 reuse_classify(struct kvt_cold *c, u32 cls, bool stranger)
 {
 	c->past &= REUSE_GAP_MASK;
 	c->shared += stranger && c->shared < U8_MAX;
-	cls = c->shared ? reuse_shared_class(c->shared) : cls;
+	cls = c->shared ? kvt_class_of_shared(c->shared) : cls;
 	c->cls = (u8)cls;
 	return cls;
 }
@@ -800,7 +772,7 @@ static void reuse_request(struct kvt_policy *p, u32 id, struct kvt_ask *ask)
 		reuse_learn(p, ch.m);
 	reuse_look(p, &ch);
 	reuse_save_marks(p, &ch);
-	cls = reuse_session_class(&ch);
+	cls = kvt_class_of_session(ch.turn, ch.len, ch.gap_ms);
 	reuse_settle(p, &ch, cls);
 	reuse_remember(p, &ch, cls);
 	reuse_note_ask(&ch);
