@@ -13,7 +13,7 @@
  * nobody but a promotion relies on the place on the log, and that has no MEM before it is
  * over. So who wants to use it looks whether it is still there when he does.
  *
- * The policy says how many are worth keeping (kvt_copy_wanted()).
+ * There are as many as there is room for, until others need it.
  *
  * Invariants: struct kvt_log knows of exactly those blocks with MEM and LOG as copies,
  * dead ones included until their places are given back. A copy is not used, nor kept,
@@ -60,22 +60,26 @@ bool kvt_copy_keep(struct kvt_pool *p, u32 id)
 }
 
 /**
- * kvt_copy_wanted() - does the policy want one more copy on a block's tier
+ * kvt_copy_wanted() - is one more copy wanted on a block's tier
  * @p:  pool, meta lock held
  * @id: block with LOG
+ *
+ * It takes nothing but space that is free, so there is nothing to be had by giving it up
+ * before somebody needs that. Where copies count, as in the simulator, the policy says how
+ * many are enough.
  */
 bool kvt_copy_wanted(struct kvt_pool *p, u32 id)
 {
 	const struct kvt_hot *h = kvt_hot(&p->table, id);
 	const struct kvt_tier *t = p->tiers[h->log_tier];
 	u32 bytes = kvt_slot_bytes(kvt_group_of(p, h->ns_group));
-	u64 all = (u64)t->nr_segs * t->seg_units, each = kvt_geo_units(&t->geo, bytes);
 	u32 test_all = kvt_test_capacity(t);
 
 	lockdep_assert_held(&p->meta_lock);
-	/* Where copies count, as in the simulator, none is kept unasked. */
-	return kvt_policy_keep_copy(&p->policy, div64_u64(t->log.copy_units, each),
-				    test_all ?: div64_u64(all, each), !test_all);
+	return !test_all ||
+	       kvt_policy_keep_copy(&p->policy, div64_u64(t->log.copy_units,
+							  kvt_geo_units(&t->geo, bytes)),
+				    test_all, false);
 }
 
 /**

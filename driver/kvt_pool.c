@@ -251,7 +251,7 @@ static int kvt_pool_init_index(struct kvt_pool *p)
 		kvt_ix_shard_init(&p->index.shards[i], buckets, KVT_SHARD_BUCKETS_MIN);
 	}
 	p->meta_bytes = KVT_SHARDS * KVT_SHARD_BUCKETS_MIN * sizeof(u32);
-	kvt_policy_init(&p->policy, &kvt_policy_lru, &p->table);
+	kvt_policy_init(&p->policy, kvt_policy_at(0), &p->table);
 	p->policy.mind_of = kvt_ns_mind_of;
 	p->rings = alloc_percpu(struct kvt_ring);
 	p->counts = alloc_percpu(struct kvt_counts);

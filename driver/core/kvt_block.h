@@ -258,9 +258,88 @@ struct kvt_list {
 	u32 count;
 };
 
-void kvt_list_add_head(struct kvt_table *t, struct kvt_list *l, u32 id);
-void kvt_list_add_tail(struct kvt_table *t, struct kvt_list *l, u32 id);
-void kvt_list_add_before(struct kvt_table *t, struct kvt_list *l, u32 id, u32 next);
-void kvt_list_del(struct kvt_table *t, struct kvt_list *l, u32 id);
+/**
+ * kvt_list_add_head() - put a block that is on no list at the recent end
+ * @t:  table; meta lock held
+ * @l:  list
+ * @id: block
+ */
+static inline void kvt_list_add_head(struct kvt_table *t, struct kvt_list *l, u32 id)
+{
+	struct kvt_cold *c = kvt_cold(t, id);
+
+	c->lru_prev = KVT_NIL;
+	c->lru_next = l->head;
+	if (l->head)
+		kvt_cold(t, l->head)->lru_prev = id;
+	else
+		l->tail = id;
+	l->head = id;
+	l->count++;
+}
+
+/**
+ * kvt_list_add_tail() - put a block that is on no list at the old end
+ * @t:  table; meta lock held
+ * @l:  list
+ * @id: block
+ */
+static inline void kvt_list_add_tail(struct kvt_table *t, struct kvt_list *l, u32 id)
+{
+	struct kvt_cold *c = kvt_cold(t, id);
+
+	c->lru_next = KVT_NIL;
+	c->lru_prev = l->tail;
+	if (l->tail)
+		kvt_cold(t, l->tail)->lru_next = id;
+	else
+		l->head = id;
+	l->tail = id;
+	l->count++;
+}
+
+/**
+ * kvt_list_add_before() - put a block that is on no list next to another
+ * @t:    table; meta lock held
+ * @l:    list
+ * @id:   block
+ * @next: block on @l; @id will be the more recent of the two
+ */
+static inline void kvt_list_add_before(struct kvt_table *t, struct kvt_list *l, u32 id, u32 next)
+{
+	struct kvt_cold *c = kvt_cold(t, id), *n = kvt_cold(t, next);
+
+	c->lru_next = next;
+	c->lru_prev = n->lru_prev;
+	if (n->lru_prev)
+		kvt_cold(t, n->lru_prev)->lru_next = id;
+	else
+		l->head = id;
+	n->lru_prev = id;
+	l->count++;
+}
+
+/**
+ * kvt_list_del() - take a block off the list it is on
+ * @t:  table; meta lock held
+ * @l:  that list
+ * @id: block
+ */
+static inline void kvt_list_del(struct kvt_table *t, struct kvt_list *l, u32 id)
+{
+	struct kvt_cold *c = kvt_cold(t, id);
+
+	if (c->lru_prev)
+		kvt_cold(t, c->lru_prev)->lru_next = c->lru_next;
+	else
+		l->head = c->lru_next;
+	if (c->lru_next)
+		kvt_cold(t, c->lru_next)->lru_prev = c->lru_prev;
+	else
+		l->tail = c->lru_prev;
+	c->lru_prev = KVT_NIL;
+	c->lru_next = KVT_NIL;
+	l->count--;
+}
 
 #endif /* KVT_BLOCK_H */

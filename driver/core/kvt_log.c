@@ -310,12 +310,12 @@ bool kvt_log_dense(const struct kvt_log *l)
 /**
  * kvt_log_tight() - does what is written now make something else go
  * @l: log; meta lock held
- * Return: whether the segments left are for those who clean, and it is so well used that
- * the next one is had by evictions.
+ * Return: whether the segments left are for those who clean, and the next one is had by
+ * evictions: none is cheap to empty, be it for the copies that are in it.
  */
 bool kvt_log_tight(const struct kvt_log *l)
 {
-	return l->nr_free <= l->keep[KVT_HEAD_DEMOTE] && log_well_used(l);
+	return l->nr_free <= l->keep[KVT_HEAD_DEMOTE] && kvt_log_dense(l);
 }
 
 /**

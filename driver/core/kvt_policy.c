@@ -284,7 +284,7 @@ const struct kvt_policy_ops kvt_policy_lru = {
 	.skip = lru_rotate,
 };
 
-/* To be chosen at run time; what the simulator calls the default comes first. */
+/* To be chosen at run time; what new pools have comes first. */
 static const struct kvt_policy_ops *const kvt_policies[] = {
 	&kvt_policy_reuse,
 	&kvt_policy_lru,
@@ -308,7 +308,7 @@ const struct kvt_policy_ops *kvt_policy_find(const char *name, size_t len)
 	return NULL;
 }
 
-/* Policy number @i, or NULL past the last. */
+/* Policy number @i, or NULL past the last; 0 is the default. */
 const struct kvt_policy_ops *kvt_policy_at(u32 i)
 {
 	return i < ARRAY_SIZE(kvt_policies) ? kvt_policies[i] : NULL;

@@ -53,8 +53,8 @@ struct kvt_policy;
  * @admit:  is a block that is to go down worth a write to this tier, where it takes
  *          the place of what is worth least there, or, with @room, of nothing.
  *          NULL: always
- * @keep:   is the copy on a slower tier to be kept when a block goes up. NULL: it does
- *          not care
+ * @keep:   is the copy on a slower tier to be kept when a block goes up, where copies
+ *          count against what the tier may hold. NULL: it does not care
  * @worth:  what a block is worth now, for people to look at. NULL: it does not know
  * @hint:   the client says that the chain up to block @tip, READY, will be used in
  *          @reuse_ms from now, or KVT_HINT_NEVER. NULL: of no interest. Looks at up to

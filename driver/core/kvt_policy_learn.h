@@ -32,6 +32,8 @@
 #define KVT_AGE_BINS	32
 #define KVT_AGE_SHIFT	8		/* bin 0: below 2^KVT_AGE_SHIFT ms */
 #define KVT_AGE_BACK_MS	3600000u	/* clocks go back by no more than this */
+#define KVT_LEN_SHIFT	1		/* first edge between lengths' classes: 2 blocks */
+#define KVT_GAP_SHIFT	12		/* first edge between gaps' classes: 4 s */
 #define KVT_COUNT_MAX	16384u
 #define KVT_WORTH_SHIFT	11		/* worth: in units of 2^-KVT_WORTH_SHIFT octaves */
 
@@ -97,6 +99,33 @@ static inline bool kvt_class_shared(u32 cls)
 static inline bool kvt_class_hinted(u32 cls)
 {
 	return cls >= KVT_CLS_HINT;
+}
+
+/* By powers of four: below 2^shift, up to four times that, and so on. */
+static inline u32 kvt_class_bucket(u32 v, u32 shift, u32 nr)
+{
+	u32 b = ((u32)fls((int)(v >> shift)) + 1) / 2;
+
+	return min(b, nr - 1);
+}
+
+/* First turns by length in blocks, later ones by number and gap: 4 + 3 * 4 classes. */
+static inline u32 kvt_class_of_session(u32 turn, u32 len, u32 gap_ms)
+{
+	u32 later;
+
+	if (!turn)
+		return KVT_CLS_SESSION + kvt_class_bucket(len, KVT_LEN_SHIFT, 4);
+	later = turn < 2 ? 1 : turn < 5 ? 2 : 3;
+	return KVT_CLS_SESSION + later * 4 + kvt_class_bucket(gap_ms, KVT_GAP_SHIFT, 4);
+}
+
+/* By how often strangers came back, at least once. */
+static inline u32 kvt_class_of_shared(u32 shared)
+{
+	u32 by_number = (u32)fls((int)shared) - 1;
+
+	return KVT_CLS_SHARED + min(by_number, 7u);
 }
 
 /**

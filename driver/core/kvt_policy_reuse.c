@@ -13,7 +13,9 @@
  * list are looked at: the oldest, and the last of the youngest request. The least of
  * all is the answer; so a newcomer goes again at once if all others are worth more.
  * A block with children found at the old end is put aside, on a list of its own, until
- * it is used or its last child leaves.
+ * it is used or its last child leaves. So is what the mechanism could not take: leased,
+ * held, guaranteed. That comes back by itself: whenever time has gone on, a few that have
+ * been aside for longest and can go by now return to their class.
  *
  * A use only notes the time: the block goes to its place with all of its request's. One
  * that was used and is found at the old end before that goes to the young end. What is
@@ -25,7 +27,9 @@
  * if it does not go on with the earlier one's last block. It is taken for one if it is
  * no longer than that, or if strangers have been seen at that block before.
  *
- * Invariant: a block that is on the list aside has children, or cannot go at present.
+ * Invariants: a block that is on the list aside had children, or could not go, when it was
+ * last looked at. First on that list are those put there for their children; @young of the
+ * list is the last of these. Then come the others.
  */
 #include "kvt_chain.h"
 #include "kvt_hint.h"
@@ -33,6 +37,7 @@
 
 #define REUSE_ASIDE		KVT_CLS_POOL	/* no block has that class */
 #define REUSE_SORT_STEPS	16u
+#define REUSE_BACK_STEPS	4u	/* put aside: how many are looked at each time */
 #define REUSE_YOUNG_STEPS	64u
 #define REUSE_ADMIT_STEPS	64u
 #define REUSE_AGES_STEPS	64u
@@ -40,9 +45,7 @@
 #define REUSE_STRANGERS		2u
 #define REUSE_LEARN_EACH	2u	/* requests for each row worked out */
 #define REUSE_LEARN_ROUND	32u	/* rows until the first comes again, some are empty */
-#define REUSE_LEN_SHIFT		1	/* first edge between lengths' classes: 2 blocks */
-#define REUSE_LEN_MAX		32u	/* the last one */
-#define REUSE_GAP_SHIFT		12	/* first edge between gaps' classes: 4 s */
+#define REUSE_LEN_MAX		32u	/* blocks: longer ones are of one class */
 #define REUSE_BAR_STEP		16u	/* 1/128 of an octave of worth */
 #define REUSE_COPIES		4u	/* copies kept: a part of this of a tier */
 
@@ -71,33 +74,41 @@ static u32 reuse_worth(const struct kvt_policy *p, u32 id)
 	return reuse_worth_of(p, id, kvt_cold(p->table, id));
 }
 
-/* A block has got a child: is that one's place just after it. */
-static bool reuse_parent(struct kvt_policy *p, u32 tier, const struct kvt_cold *c)
+/* A block has got a child. If that one's place is just after it, put it there. */
+static bool reuse_insert_child(struct kvt_policy *p, u32 tier, u32 id, struct kvt_cold *c)
 {
-	const struct kvt_cold *up = kvt_cold(p->table, c->parent);
+	struct kvt_cold *up = kvt_cold(p->table, c->parent);
 	u32 own = kvt_policy_tier(p, c->parent);
+	struct kvt_list *l;
 
 	if (own == KVT_NO_TIER)
 		return false;
 	p->stale[own] |= 1u << kvt_policy_list(up);
-	return own == tier && up->on == c->cls && up->touch_ms == c->touch_ms;
+	if (own != tier || up->on != c->cls || up->touch_ms != c->touch_ms)
+		return false;
+	l = &p->list[tier][up->on];
+	c->on = up->on;
+	c->lru_prev = c->parent;
+	c->lru_next = up->lru_next;
+	if (c->lru_next)
+		kvt_cold(p->table, c->lru_next)->lru_prev = id;
+	else
+		l->tail = id;
+	up->lru_next = id;
+	l->count++;
+	return true;
 }
 
 /* Into its place by age if that is near the young end, else to the old one. */
 static void reuse_insert(struct kvt_policy *p, u32 tier, u32 id)
 {
 	struct kvt_cold *c = kvt_cold(p->table, id);
-	struct kvt_list *l = &p->list[tier][c->cls];
-	u32 at = l->head, age_ms = reuse_age_ms(p, c), i;
+	u32 at, age_ms, i;
 
-	if (c->parent && reuse_parent(p, tier, c)) {
-		at = kvt_cold(p->table, c->parent)->lru_next;
-		if (at)
-			kvt_policy_add_before(p, tier, id, at);
-		else
-			kvt_policy_add(p, tier, c->cls, id, true);
+	if (c->parent && reuse_insert_child(p, tier, id, c))
 		return;
-	}
+	at = p->list[tier][c->cls].head;
+	age_ms = reuse_age_ms(p, c);
 	for (i = 0; at && i < REUSE_SORT_STEPS; i++) {
 		const struct kvt_cold *o = kvt_cold(p->table, at);
 
@@ -110,8 +121,40 @@ static void reuse_insert(struct kvt_policy *p, u32 tier, u32 id)
 	kvt_policy_add(p, tier, c->cls, id, true);
 }
 
+/*
+ * Does the block before it in its chain take the place of @id as the least of its list: it
+ * is the last of the youngest request there, so the one before is next, and worth the same.
+ */
+static bool reuse_succeeded(const struct kvt_policy *p, u32 tier, u32 id,
+			    const struct kvt_cold *c)
+{
+	const struct kvt_ends *e = &p->ends[tier];
+	const struct kvt_cold *up;
+	u32 on = c->on;
+
+	if (e->id[on % KVT_LISTS] != id || on != c->cls || p->young[tier][on] != id ||
+	    e->now_ms != p->now_ms || (p->stale[tier] & (1u << on)) || !c->parent ||
+	    c->lru_prev != c->parent || kvt_class_hinted(on))
+		return false;
+	/* A walk for it that is not over yet has to go on. */
+	if (c->lru_next && kvt_cold(p->table, c->lru_next)->touch_ms == c->touch_ms)
+		return false;
+	up = kvt_cold(p->table, c->parent);
+	return up->on == on && up->cls == on && up->touch_ms == c->touch_ms;
+}
+
+/* Off its list goes what reuse_succeeded() is true of, and that need not be looked at again. */
+static void reuse_succeed(struct kvt_policy *p, u32 tier, u32 id, const struct kvt_cold *c)
+{
+	u32 on = c->on, up = c->parent;
+
+	kvt_policy_del(p, tier, id);
+	p->stale[tier] &= ~(1u << on);
+	p->ends[tier].id[on] = up;
+}
+
 /* The last child leaves: back from aside, to the old end, where it came from. */
-static void reuse_childless(struct kvt_policy *p, u32 tier, u32 parent)
+static void reuse_childless(struct kvt_policy *p, u32 parent)
 {
 	const struct kvt_cold *c = kvt_cold(p->table, parent);
 	u32 on = kvt_policy_list(c), own = kvt_policy_tier(p, parent);
@@ -119,21 +162,26 @@ static void reuse_childless(struct kvt_policy *p, u32 tier, u32 parent)
 	if (own == KVT_NO_TIER)
 		return;
 	p->stale[own] |= 1u << on;
-	if (on != REUSE_ASIDE || own != tier)
+	if (on != REUSE_ASIDE)
 		return;
-	kvt_policy_del(p, tier, parent);
-	kvt_policy_add(p, tier, c->cls, parent, true);
+	kvt_policy_del(p, own, parent);
+	kvt_policy_add(p, own, c->cls, parent, true);
 }
 
 static void reuse_remove(struct kvt_policy *p, u32 tier, u32 id)
 {
 	const struct kvt_cold *c = kvt_cold(p->table, id);
+	bool last = !c->sib_next && !c->sib_prev;
 
-	kvt_policy_del(p, tier, id);
 	if (kvt_class_shared(c->cls))
 		kvt_learn_use(&kvt_policy_mind(p, id)->learn, c->cls, reuse_age_ms(p, c), false);
-	if (c->parent && !c->sib_next && !c->sib_prev)
-		reuse_childless(p, tier, c->parent);
+	if (last && reuse_succeeded(p, tier, id, c)) {
+		reuse_succeed(p, tier, id, c);
+		return;
+	}
+	kvt_policy_del(p, tier, id);
+	if (c->parent && last)
+		reuse_childless(p, c->parent);
 }
 
 static void reuse_touch(struct kvt_policy *p, u32 tier, u32 id)
@@ -164,9 +212,78 @@ static void reuse_cool(struct kvt_policy *p, u32 tier, u32 id)
 	kvt_policy_add(p, tier, KVT_CLS_COLD, id, true);
 }
 
+/* Aside, for its children. */
 static void reuse_aside(struct kvt_policy *p, u32 tier, u32 id)
 {
 	kvt_policy_renew_one(p, tier, REUSE_ASIDE, id);
+	if (!p->young[tier][REUSE_ASIDE])
+		p->young[tier][REUSE_ASIDE] = id;
+}
+
+/* Aside, because it cannot go at the moment: the first of those. */
+static void reuse_skip(struct kvt_policy *p, u32 tier, u32 id)
+{
+	const struct kvt_cold *c = kvt_cold(p->table, id);
+	u32 last, next;
+
+	/* Any will do, so that it has a child still does not matter. */
+	if (!p->ends[tier].leaf && reuse_succeeded(p, tier, id, c))
+		reuse_succeed(p, tier, id, c);
+	else
+		kvt_policy_del(p, tier, id);
+	last = p->young[tier][REUSE_ASIDE];
+	next = last ? kvt_cold(p->table, last)->lru_next : p->list[tier][REUSE_ASIDE].head;
+	if (next)
+		kvt_policy_add_before(p, tier, id, next);
+	else
+		kvt_policy_add(p, tier, REUSE_ASIDE, id, true);
+}
+
+/* Can a block be taken, as far as can be seen here. */
+static bool reuse_can_go(const struct kvt_policy *p, u32 id, bool leaf)
+{
+	u32 ctl = kvt_ctl(kvt_hot(p->table, id));
+
+	if (kvt_ctl_leases(ctl) || (ctl & (KVT_CTL_MOVING | KVT_CTL_ARENA)))
+		return false;
+	return !leaf || (kvt_ch_leaf(p->table, id) && !(ctl & KVT_CTL_STAYS));
+}
+
+/* From aside to that end of its class's list that its age is nearer to. */
+static void reuse_return(struct kvt_policy *p, u32 tier, u32 id)
+{
+	const struct kvt_cold *c = kvt_cold(p->table, id);
+	u32 old = p->list[tier][c->cls].tail;
+	bool oldest = !old || reuse_age_ms(p, c) >= reuse_age_ms(p, kvt_cold(p->table, old)) / 2;
+
+	kvt_policy_del(p, tier, id);
+	kvt_policy_add(p, tier, c->cls, id, oldest);
+}
+
+/*
+ * Look at up to *@steps blocks that were put aside, those first that have been there for
+ * longest; what can go by now returns. For a leaf, those that were there for their children
+ * are not looked at: they return by themselves. Whether any returned.
+ */
+static bool reuse_back(struct kvt_policy *p, u32 tier, bool leaf, u32 *steps)
+{
+	const struct kvt_list *l = &p->list[tier][REUSE_ASIDE];
+	u32 left = min(*steps, l->count), id;
+	bool any = false;
+
+	for (*steps -= left; left; left--) {
+		/* Their children are in nobody's way if it need not be a leaf. */
+		id = leaf ? l->tail : p->young[tier][REUSE_ASIDE] ?: l->tail;
+		if (leaf && id == p->young[tier][REUSE_ASIDE])
+			break;
+		if (reuse_can_go(p, id, leaf)) {
+			reuse_return(p, tier, id);
+			any = true;
+		} else {
+			reuse_skip(p, tier, id);
+		}
+	}
+	return any;
 }
 
 /* --- the least ---------------------------------------------------------------------- */
@@ -252,10 +369,12 @@ static void reuse_look_at(struct kvt_policy *p, u32 tier, u32 list, bool leaf, u
 static void reuse_freshen(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
 {
 	struct kvt_ends *e = &p->ends[tier];
-	u32 left, list, unknown = 0;
+	u32 back = REUSE_BACK_STEPS, left, list, unknown = 0;
 
 	if (e->now_ms != p->now_ms || e->leaf != leaf)
 		p->stale[tier] = U32_MAX;
+	if (e->now_ms != p->now_ms)
+		reuse_back(p, tier, leaf, &back);
 	e->now_ms = p->now_ms;
 	e->leaf = leaf;
 	for (left = p->stale[tier] & ~(1u << REUSE_ASIDE); left; left &= left - 1) {
@@ -280,8 +399,10 @@ static u32 reuse_next(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
 		if (p->stale[tier] || e->now_ms != p->now_ms || e->leaf != leaf)
 			reuse_freshen(p, tier, leaf, budget);
 		best = e->key[1] == U32_MAX ? KVT_NIL : e->id[e->key[1] % KVT_LISTS];
+		if (!best && !reuse_back(p, tier, leaf, budget))
+			return KVT_NIL;
 		if (!best)
-			return reuse_old_end(p, tier, REUSE_ASIDE, leaf, budget);
+			continue;
 		if (!leaf || kvt_ch_leaf(p->table, best))
 			return best;
 		/* It has got a child since. */
@@ -327,32 +448,6 @@ struct reuse_chain {
 	struct kvt_turn turn_over;
 	u32 over_ms;
 };
-
-/* By powers of four: below 2^shift, up to four times that, and so on. */
-static u32 reuse_bucket(u32 v, u32 shift, u32 nr)
-{
-	u32 b = ((u32)fls((int)(v >> shift)) + 1) / 2;
-
-	return min(b, nr - 1);
-}
-
-/* First turns by length, later ones by number and gap: 4 + 3 * 4 classes. */
-static u32 reuse_session_class(const struct reuse_chain *ch)
-{
-	u32 later;
-
-	if (!ch->turn)
-		return KVT_CLS_SESSION + reuse_bucket(ch->len, REUSE_LEN_SHIFT, 4);
-	later = ch->turn < 2 ? 1 : ch->turn < 5 ? 2 : 3;
-	return KVT_CLS_SESSION + later * 4 + reuse_bucket(ch->gap_ms, REUSE_GAP_SHIFT, 4);
-}
-
-static u32 reuse_shared_class(u32 shared)
-{
-	u32 by_number = (u32)fls((int)shared) - 1;
-
-	return KVT_CLS_SHARED + min(by_number, 7u);
-}
 
 static u32 reuse_hash(const struct kvt_policy *p, u32 id)
 {
@@ -519,7 +614,7 @@ static u32 reuse_classify(struct kvt_cold *c, u32 cls, bool stranger)
 {
 	c->past &= REUSE_GAP_MASK;
 	c->shared += stranger && c->shared < U8_MAX;
-	cls = c->shared ? reuse_shared_class(c->shared) : cls;
+	cls = c->shared ? kvt_class_of_shared(c->shared) : cls;
 	c->cls = (u8)cls;
 	return cls;
 }
@@ -677,7 +772,7 @@ static void reuse_request(struct kvt_policy *p, u32 id, struct kvt_ask *ask)
 		reuse_learn(p, ch.m);
 	reuse_look(p, &ch);
 	reuse_save_marks(p, &ch);
-	cls = reuse_session_class(&ch);
+	cls = kvt_class_of_session(ch.turn, ch.len, ch.gap_ms);
 	reuse_settle(p, &ch, cls);
 	reuse_remember(p, &ch, cls);
 	reuse_note_ask(&ch);
@@ -738,6 +833,16 @@ static void reuse_hint(struct kvt_policy *p, u32 tip, u32 reuse_ms)
 
 /* --- several tiers ------------------------------------------------------------------ */
 
+/* What a write to a full tier would displace. */
+static u32 reuse_displaced(struct kvt_policy *p, u32 tier)
+{
+	u32 budget = REUSE_ADMIT_STEPS, id;
+
+	while ((id = reuse_next(p, tier, true, &budget)) && !reuse_can_go(p, id, true))
+		reuse_skip(p, tier, id);
+	return id;
+}
+
 /*
  * Half of what could be written is: the bar follows the middle of what it is asked
  * about. And nothing is that is worth less than what it would displace.
@@ -747,14 +852,14 @@ static void reuse_hint(struct kvt_policy *p, u32 tip, u32 reuse_ms)
  */
 static bool reuse_admit(struct kvt_policy *p, u32 tier, u32 id, bool room)
 {
-	u32 budget = REUSE_ADMIT_STEPS, worth = reuse_worth(p, id), least;
+	u32 worth = reuse_worth(p, id), least;
 	struct kvt_mind *m = kvt_policy_mind(p, id);
 	bool ok = true;
 
 	if (room)
 		return true;
 	if (kvt_ch_leaf(p->table, id)) {
-		least = reuse_next(p, tier, true, &budget);
+		least = reuse_displaced(p, tier);
 		ok = worth >= m->bar && (!least || worth >= reuse_worth(p, least));
 	}
 	if (ok)
@@ -777,7 +882,7 @@ const struct kvt_policy_ops kvt_policy_reuse = {
 	.touch = reuse_touch,
 	.cool = reuse_cool,
 	.next = reuse_next,
-	.skip = reuse_aside,
+	.skip = reuse_skip,
 	.request = reuse_request,
 	.admit = reuse_admit,
 	.keep = reuse_keep,

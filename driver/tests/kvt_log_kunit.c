@@ -440,6 +440,10 @@ static void log_dense_is_evicted_from(struct kunit *test)
 		kvt_log_copy(&f->l, seg[0] * SEG_UNITS + i, 8, true);
 	}
 	KUNIT_EXPECT_FALSE(test, kvt_log_dense(&f->l));
+	/* Nothing has to go for a write then: well used or not. */
+	KUNIT_EXPECT_LT(test, (u64)(NR_SEGS - min(NR_SEGS / 2, 4)) * SEG_UNITS *
+			KVT_LOG_WELL_USED, kvt_log_used(&f->l) * 100);
+	KUNIT_EXPECT_FALSE(test, kvt_log_tight(&f->l));
 	for (i = 0; i < SEG_UNITS - 8; i += 8)
 		kvt_log_copy(&f->l, seg[0] * SEG_UNITS + i, 8, false);
 	KUNIT_ASSERT_TRUE(test, kvt_log_dense(&f->l));

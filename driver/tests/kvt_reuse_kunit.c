@@ -467,6 +467,105 @@ static void cooled_goes_first(struct kunit *test)
 	drains(test, f);
 }
 
+/* A request of its own, cooled: it goes before anything else. */
+static u32 cold(struct kunit *test, struct fixture *f, u32 nr)
+{
+	u32 tip = grow(test, f, KVT_NIL, nr);
+
+	request(f, tip);
+	f->p.ops->cool(&f->p, TIER, tip);
+	return tip;
+}
+
+static u32 next_or_skip(struct fixture *f, bool leaf, u32 unless)
+{
+	u32 id = next(f, leaf);
+
+	if (id == unless)
+		f->p.ops->skip(&f->p, TIER, id);
+	return id;
+}
+
+/* What is leased, or held, when it is to go comes back once it is not. */
+static void aside_comes_back(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 leased = cold(test, f, 1), held = cold(test, f, 1), i, id, seen = 0;
+
+	request(f, grow(test, f, KVT_NIL, 5));
+	kvt_lease_try(kvt_hot(f->t, leased));
+	kvt_ctl_update(kvt_hot(f->t, held), 0, 0, 0, KVT_CTL_HELD);
+	for (i = 0; i < 20; i++) {
+		f->p.now_ms += 10;
+		id = next(f, true);
+		if (id != leased && id != held)
+			continue;
+		f->p.ops->skip(&f->p, TIER, id);
+		seen++;
+	}
+	/* Looked at again, but not offered as long as it shows that they cannot go. */
+	KUNIT_EXPECT_EQ(test, seen, 2u);
+	kvt_lease_put(kvt_hot(f->t, leased));
+	kvt_ctl_update(kvt_hot(f->t, held), 0, 0, KVT_CTL_HELD, 0);
+	for (i = 0; i < 2; i++) {
+		f->p.now_ms += 10;
+		id = next(f, true);
+		KUNIT_EXPECT_TRUE(test, id == leased || id == held);
+		leave(f, id);
+	}
+	drains(test, f);
+}
+
+/* Whatever else is aside: of many that cannot go each gets its turn. */
+static void aside_takes_turns(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 blocks[40], i, tries;
+
+	for (i = 0; i < ARRAY_SIZE(blocks); i++) {
+		blocks[i] = cold(test, f, 1);
+		kvt_lease_try(kvt_hot(f->t, blocks[i]));
+	}
+	/* Some with children, too. */
+	request(f, grow(test, f, KVT_NIL, 50));
+	for (i = 0; i < ARRAY_SIZE(blocks); i++)
+		f->p.ops->skip(&f->p, TIER, next(f, true));
+	for (i = 0; i < ARRAY_SIZE(blocks); i++) {
+		kvt_lease_put(kvt_hot(f->t, blocks[i]));
+		for (tries = 0; tries < 20 && next(f, true) != blocks[i]; tries++)
+			f->p.now_ms++;
+		KUNIT_EXPECT_LT(test, tries, 20u);
+		leave(f, blocks[i]);
+	}
+	drains(test, f);
+}
+
+/* What has children when only a leaf will do is there for the next who takes any. */
+static void parents_come_back(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 tip = cold(test, f, 6), id, i, nr = 0;
+
+	for (id = kvt_cold(f->t, tip)->parent; id; id = kvt_cold(f->t, id)->parent)
+		f->p.ops->cool(&f->p, TIER, id);
+	request(f, grow(test, f, KVT_NIL, 3));
+	kvt_lease_try(kvt_hot(f->t, tip));
+	KUNIT_EXPECT_EQ(test, next_or_skip(f, true, tip), tip);
+	/* The five above the leased one are aside now. */
+	KUNIT_EXPECT_NE(test, next(f, true), KVT_NIL);
+	for (i = 0; i < 10; i++) {
+		f->p.now_ms++;
+		id = next(f, false);
+		if (kvt_cold(f->t, id)->cls != KVT_CLS_COLD)
+			break;
+		KUNIT_EXPECT_NE(test, id, tip);
+		f->p.ops->skip(&f->p, TIER, id);
+		kvt_ctl_update(kvt_hot(f->t, id), 0, 0, 0, KVT_CTL_MOVING);
+		nr++;
+	}
+	KUNIT_EXPECT_EQ(test, nr, 5u);
+}
+
 /* --- namespaces ------------------------------------------------------------------------ */
 
 static struct fixture *tenants;
@@ -643,6 +742,44 @@ static void writes_are_gated(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, f->p.ops->keep(&f->p, 25, 100));
 }
 
+/* To another tier, where it is as old as before. */
+static void put_down(struct fixture *f, u32 id)
+{
+	f->p.ops->remove(&f->p, TIER, id);
+	kvt_hot(f->t, id)->mem_tier = TIER + 1;
+	f->p.ops->insert(&f->p, TIER + 1, id);
+}
+
+/* A write is weighed against what it would displace, not against what stays anyway. */
+static void writes_displace_what_can_go(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 old[4], mid, young, i;
+
+	for (i = 0; i < ARRAY_SIZE(old); i++) {
+		old[i] = grow(test, f, KVT_NIL, 1);
+		request(f, old[i]);
+		put_down(f, old[i]);
+	}
+	f->p.now_ms += 60 * MINUTE;
+	mid = grow(test, f, KVT_NIL, 1);
+	request(f, mid);
+	f->p.now_ms += 10 * MINUTE;
+	young = grow(test, f, KVT_NIL, 1);
+	request(f, young);
+	put_down(f, young);
+	/* Nothing is known: who is older is worth less. */
+	KUNIT_EXPECT_TRUE(test, f->p.ops->admit(&f->p, TIER + 1, mid, false));
+	f->p.only->bar = 0;
+	kvt_lease_try(kvt_hot(f->t, old[0]));
+	kvt_ctl_update(kvt_hot(f->t, old[1]), 0, 0, 0, KVT_CTL_HELD);
+	kvt_ctl_update(kvt_hot(f->t, old[2]), 0, 0, 0, KVT_CTL_PINNED);
+	kvt_ctl_update(kvt_hot(f->t, old[3]), 0, 0, 0, KVT_CTL_MOVING);
+	KUNIT_EXPECT_FALSE(test, f->p.ops->admit(&f->p, TIER + 1, mid, false));
+	f->p.only->bar = 0;
+	KUNIT_EXPECT_TRUE(test, f->p.ops->admit(&f->p, TIER + 1, young, false));
+}
+
 /* What a namespace may take. */
 static void tables_are_bounded(struct kunit *test)
 {
@@ -667,11 +804,15 @@ static struct kunit_case kvt_reuse_cases[] = {
 	KUNIT_CASE(strangers_share),
 	KUNIT_CASE(scans_pass_by),
 	KUNIT_CASE(cooled_goes_first),
+	KUNIT_CASE(aside_comes_back),
+	KUNIT_CASE(aside_takes_turns),
+	KUNIT_CASE(parents_come_back),
 	KUNIT_CASE(tenants_are_apart),
 	KUNIT_CASE(owners_least),
 	KUNIT_CASE(long_chains_are_cut),
 	KUNIT_CASE(changes_hands),
 	KUNIT_CASE(writes_are_gated),
+	KUNIT_CASE(writes_displace_what_can_go),
 	KUNIT_CASE(tables_are_bounded),
 	{ }
 };

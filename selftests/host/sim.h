@@ -43,6 +43,10 @@ struct sim_trace {
  * @hints:    after each request the policy is told when its session goes on, or that it does
  *            not, as the trace knows
  * @wrong:    percent of these hints are wrong
+ * @scan:     after each request another tenant stores a chain of so many blocks that are
+ *            never used. 0: there is none
+ * @guarantee: blocks in memory that the trace's tenant is guaranteed; no more than that is
+ *            room for. 0: none
  */
 struct sim_config {
 	const char *policy;
@@ -53,6 +57,8 @@ struct sim_config {
 	bool numbered;
 	bool hints;
 	u32 wrong;
+	u32 scan;
+	u32 guarantee;
 };
 
 /**

@@ -39,6 +39,12 @@
  *               also says whether a block is worth being written; one that is not,
  *               and has no children, goes out instead.
  *
+ *   Tenants     With @scan: after each request another client, of another namespace, stores
+ *               a chain of so many blocks that nobody ever asks for. The trace's namespace
+ *               is guaranteed @guarantee blocks: as long as it has no more in memory, its
+ *               blocks do not make room, as in the driver (kvt_ns_guarded()). Only the
+ *               trace's hits are counted.
+ *
  * Invariant: a block's parent is there as long as it is, so blocks present are
  * always a prefix of their chain.
  */
@@ -52,7 +58,14 @@
 #include "sim_log.h"
 #include "../../userspace/kvtier/trace.h"
 
-#define NS_GROUP	16u
+/* Namespaces: whose trace it is, and who scans. */
+enum sim_ns { SIM_NS_TRACE = 1, SIM_NS_SCAN = 2, SIM_NS_MAX };
+
+/* A policy, which comes first, and what it has learned of each namespace. */
+struct sim_policy {
+	struct kvt_policy p;
+	struct kvt_mind mind[SIM_NS_MAX];
+};
 
 /**
  * struct store - one simulated pool
@@ -62,6 +75,9 @@
  * @moved:   by block id: promoted and not used since
  * @path:    ids of the request in hand
  * @nr_requests: numbers given
+ * @ns:      whose call it is
+ * @nr_mem:  by namespace: blocks in memory
+ * @nr_scanned: requests of who scans
  */
 struct store {
 	const struct sim_config *c;
@@ -69,13 +85,16 @@ struct store {
 	struct kvt_table table;
 	struct kvt_index *index;
 	struct kvt_policy *policy;
-	struct kvt_mind *mind;
+	struct sim_policy *minds;
 	u32 nr_keep[SIM_TIERS_MAX];
 	u32 nr_dup;
 	struct sim_log *log;
 	u8 *moved;
 	u32 *path;
 	u64 nr_requests;
+	enum sim_ns ns;
+	u32 nr_mem[SIM_NS_MAX];
+	u32 nr_scanned;
 };
 
 /*
@@ -97,9 +116,14 @@ static noinline void policy_touch(struct store *st, u32 id)
 	st->policy->ops->touch(st->policy, 0, id);
 }
 
-static noinline u32 policy_next(struct store *st, u32 tier, bool leaf, u32 budget)
+static noinline u32 policy_next(struct store *st, u32 tier, bool leaf, u32 *budget)
 {
-	return st->policy->ops->next(st->policy, tier, leaf, &budget);
+	return st->policy->ops->next(st->policy, tier, leaf, budget);
+}
+
+static noinline void policy_skip(struct store *st, u32 tier, u32 id)
+{
+	st->policy->ops->skip(st->policy, tier, id);
 }
 
 static noinline void policy_request(struct store *st, u32 id)
@@ -115,6 +139,16 @@ static noinline void policy_call(struct store *st, const struct kvt_call *c)
 static noinline bool policy_admit(struct store *st, u32 tier, u32 id, bool room)
 {
 	return kvt_policy_admit(st->policy, tier, id, room);
+}
+
+static struct kvt_mind *mind_of(const struct kvt_policy *p, u32 ns)
+{
+	return &((struct sim_policy *)p)->mind[ns];
+}
+
+static u32 ns_group_of(enum sim_ns ns)
+{
+	return (u32)ns << KVT_NS_SHIFT;
 }
 
 static u32 last_tier(const struct store *st)
@@ -139,8 +173,9 @@ static struct store *store_new(const struct sim_config *c, u32 len_max)
 	chunks = DIV_ROUND_UP(all, KVT_CHUNK_BLOCKS);
 	st->c = c;
 	st->index = sim_alloc(1, sizeof(*st->index));
-	st->policy = sim_alloc(1, sizeof(*st->policy));
-	st->mind = sim_alloc(1, sizeof(*st->mind));
+	st->minds = sim_alloc(1, sizeof(*st->minds));
+	st->policy = &st->minds->p;
+	st->ns = SIM_NS_TRACE;
 	st->moved = sim_alloc(chunks, KVT_CHUNK_BLOCKS);
 	st->path = sim_alloc(len_max, sizeof(u32));
 	if (c->segment && c->nr_tiers > 1)
@@ -172,8 +207,7 @@ static void store_free(struct store *st)
 	free(st->table.hot);
 	free(st->table.cold);
 	free(st->index);
-	free(st->policy);
-	free(st->mind);
+	free(st->minds);
 	free(st->moved);
 	sim_log_delete(st->log);
 	free(st->path);
@@ -183,7 +217,8 @@ static void store_free(struct store *st)
 /* DRAM of table, index and policy for each block that was ever there at a time. */
 static double meta_bytes(const struct store *st)
 {
-	u64 bytes = sizeof(*st->index) + sizeof(*st->policy) + sizeof(*st->mind);
+	u64 bytes = sizeof(*st->index) + sizeof(*st->policy) +
+		    (st->c->scan ? 2 : 1) * sizeof(struct kvt_mind);
 	u32 i;
 
 	for (i = 0; i < KVT_SHARDS; i++)
@@ -194,11 +229,11 @@ static double meta_bytes(const struct store *st)
 
 static u32 find(struct store *st, const u8 *key)
 {
-	u32 hash = kvt_ix_hash(st->index, NS_GROUP, key), id;
+	u32 ns_group = ns_group_of(st->ns), hash = kvt_ix_hash(st->index, ns_group, key), id;
 	struct kvt_shard *s = kvt_ix_shard(st->index, hash);
 
 	spin_lock(&s->lock);
-	id = kvt_ix_find(st->index, s, hash, NS_GROUP, key);
+	id = kvt_ix_find(st->index, s, hash, ns_group, key);
 	spin_unlock(&s->lock);
 	return id;
 }
@@ -228,6 +263,13 @@ static void drop_copy(struct store *st, u32 id)
 		sim_log_drop(st->log, &st->table, id);
 }
 
+/* One more, or less, in a namespace's memory. */
+static void count_mem(struct store *st, u32 id, u32 tier, u32 by)
+{
+	if (is_mem(st, tier))
+		st->nr_mem[kvt_hot(&st->table, id)->ns_group >> KVT_NS_SHIFT] += by;
+}
+
 /* The policy's view and the counts: the fastest copy is on another tier now. */
 static void move(struct store *st, u32 id, u32 from, u32 to)
 {
@@ -235,6 +277,8 @@ static void move(struct store *st, u32 id, u32 from, u32 to)
 
 	policy_remove(st, from, id);
 	st->nr_keep[from]--;
+	count_mem(st, id, from, -1u);
+	count_mem(st, id, to, 1);
 	if (is_mem(st, to)) {
 		h->mem_tier = (u8)to;
 		set_copies(st, id, KVT_CTL_MEM, 0);
@@ -278,6 +322,7 @@ static void evict(struct store *st, u32 id)
 		drop_copy(st, id);
 	policy_remove(st, tier, id);
 	st->nr_keep[tier]--;
+	count_mem(st, id, tier, -1u);
 	spin_lock(&s->lock);
 	kvt_ix_remove(st->index, s, id);
 	spin_unlock(&s->lock);
@@ -287,13 +332,32 @@ static void evict(struct store *st, u32 id)
 	st->r->evictions++;
 }
 
+/* As kvt_ns_guarded(). */
+static bool guarded(const struct store *st, u32 id)
+{
+	return st->c->guarantee &&
+	       kvt_hot(&st->table, id)->ns_group == ns_group_of(SIM_NS_TRACE) &&
+	       st->nr_mem[SIM_NS_TRACE] <= st->c->guarantee;
+}
+
+/* The policy's next block of a tier that can go; it gets two looks at each. */
+static u32 next_of(struct store *st, u32 tier, bool leaf)
+{
+	u32 budget = 2 * st->nr_keep[tier] + 16, id;
+
+	while ((id = policy_next(st, tier, leaf, &budget)) && is_mem(st, tier) &&
+	       guarded(st, id))
+		policy_skip(st, tier, id);
+	return id;
+}
+
 /* As kvt_log_thin() of the driver: rather than carry much, let go what goes next anyway. */
 static void thin_log(struct store *st)
 {
 	u32 last = last_tier(st), id = 1;
 
 	while (id && sim_log_dense(st->log)) {
-		id = policy_next(st, last, true, 2 * st->nr_keep[last] + 16);
+		id = next_of(st, last, true);
 		if (id)
 			evict(st, id);
 	}
@@ -355,12 +419,6 @@ static bool over(const struct store *st, u32 tier)
 	return used > st->c->blocks[tier];
 }
 
-/* The policy's next block of a tier; it gets two looks at each. */
-static u32 next_of(struct store *st, u32 tier, bool leaf)
-{
-	return policy_next(st, tier, leaf, 2 * st->nr_keep[tier] + 16);
-}
-
 static void make_room(struct store *st, u32 tier)
 {
 	bool leaf = tier == last_tier(st);
@@ -390,7 +448,7 @@ static u32 get(struct store *st, const u32 *ids, u32 nr)
 	u32 n, i;
 
 	for (n = 0; n < nr; n++) {
-		trace_key(1, ids[n], key);
+		trace_key(st->ns, ids[n], key);
 		st->path[n] = find(st, key);
 		if (st->path[n] == KVT_NIL)
 			break;
@@ -412,9 +470,9 @@ static void put_one(struct store *st, u32 i, u32 trace_id)
 	struct kvt_hot *h = kvt_hot(&st->table, id);
 	struct kvt_shard *s;
 
-	trace_key(1, trace_id, h->key);
-	h->ns_group = NS_GROUP;
-	h->hash = kvt_ix_hash(st->index, NS_GROUP, h->key);
+	trace_key(st->ns, trace_id, h->key);
+	h->ns_group = ns_group_of(st->ns);
+	h->hash = kvt_ix_hash(st->index, h->ns_group, h->key);
 	h->mem_tier = 0;
 	atomic_set(&h->ctl, KVT_READY | KVT_CTL_MEM);
 	if (i)
@@ -430,6 +488,7 @@ static void put_one(struct store *st, u32 i, u32 trace_id)
 	spin_unlock(&s->lock);
 	policy_insert(st, 0, id);
 	st->nr_keep[0]++;
+	st->nr_mem[st->ns]++;
 	st->path[i] = id;
 	st->moved[id] = 0;
 }
@@ -509,12 +568,29 @@ static u64 *find_next(const struct sim_trace *t)
 	return next;
 }
 
+/* The other client's request. */
+static void scan(struct store *st)
+{
+	struct kvt_call c = { .who = 2, .request = ++st->nr_scanned, .nr = st->c->scan };
+	u32 i;
+
+	st->ns = SIM_NS_SCAN;
+	for (i = 0; i < st->c->scan; i++)
+		put_one(st, i, st->nr_scanned * st->c->scan + i);
+	for (i = st->c->scan; i-- > 0;)
+		policy_touch(st, st->path[i]);
+	c.tip = st->path[st->c->scan - 1];
+	policy_call(st, &c);
+	for (i = 0; i < st->c->nr_tiers; i++)
+		make_room(st, i);
+	st->ns = SIM_NS_TRACE;
+}
+
 static void request(struct store *st, const struct sim_trace *t, u32 r, const u64 *next_ms)
 {
 	u32 nr = sim_request_len(t, r), i, nr_hit, room = 0;
 	const u32 *ids = t->ids + t->first[r];
 	u64 ts_ms = t->ts_ms[r];
-
 
 	for (i = 0; i < st->c->nr_tiers; i++)
 		room += st->c->blocks[i];
@@ -531,6 +607,8 @@ static void request(struct store *st, const struct sim_trace *t, u32 r, const u6
 		hint(st, r, nr, ts_ms, next_ms[r]);
 	for (i = 0; i < st->c->nr_tiers; i++)
 		make_room(st, i);
+	if (st->c->scan)
+		scan(st);
 }
 
 /* What the log counts as live is what the tier holds. */
@@ -559,7 +637,7 @@ int sim_core_run(const struct sim_trace *t, const struct sim_config *c,
 		 struct sim_result *r)
 {
 	const struct kvt_policy_ops *ops = policy_of(c->policy);
-	u32 i, len_max = 1;
+	u32 i, len_max = max(1u, c->scan);
 	struct store *st;
 	u64 start, *next_ms;
 
@@ -570,8 +648,10 @@ int sim_core_run(const struct sim_trace *t, const struct sim_config *c,
 	st = store_new(c, len_max);
 	st->r = r;
 	kvt_policy_init(st->policy, ops, &st->table);
-	kvt_mind_init(st->mind);
-	st->policy->only = st->mind;
+	for (i = 0; i < SIM_NS_MAX; i++)
+		kvt_mind_init(&st->minds->mind[i]);
+	st->policy->mind_of = mind_of;
+	st->policy->only = c->scan ? NULL : &st->minds->mind[SIM_NS_TRACE];
 	next_ms = c->hints ? find_next(t) : NULL;
 	start = now_ns();
 	for (i = 0; i < t->nr_requests; i++)

@@ -12,7 +12,9 @@
  * and one for each so many blocks stored; --numbered gives them a number of the request,
  * without it they are told apart by time and chain. With --hints the policy is told of each
  * request when its session goes on, or that it is over, as a client would say with SESSION:
- * exact, or with one in five wrong. See sim_core.c for the model.
+ * exact, or with one in five wrong. With --scan another tenant stores a chain of so many blocks
+ * after each request, which nobody asks for; --guarantee is what of the fastest tiers the
+ * trace's own tenant is sure of. See sim_core.c for the model.
  */
 #include "sim.h"
 #include "kvt_policy.h"
@@ -21,7 +23,7 @@
 static const char *const usage =
 	"usage: kvtier-sim --policy NAME --tier NAME=SIZE [--tier NAME=SIZE]...\n"
 	"                  [--segment BLOCKS] [--chunk BLOCKS [--numbered]]\n"
-	"                  [--hints exact|wrong20] TRACE\n"
+	"                  [--hints exact|wrong20] [--scan BLOCKS [--guarantee SIZE]] TRACE\n"
 	"       kvtier-sim --list\n"
 	"SIZE: blocks, or percent of the trace's distinct blocks (2%)\n"
 	"TRACE: CSV or JSON lines, plain or zstd; -: standard input;\n"
@@ -89,7 +91,8 @@ static bool hints_of(const char *name, struct sim_config *c)
 	return c->wrong || !strcmp(name, "exact");
 }
 
-static int simulate(struct sim_config *c, char *const *tiers, const char *path)
+static int simulate(struct sim_config *c, char *const *tiers, const char *guarantee,
+		    const char *path)
 {
 	struct sim_result r = { 0 };
 	struct sim_trace t;
@@ -104,6 +107,11 @@ static int simulate(struct sim_config *c, char *const *tiers, const char *path)
 			fprintf(stderr, "kvtier-sim: not a tier: %s\n", tiers[i]);
 			return 2;
 		}
+	}
+	c->guarantee = guarantee ? tier_blocks(guarantee, t.nr_distinct) : 0;
+	if (c->guarantee > c->blocks[0]) {
+		fprintf(stderr, "kvtier-sim: more is guaranteed than there is: %s\n", guarantee);
+		return 2;
 	}
 	err = sim_core_run(&t, c, &r);
 	if (err == -ENOENT)
@@ -121,7 +129,7 @@ int main(int argc, char **argv)
 {
 	struct sim_config c = { .policy = "default" };
 	char *tiers[SIM_TIERS_MAX];
-	const char *path = NULL;
+	const char *path = NULL, *guarantee = NULL;
 	int i;
 
 	for (i = 1; i < argc; i++) {
@@ -136,6 +144,10 @@ int main(int argc, char **argv)
 			c.segment = (u32)strtoul(argv[++i], NULL, 0);
 		else if (!strcmp(argv[i], "--chunk") && i + 1 < argc)
 			c.chunk = (u32)strtoul(argv[++i], NULL, 0);
+		else if (!strcmp(argv[i], "--scan") && i + 1 < argc)
+			c.scan = (u32)strtoul(argv[++i], NULL, 0);
+		else if (!strcmp(argv[i], "--guarantee") && i + 1 < argc)
+			guarantee = argv[++i];
 		else if (!strcmp(argv[i], "--numbered"))
 			c.numbered = true;
 		else if (!strcmp(argv[i], "--hints") && i + 1 < argc &&
@@ -150,5 +162,5 @@ int main(int argc, char **argv)
 		fputs(usage, stderr);
 		return 2;
 	}
-	return simulate(&c, tiers, path);
+	return simulate(&c, tiers, guarantee, path);
 }

@@ -511,6 +511,139 @@ static void test_segments(const struct small *s)
 		expect(nr_carried > 0, "carried", nr_carried, 1);
 }
 
+#define SESSIONS	12u
+#define TURNS		8u
+#define TURN_BLOCKS	3u
+#define ALL_BLOCKS	(SESSIONS * TURNS * TURN_BLOCKS)
+#define ONCE_BLOCKS	40u
+#define SPARE		100u	/* room for more than there is so far */
+#define ROOM		(ALL_BLOCKS + TURNS * SESSIONS / 2 * ONCE_BLOCKS + SPARE)
+
+/* A request for the first @nr blocks from @first on. */
+static void add_run(struct sim_trace *t, u32 first, u32 nr, u64 *ts_ms)
+{
+	*ts_ms += 2000;
+	t->ts_ms[t->nr_requests] = *ts_ms;
+	while (nr--)
+		t->ids[t->nr_accesses++] = first++;
+	t->first[++t->nr_requests] = t->nr_accesses;
+	t->nr_distinct = max(t->nr_distinct, first);
+}
+
+/* One more turn of all sessions; @once: blocks that are used once are from there on. */
+static void add_turn(struct sim_trace *t, u32 turn, u32 *once, u64 *ts_ms)
+{
+	u32 s;
+
+	for (s = 0; s < SESSIONS; s++) {
+		add_run(t, s * (TURNS + 1) * TURN_BLOCKS, (turn + 1) * TURN_BLOCKS, ts_ms);
+		if (once && s % 2) {
+			add_run(t, *once, ONCE_BLOCKS, ts_ms);
+			*once += ONCE_BLOCKS;
+		}
+	}
+}
+
+/*
+ * Sessions, and now and then something long that nobody comes back to. Then one for more
+ * than there is room for. Then it again, or the sessions' next turns. Hits of these.
+ */
+static u64 hits_after(const struct sim_config *c, bool again)
+{
+	u32 next = SESSIONS * (TURNS + 1) * TURN_BLOCKS, i, last;
+	struct sim_trace t = {
+		.ts_ms = sim_alloc(1000, sizeof(u64)), .first = sim_alloc(1000, sizeof(u32)),
+		.ids = sim_alloc(100000, sizeof(u32)),
+	};
+	struct sim_result before = { 0 }, after = { 0 };
+	u64 ts_ms = 1000000;
+
+	for (i = 0; i < TURNS; i++)
+		add_turn(&t, i, &next, &ts_ms);
+	add_run(&t, next, 3 * ROOM, &ts_ms);
+	last = t.nr_requests;
+	if (again)
+		add_run(&t, next, 3 * ROOM, &ts_ms);
+	else
+		add_turn(&t, TURNS, NULL, &ts_ms);
+	expect_eq("runs", (u64)sim_core_run(&t, c, &after), 0);
+	t.nr_requests = last;
+	t.nr_accesses = t.first[last];
+	expect_eq("runs", (u64)sim_core_run(&t, c, &before), 0);
+	sim_trace_free(&t);
+	return after.hits - before.hits;
+}
+
+/*
+ * Of a request for more than there is room for stays what there is room for beside the
+ * others, from its beginning, and they find all that they had. Under LRU they do not.
+ */
+static void test_too_large(const struct small *s)
+{
+	struct sim_config one = { .policy = "reuse", .nr_tiers = 1, .blocks = { ROOM } };
+	struct sim_config two = {
+		.policy = "reuse", .nr_tiers = 2, .blocks = { ROOM / 4, ROOM - ROOM / 4 },
+	};
+	u64 kept;
+
+	(void)s;
+	if (seed != 1)
+		return;
+	kept = hits_after(&one, true);
+	expect(kept >= SPARE, "kept of it", kept, SPARE);
+	expect(kept <= ROOM - ALL_BLOCKS, "kept of it", kept, ROOM - ALL_BLOCKS);
+	expect_eq("of others", hits_after(&one, false), ALL_BLOCKS);
+	kept = hits_after(&two, true);
+	expect(kept >= SPARE, "kept of it", kept, SPARE);
+	expect_eq("of others", hits_after(&two, false), ALL_BLOCKS);
+	one.policy = "lru";
+	expect(hits_after(&one, false) < ALL_BLOCKS / 2, "of others, lru", 1, 0);
+}
+
+static double ratio_with(const struct sim_trace *t, const char *policy, u32 guarantee, u32 more,
+			 u32 scan, bool guarded)
+{
+	struct sim_config c = {
+		.policy = policy, .nr_tiers = 1, .blocks = { guarantee + more }, .scan = scan,
+		.guarantee = guarded ? guarantee : 0,
+	};
+	struct sim_result r = { 0 };
+
+	expect_eq("runs", (u64)sim_core_run(t, &c, &r), 0);
+	return (double)r.hits / t->nr_accesses;
+}
+
+/*
+ * Who has a guarantee, and stays about within it, has as many hits beside one who scans as
+ * with that much alone: at most a point fewer. Without the guarantee, under LRU, it has not.
+ */
+static void test_tenants_are_isolated(const struct small *s)
+{
+	static const u32 parts[] = { 1000, 100, 20 };
+	struct sim_trace t;
+	double alone, beside;
+	u32 i, k, room;
+
+	(void)s;
+	for (i = 0; seed == 1 && i < ARRAY_SIZE(parts); i++) {
+		expect_eq("loads", (u64)sim_trace_load("gen:agent:24:2000", &t), 0);
+		room = t.nr_distinct / parts[i];
+		alone = ratio_with(&t, "reuse", room, 0, 0, false);
+		for (k = 16; k <= 256; k *= 16) {
+			beside = ratio_with(&t, "reuse", room, room / 5 + 1, k, true);
+			expect(beside > alone - 0.01, "hits beside", (u64)(beside * 1000),
+			       (u64)(alone * 1000));
+		}
+		if (i == ARRAY_SIZE(parts) - 1) {
+			alone = ratio_with(&t, "lru", room, 0, 0, false);
+			beside = ratio_with(&t, "lru", room, room / 5 + 1, 256, false);
+			expect(beside < alone - 0.01, "lru, no guarantee", (u64)(beside * 1000),
+			       (u64)(alone * 1000));
+		}
+		sim_trace_free(&t);
+	}
+}
+
 static bool run(const char *name, void (*test)(const struct small *s), u64 first)
 {
 	struct small s;
@@ -540,6 +673,8 @@ int main(int argc, char **argv)
 		{ "segments", test_segments },
 		{ "hints_add_up", test_hints_add_up },
 		{ "hints_help", test_hints_help },
+		{ "too_large", test_too_large },
+		{ "tenants_are_isolated", test_tenants_are_isolated },
 	};
 	const char *from = getenv("SEED");
 	bool ok = true;

@@ -288,7 +288,7 @@ TEST_F(sysfs, policy)
 
 	ASSERT_LT(0, kvt_sysfs_read(&self->pool, "policies", names, sizeof(names)));
 	EXPECT_STREQ("reuse lru\n", names);
-	EXPECT_TRUE(text_is(&self->pool, "policy", "lru"));
+	EXPECT_TRUE(text_is(&self->pool, "policy", "reuse"));
 	for (name = strtok_r(names, "\n ", &save); name; name = strtok_r(NULL, "\n ", &save)) {
 		snprintf(one, sizeof(one), "%s\n", name);
 		EXPECT_EQ(0, kvt_sysfs_write(&self->pool, "policy", one));

@@ -398,6 +398,8 @@ static void fill_and_find(struct __test_metadata *_metadata, FIXTURE_DATA(zoned)
 	struct kvtier_stat pool_st;
 	struct kvtier_tier_stat st;
 
+	/* Writes everything, worth it or not: as much stays as there is room for. */
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "policy", "lru"));
 	ASSERT_EQ(chains * CHAIN, put_chains(&self->c, 0, chains));
 	ASSERT_EQ(0, send_down(self));
 	ASSERT_EQ(0, tier_stat(self, &st));
