@@ -70,6 +70,9 @@ struct rt_pool *rt_pool_make(void)
 	/* Nothing leaves memory but for somebody who needs room. */
 	if (!err)
 		err = kvt_sysfs_write(&p->pool, "watermark_high_percent", "100");
+	/* And then what is oldest does. */
+	if (!err)
+		err = kvt_sysfs_write(&p->pool, "policy", "lru");
 	if (err) {
 		fprintf(stderr, "# making a pool: %s\n", strerror(-err));
 		return NULL;
