@@ -108,7 +108,7 @@ TEST_F(shrink, gives_what_is_free)
 }
 
 /* What is in use moves down or goes, and the rest serves; then there is memory again. */
-TEST_F_TIMEOUT(shrink, gives_and_takes, 120)
+TEST_F_TIMEOUT(shrink, gives_and_takes, 600)
 {
 	long long given;
 
@@ -126,7 +126,7 @@ TEST_F_TIMEOUT(shrink, gives_and_takes, 120)
 }
 
 /* Leases are kept: what holds them stays where it is, and right. */
-TEST_F_TIMEOUT(shrink, keeps_what_is_leased, 120)
+TEST_F_TIMEOUT(shrink, keeps_what_is_leased, 600)
 {
 	struct kvtier_block_result res[CHAINS];
 	struct kvt_key key;
