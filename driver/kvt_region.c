@@ -168,7 +168,6 @@ static int kvt_region_enter(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u3
 	return err;
 }
 
-/* Its first piece, or a negative errno. */
 /* See to bad pages of a region, a piece under one hold of the meta lock. */
 static void kvt_region_look(struct kvt_tier *t, u32 r, u32 nr_pieces)
 {
@@ -180,6 +179,7 @@ static void kvt_region_look(struct kvt_tier *t, u32 r, u32 nr_pieces)
 	}
 }
 
+/* Its first piece, or a negative errno. */
 static int kvt_region_take(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 nr_pieces,
 			   u32 file_id)
 {
