@@ -5,7 +5,7 @@
 # FLAVOUR [MAKE-ARG]...
 #
 #   stock   Debian's 6.12 kernel (the one the tests boot)
-#   debug   the instrumented kernel of the rig
+#   debug   the instrumented kernel of the rig; coverage is recorded as well
 #   newest  the newest kernel Debian offers, compile only
 #   host    the running kernel, or KDIR=
 #
@@ -75,7 +75,7 @@ build()
 	fi
 	# The instrumented kernel is the one the unit tests run in, and the one whose module
 	# can be told what time it is.
-	[ "$flavour" != debug ] || args+=(KVT_KUNIT=1 KVT_TEST=1)
+	[ "$flavour" != debug ] || args+=(KVT_KUNIT=1 KVT_TEST=1 KVT_KCOV=1)
 	make "${args[@]}" M="$tree" modules
 	if [ -e "$tree/selftests/modules/Kbuild" ]; then
 		make "${args[@]}" M="$tree/selftests/modules" \

@@ -85,38 +85,48 @@ make_source()
 	publish "$tmp" "$final"
 }
 
+# fragments FLAVOUR : what its configuration is made of; of a line that is there twice the
+# last one counts.
+fragments()
+{
+	echo "$HERE/debug.config"
+	[ "$1" = debug ] || echo "$HERE/$1.config"
+}
+
 # Kconfig drops what it cannot have without a word, so ask for it afterwards.
 verify_config()
 {
 	local config=$1 line name bad=0
+	shift
 	while read -r line; do
 		case $line in
 		CONFIG_*=n)
 			name=${line%=n}
 			if grep -q "^$name=" "$config"; then
-				log "debug kernel: $name is set and should not be"
+				log "$config: $name is set and should not be"
 				bad=1
 			fi
 			;;
 		CONFIG_*)
 			if ! grep -qxF -- "$line" "$config"; then
-				log "debug kernel: wanted $line, got $(grep "^${line%%=*}=" "$config" || echo nothing)"
+				log "$config: wanted $line, got $(grep "^${line%%=*}=" "$config" || echo nothing)"
 				bad=1
 			fi
 			;;
 		esac
-	done <"$HERE/debug.config"
+	done < <(cat "$@" | tac | awk -F= '/^CONFIG_/ && !seen[$1]++')
 	return $bad
 }
 
+# build_debug SOURCE TREE FRAGMENT...
 build_debug()
 {
 	local src=$1 tree=$2
+	shift 2
 	make -s -C "$src" O="$tree" tinyconfig
-	"$src/scripts/kconfig/merge_config.sh" -m -O "$tree" "$tree/.config" \
-		"$HERE/debug.config" >/dev/null
+	"$src/scripts/kconfig/merge_config.sh" -m -O "$tree" "$tree/.config" "$@" >/dev/null
 	make -s -C "$src" O="$tree" olddefconfig
-	verify_config "$tree/.config" || return 1
+	verify_config "$tree/.config" "$@" || return 1
 	make -s -C "$src" O="$tree" -j"$(nproc)" bzImage modules
 }
 
@@ -134,13 +144,14 @@ strip_tree()
 # Layout: vmlinuz, lib/modules as in stock; build/ is the prepared tree.
 make_debug()
 {
-	local final=$1 src=$2 tmp rel
+	local final=$1 src=$2 flavour=$3 tmp rel parts
 	[ ! -d "$final" ] || return 0
-	log "building the debug kernel (several minutes, once); log: $final.log"
+	log "building the $flavour kernel (several minutes, once); log: $final.log"
+	mapfile -t parts < <(fragments "$flavour")
 	tmp=$(new_entry "$final")
 	mkdir -p "$tmp/build"
-	build_debug "$src" "$tmp/build" >"$final.log" 2>&1 ||
-		{ tail -n 30 "$final.log" >&2; die "the debug kernel does not build"; }
+	build_debug "$src" "$tmp/build" "${parts[@]}" >"$final.log" 2>&1 ||
+		{ tail -n 30 "$final.log" >&2; die "the $flavour kernel does not build"; }
 	rel=$(make -s -C "$tmp/build" kernelrelease)
 	make -s -C "$tmp/build" INSTALL_MOD_STRIP=1 INSTALL_MOD_PATH="$tmp" DEPMOD=true modules_install >>"$final.log" 2>&1
 	rm -f "$tmp/lib/modules/$rel/build" "$tmp/lib/modules/$rel/source"
@@ -152,12 +163,14 @@ make_debug()
 	publish "$tmp" "$final"
 }
 
+# debug_entry FLAVOUR
 debug_entry()
 {
-	local key
-	key=$({ stock_version; cat "$HERE/debug.config"; sed -n '/^build_debug/,/^}/p' "$0"; } |
+	local key parts
+	mapfile -t parts < <(fragments "$1")
+	key=$({ stock_version; cat "${parts[@]}"; sed -n '/^build_debug/,/^}/p' "$0"; } |
 		sha256sum | cut -c1-12)
-	echo "$KVT_CACHE/debug-$(stock_version)-$key"
+	echo "$KVT_CACHE/$1-$(stock_version)-$key"
 }
 
 main()
@@ -183,14 +196,15 @@ main()
 		;;
 	debug | debug-headers)
 		"$KVT_ROOT/scripts/setup.sh" debug
-		entry=$(debug_entry)
+		entry=$(debug_entry "${1%-headers}")
 		if [ ! -d "$entry" ]; then
 			with_lock "source" make_source "$KVT_CACHE/source-$(stock_version)"
-			with_lock "debug" make_debug "$entry" "$KVT_CACHE/source-$(stock_version)"
+			with_lock "debug" make_debug "$entry" "$KVT_CACHE/source-$(stock_version)" \
+				"${1%-headers}"
 		fi
 		case $1 in
-		debug) echo "$entry" ;;
-		*) echo "$entry/build" ;;
+		*-headers) echo "$entry/build" ;;
+		*) echo "$entry" ;;
 		esac
 		;;
 	newest-headers)
