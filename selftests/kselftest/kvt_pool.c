@@ -83,7 +83,7 @@ static bool on_debug(void)
 {
 	const char *kernel = env_or_null("KVT_KERNEL");
 
-	return kernel && !strcmp(kernel, "debug");
+	return kernel && strcmp(kernel, "stock");
 }
 
 bool kvt_env_brief(void)

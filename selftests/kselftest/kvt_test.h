@@ -255,6 +255,8 @@ void kvt_unmap(struct kvt_view *v);
 /* 0, or the signal that touching it raised. */
 int kvt_touch_read(const void *p);
 int kvt_touch_write(void *p, char value);
+/* As memcpy(): 0, or the signal that it raised. */
+int kvt_copy_probe(void *dst, const void *src, size_t bytes);
 /* As kvt_bytes_ok(), stopping short at a signal: 1 right, 0 wrong, -signal. */
 int kvt_bytes_probe(const void *src, const struct kvt_key *key, size_t bytes);
 /* Bytes of [p, p + bytes) mapped by 2 MiB entries, or -errno. */

@@ -58,6 +58,19 @@ int kvt_touch_write(void *p, char value)
 	return sig;
 }
 
+int kvt_copy_probe(void *dst, const void *src, size_t bytes)
+{
+	struct sigaction old[2];
+	int sig;
+
+	probe_begin(old);
+	sig = sigsetjmp(probe_env, 1);
+	if (!sig)
+		memcpy(dst, src, bytes);
+	probe_end(old);
+	return sig;
+}
+
 int kvt_bytes_probe(const void *src, const struct kvt_key *key, size_t bytes)
 {
 	struct sigaction old[2];
