@@ -559,7 +559,7 @@ static int count_namespaces(const struct kvt_pool *p)
 	return nr;
 }
 
-static void take_snap(struct abi *a, struct abi_snap *s)
+void abi_snap(struct abi *a, struct abi_snap *s)
 {
 	struct kvtier_ctl_query cq = { .size = sizeof(cq) };
 	struct kvtier_tier_info tiers[KVTIER_TIERS_MAX];
@@ -579,6 +579,16 @@ static void take_snap(struct abi *a, struct abi_snap *s)
 	s->nr_ns = count_namespaces(&a->pool);
 }
 
+bool abi_unchanged(const struct abi_snap *before, const struct abi_snap *after)
+{
+	struct abi_snap b = *before, a = *after;
+
+	/* Idle namespaces of earlier attempts go in their own time. */
+	if (a.nr_ns < b.nr_ns)
+		a.nr_ns = b.nr_ns;
+	return !memcmp(&b, &a, sizeof(a));
+}
+
 int abi_call(struct abi *a, const struct abi_row *row, void *arg)
 {
 	a->seen = false;
@@ -592,15 +602,12 @@ int abi_call_refused(struct abi *a, const struct abi_row *row, void *arg)
 
 	/* What the refusal before has left as it was is there already. */
 	if (!a->seen)
-		take_snap(a, &a->snap);
+		abi_snap(a, &a->snap);
 	before = a->snap;
 	ret = kvt_ioctl(a->fd, row->op, arg);
-	take_snap(a, &a->snap);
+	abi_snap(a, &a->snap);
 	a->seen = ret != 0;
-	/* Idle namespaces of earlier attempts go in their own time. */
-	if (a->snap.nr_ns < before.nr_ns)
-		before.nr_ns = a->snap.nr_ns;
-	if (ret && memcmp(&before, &a->snap, sizeof(before))) {
+	if (ret && !abi_unchanged(&before, &a->snap)) {
 		fprintf(stderr, "# %s was refused (%d) and changed something\n", row->name, ret);
 		return -EUCLEAN;
 	}

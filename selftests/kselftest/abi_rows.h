@@ -16,7 +16,7 @@
 #define ABI_PAGE	4096
 #define ABI_NONE	(-1)
 
-/* What a refused command must leave as it was. */
+/* What a command that fails must leave as it was. */
 struct abi_snap {
 	struct kvtier_stat st;
 	__u32 nr_pools;
@@ -97,6 +97,9 @@ int abi_close(struct abi *a);
 int abi_begin(struct abi *a, const struct abi_row *row, void *arg, bool bound);
 void abi_end(struct abi *a, const struct abi_row *row);
 int abi_call(struct abi *a, const struct abi_row *row, void *arg);
+
+void abi_snap(struct abi *a, struct abi_snap *s);
+bool abi_unchanged(const struct abi_snap *before, const struct abi_snap *after);
 /* As abi_call(); -EUCLEAN when a refused command has changed something. */
 int abi_call_refused(struct abi *a, const struct abi_row *row, void *arg);
 

@@ -44,6 +44,7 @@ static bool prepare_injection(void)
 		return false;
 	return !kvt_sh("echo N > " DEBUGFS "/failslab/ignore-gfp-wait && "
 		       "echo N > " DEBUGFS "/fail_page_alloc/ignore-gfp-wait && "
+		       "echo N > " DEBUGFS "/fail_page_alloc/ignore-gfp-highmem && "
 		       "echo 0 > " DEBUGFS "/fail_page_alloc/min-order && "
 		       "for d in " DEBUGFS "/fail*; do "
 		       "[ ! -e $d/verbose ] || echo 0 > $d/verbose; done");
@@ -76,6 +77,7 @@ static bool expected_error(int err)
 /* One command with its first, second, ... chance to fail taken; how many there were. */
 static int sweep(struct abi *a, const struct abi_row *row, char *arg)
 {
+	struct abi_snap before, after;
 	int nth, ret;
 	bool hit;
 
@@ -85,11 +87,19 @@ static int sweep(struct abi *a, const struct abi_row *row, char *arg)
 			fprintf(stderr, "# %s cannot be prepared: %d\n", row->name, ret);
 			return -1;
 		}
+		abi_snap(a, &before);
 		if (arm(nth))
 			return -1;
 		ret = abi_call(a, row, arg);
 		hit = happened();
+		abi_snap(a, &after);
 		abi_end(a, row);
+		/* Where results could not be written what was done before stands. */
+		if (ret && ret != -EFAULT && !abi_unchanged(&before, &after)) {
+			fprintf(stderr, "# %s, failure %d: %d, and something has changed\n",
+				row->name, nth, ret);
+			return -1;
+		}
 		if (!hit)
 			return nth - 1;
 		if (!expected_error(ret)) {
@@ -122,6 +132,49 @@ TEST_F_TIMEOUT(failnth, every_command, 900)
 		ASSERT_TRUE(only_base(&self->a)) TH_LOG("%s", row->name);
 	}
 	EXPECT_EQ(1, kvt_check(&self->a.main, 0, &self->a.base, 1, 0));
+}
+
+/* A write to a file of the pool in sysfs, all of whose chances to fail are taken. */
+static int sweep_file(struct abi *a, const char *name, const char *value)
+{
+	char path[128], before[64], after[64];
+	int fd, nth, n, b;
+	bool hit = true;
+
+	snprintf(path, sizeof(path), "/sys/class/kvtier/kvtier%u/%s", a->pool.id, name);
+	for (nth = 1; nth < FAILS_MAX && hit; nth++) {
+		b = kvt_sysfs_read(&a->pool, name, before, sizeof(before));
+		/* Opened anew: what the file keeps from one write to the next would not fail. */
+		fd = open(path, O_WRONLY | O_CLOEXEC);
+		if (b < 0 || fd < 0 || arm(nth))
+			return -1;
+		n = (int)write(fd, value, strlen(value));
+		n = n < 0 ? -errno : n;
+		hit = happened();
+		close(fd);
+		if (kvt_sysfs_read(&a->pool, name, after, sizeof(after)) != b)
+			after[0] = 0;
+		if (n < 0 && (!expected_error(n) || strcmp(before, after))) {
+			fprintf(stderr, "# %s, failure %d: %d\n", name, nth, n);
+			return -1;
+		}
+	}
+	return nth - 2;
+}
+
+TEST_F_TIMEOUT(failnth, every_file, 300)
+{
+	static const char *const files[][2] = {
+		{ "policy", "reuse" }, { "policy", "lru" }, { "watermark_low_percent", "50" },
+		{ "watermark_high_percent", "85" }, { "reservation_timeout_ms", "20000" },
+	};
+	size_t i;
+
+	for (i = 0; i < KVT_ARRAY(files); i++) {
+		EXPECT_LT(0, sweep_file(&self->a, files[i][0], files[i][1])) TH_LOG("%s",
+										     files[i][0]);
+		ASSERT_TRUE(only_base(&self->a)) TH_LOG("%s", files[i][0]);
+	}
 }
 
 /* The whole way of a block on a new file: open, bind, map, touch, close. */
