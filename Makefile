@@ -15,7 +15,7 @@ KREL ?= $(shell uname -r)
 export OUT DESTDIR PREFIX TRACES
 
 .PHONY: all help setup modules lib tools host-test policy-report crash kselftest check check-quick \
-	check-long demo bench bench-readme shell fuzz torture install uninstall dkms-install \
+	check-long demo bench bench-readme shell fuzz fuzz-ioctl torture install uninstall dkms-install \
 	dkms-uninstall clean
 
 all: modules tools
@@ -30,6 +30,7 @@ help:
 	@echo '                     host: the running kernel, or KDIR=)'
 	@echo 'make lib tools       library and tool'
 	@echo 'make host-test fuzz  core logic in user space under sanitizers; fuzzers'
+	@echo 'make fuzz-ioctl      commands in any order on the debug kernel (DURATION=seconds, 3600; SEED=N)'
 	@echo 'make torture         everything at once, every byte read compared (DURATION=, FLAVOUR=stock|debug)'
 	@echo 'make policy-report   what policies keep of traces (TRACES=DIR: real ones): table, charts in out/policy'
 	@echo 'make crash           the log on a simulated device that loses power 100,000 times'
@@ -58,6 +59,9 @@ host-test:
 fuzz:
 	scripts/setup.sh build test
 	$(MAKE) -C selftests/host fuzz
+
+fuzz-ioctl:
+	scripts/fuzz-ioctl.sh $(DURATION) $(SEED)
 
 torture:
 	scripts/torture.sh $(or $(DURATION),3600) $(FLAVOUR)
