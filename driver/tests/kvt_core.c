@@ -5,6 +5,7 @@
  */
 #include <linux/module.h>
 
+#include "../core/kvt_ahead.c"
 #include "../core/kvt_block.c"
 #include "../core/kvt_chain.c"
 #include "../core/kvt_cost.c"
