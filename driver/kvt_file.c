@@ -43,6 +43,7 @@ static int kvt_open(struct inode *inode, struct file *file)
 	INIT_LIST_HEAD(&f->running);
 	INIT_LIST_HEAD(&f->done);
 	init_waitqueue_head(&f->async_wait);
+	kvt_pace_init(&f->pace);
 	for (i = 0; i < KVTIER_GROUPS_MAX; i++)
 		f->arena[i].region = KVT_NO_REGION;
 	/* What was lost before is not this file's. */

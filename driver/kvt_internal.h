@@ -20,6 +20,7 @@
  *  9  file->async_lock    spin    completions of one open file
  *     pool->async[].lock  spin    calls that wait for one kind of event
  *     pool->up_lock       spin    blocks to be promoted
+ *     pool->looks.lock    spin    looks ahead to be made
  *
  * User memory is copied under none of them. unmap_mapping_range() is called
  * under 2 to 4 at most. Nothing that allocates with GFP_KERNEL runs under 6-9.
@@ -67,6 +68,7 @@
 #include "core/kvt_policy.h"
 #include "kvt_budget.h"
 #include "kvt_export.h"
+#include "kvt_look.h"
 #include "kvt_room.h"
 #include "kvt_scrub.h"
 #include "tier.h"
@@ -102,6 +104,9 @@ enum kvt_count {
 	KVT_CNT_LEASES_TAKEN,
 	KVT_CNT_LEASES_GIVEN,
 	KVT_CNT_LOST_TOUCHES,
+	KVT_CNT_PREFETCHES,
+	KVT_CNT_PREFETCHES_USED,
+	KVT_CNT_PREFETCHES_UNREAD,
 	KVT_NR_COUNTS,
 };
 
@@ -168,7 +173,8 @@ struct kvt_group {
  * @nr_regions: regions it owns
  * @nr_files:   open files bound to it. Pool's conf_lock and meta lock
  * @mind:       what the policy has learned of it. Meta lock
- * @left:       its blocks that left the pool, by tier and enum kvt_why. Meta lock
+ * @trust:      see core/kvt_ahead.h. Meta lock, as @left
+ * @left:       its blocks that left the pool, by tier and enum kvt_why
  * @counts:     per CPU
  * @kobj:       sysfs directory namespaces/<id>
  */
@@ -205,6 +211,7 @@ struct kvt_ns {
 	u32 nr_regions;
 	u32 nr_files;
 	struct kvt_mind *mind;
+	struct kvt_trust trust[KVT_GUESSES];
 	u64 left[KVT_TIERS][KVT_WHYS];
 	struct kvt_counts __percpu *counts;
 	struct kobject kobj;
@@ -308,6 +315,7 @@ struct kvt_async_queue {
  * @wants:      see struct kvt_want
  * @up:         blocks that were used on a slow memory tier; up_lock (a leaf lock)
  * @nr_put_off: moves down that had to wait, though there is room below. Meta lock
+ * @looks:      ahead that are to be made
  * @garbage:    memory to be freed outside locks
  * @work:       reclaim, see kvt_reclaim.c
  * @tick:       wakes @work for what depends on time
@@ -383,6 +391,7 @@ struct kvt_pool {
 	u32 nr_up;
 	u32 up[KVT_UP_SIZE];
 	u32 nr_put_off;
+	struct kvt_looks looks;
 	struct llist_head garbage;
 	struct work_struct work;
 	struct delayed_work tick;
@@ -441,6 +450,7 @@ struct kvt_arena {
  * @arena:     one for each group. Lock
  * @sessions:  NULL before the first. ns->session_lock; meta lock to change or to read
  *             without that
+ * @pace:       of its calls that read; no lock
  * @async_lock: what follows
  * @running:   asynchronous calls that wait
  * @done:      completions to be read
@@ -462,6 +472,7 @@ struct kvt_file {
 	u32 free;
 	struct kvt_arena arena[KVTIER_GROUPS_MAX];
 	struct kvt_sessions *sessions;
+	struct kvt_pace pace;
 
 	spinlock_t async_lock;
 	struct list_head running;

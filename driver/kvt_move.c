@@ -370,7 +370,8 @@ void kvt_mv_account(struct kvt_pool *p, struct kvt_mv *mv)
 	if (from == to)
 		return;
 	if (to->rank < from->rank) {
-		WRITE_ONCE(h->flags, h->flags | KVT_HOT_UNREAD);
+		WRITE_ONCE(h->flags, (h->flags & ~(KVT_HOT_AHEAD | KVT_HOT_AHEAD_NEXT)) |
+			   KVT_HOT_UNREAD);
 		atomic64_inc(&from->count.promotions_out);
 		atomic64_inc(&to->count.promotions_in);
 		kvt_count(p, ns, KVT_CNT_PROMOTIONS, 1);

@@ -297,11 +297,15 @@ static void kvt_ns_free(struct kvt_ns *ns)
 /* What goes with a namespace. Whether all of it could be had; else kvt_ns_free(). */
 static bool kvt_ns_alloc_parts(struct kvt_ns *ns)
 {
+	u32 i;
+
 	ns->mind = kvmalloc(sizeof(*ns->mind), GFP_KERNEL_ACCOUNT);
 	ns->counts = alloc_percpu_gfp(struct kvt_counts, GFP_KERNEL_ACCOUNT);
 	if (!ns->mind || !ns->counts)
 		return false;
 	kvt_mind_init(ns->mind);
+	for (i = 0; i < KVT_GUESSES; i++)
+		kvt_trust_init(&ns->trust[i], kvt_now_ms());
 	return true;
 }
 

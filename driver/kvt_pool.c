@@ -225,6 +225,7 @@ static void kvt_pool_init_locks(struct kvt_pool *p)
 	INIT_DELAYED_WORK(&p->tick, kvt_reclaim_tick);
 	INIT_WORK(&p->async_work, kvt_async_work);
 	kvt_scrub_init(&p->scrub);
+	kvt_looks_init(p);
 }
 
 static int kvt_pool_init_index(struct kvt_pool *p)
@@ -387,6 +388,7 @@ remove:
 static void kvt_pool_stop(struct kvt_pool *p)
 {
 	kvt_scrub_end(p);
+	kvt_looks_stop(p);
 	/* The tick queues the work and the work re-arms the tick only when !dying. */
 	cancel_delayed_work_sync(&p->tick);
 	cancel_work_sync(&p->work);

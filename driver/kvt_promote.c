@@ -272,6 +272,7 @@ static void kvt_promo_batch(struct kvt_promo *pr, u32 first, u32 nr, struct kvt_
 		atomic64_sub(mv[i].x.bytes, &mv[i].x.src->reads_bytes);
 		kvt_block_wake(p, pr->block[first + i].id);
 	}
+	kvt_looks_wake(p);
 }
 
 static void kvt_promo_run(struct kvt_promo *pr)

@@ -359,15 +359,17 @@ static bool kvt_session_holds(struct kvt_file *f, const struct kvt_session *s)
  * kvt_session_decode() - a session decodes
  * @f:        caller
  * @session:  its number
- * @tip:      last block of its chain, or KVT_NIL: as it is known
+ * @tip:      last block of its chain, or KVT_NIL: as it is known; out: what that is, or
+ *            KVT_NIL: it decodes already
  * @gen:      its generation
  * Return: 0; -ENOENT: there is no such block (any more); -EINVAL: the tip is not known;
  * -ENOSPC, -ENOMEM, -EINTR. On an error the session is as it was.
  */
-int kvt_session_decode(struct kvt_file *f, u64 session, u32 tip, u32 gen)
+int kvt_session_decode(struct kvt_file *f, u64 session, u32 *tip, u32 *gen)
 {
 	struct kvt_session *s;
 	bool made, held;
+	u32 was, was_gen;
 	int err;
 
 	mutex_lock(&f->ns->session_lock);
@@ -375,19 +377,21 @@ int kvt_session_decode(struct kvt_file *f, u64 session, u32 tip, u32 gen)
 	err = PTR_ERR_OR_ZERO(s);
 	if (err)
 		goto out;
-	if (!tip && kvt_session_holds(f, s))
+	if (!*tip && kvt_session_holds(f, s))
 		goto out;
-	if (!tip)
-		kvt_session_tip(f, s, &tip, &gen);
-	err = tip ? kvt_hold_get(f->pool, tip, gen) : -EINVAL;
+	if (!*tip)
+		kvt_session_tip(f, s, tip, gen);
+	err = *tip ? kvt_hold_get(f->pool, *tip, *gen) : -EINVAL;
 	if (err) {
 		if (made)
 			kvt_session_free(f, s);
 		goto out;
 	}
-	held = kvt_session_set(f, s, true, &tip, &gen);
+	was = *tip;
+	was_gen = *gen;
+	held = kvt_session_set(f, s, true, &was, &was_gen);
 	if (held)
-		kvt_hold_put(f->pool, tip, gen);
+		kvt_hold_put(f->pool, was, was_gen);
 out:
 	mutex_unlock(&f->ns->session_lock);
 	return err;

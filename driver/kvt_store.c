@@ -418,8 +418,12 @@ void kvt_block_unread(struct kvt_pool *p, u32 id, struct kvt_tier *t)
 	lockdep_assert_held(&p->meta_lock);
 	if (!(h->flags & KVT_HOT_UNREAD))
 		return;
-	WRITE_ONCE(h->flags, h->flags & ~KVT_HOT_UNREAD);
 	atomic64_inc(&t->count.unread);
+	if (h->flags & KVT_HOT_AHEAD) {
+		atomic64_inc(&t->count.prefetches_unread);
+		kvt_count(p, kvt_ns_of(p, h->ns_group), KVT_CNT_PREFETCHES_UNREAD, 1);
+	}
+	WRITE_ONCE(h->flags, h->flags & ~(KVT_HOT_UNREAD | KVT_HOT_AHEAD | KVT_HOT_AHEAD_NEXT));
 }
 
 static void kvt_evict_trace(struct kvt_pool *p, u32 id, struct kvt_ns *ns, u32 tier,

@@ -75,6 +75,9 @@ KVT_POOL_COUNT(misses, KVT_CNT_MISSES);
 KVT_POOL_COUNT(promotions, KVT_CNT_PROMOTIONS);
 KVT_POOL_COUNT(demotions, KVT_CNT_DEMOTIONS);
 KVT_POOL_COUNT(evictions, KVT_CNT_EVICTIONS);
+KVT_POOL_COUNT(prefetches, KVT_CNT_PREFETCHES);
+KVT_POOL_COUNT(prefetches_used, KVT_CNT_PREFETCHES_USED);
+KVT_POOL_COUNT(prefetches_unread, KVT_CNT_PREFETCHES_UNREAD);
 
 static ssize_t meta_bytes_per_block_show(struct device *dev, struct device_attribute *attr,
 					 char *buf)
@@ -261,6 +264,27 @@ static ssize_t cgroup_limits_store(struct device *dev, struct device_attribute *
 }
 static DEVICE_ATTR_ADMIN_RW(cgroup_limits);
 
+static ssize_t prefetch_max_bytes_show(struct device *dev, struct device_attribute *attr,
+				       char *buf)
+{
+	return sysfs_emit(buf, "%llu\n", READ_ONCE(to_pool(dev)->looks.max_bytes));
+}
+
+static ssize_t prefetch_max_bytes_store(struct device *dev, struct device_attribute *attr,
+					const char *buf, size_t len)
+{
+	u64 val;
+	int err = kstrtou64(buf, 0, &val);
+
+	if (err)
+		return err;
+	if (val > KVT_WINDOW_BYTES)
+		return -EINVAL;
+	WRITE_ONCE(to_pool(dev)->looks.max_bytes, val);
+	return len;
+}
+static DEVICE_ATTR_RW(prefetch_max_bytes);
+
 static struct attribute *kvt_pool_attrs[] = {
 	&dev_attr_cgroup_limits.attr,
 	&dev_attr_capacity_bytes.attr,
@@ -271,6 +295,9 @@ static struct attribute *kvt_pool_attrs[] = {
 	&dev_attr_promotions.attr,
 	&dev_attr_demotions.attr,
 	&dev_attr_evictions.attr,
+	&dev_attr_prefetches.attr,
+	&dev_attr_prefetches_used.attr,
+	&dev_attr_prefetches_unread.attr,
 	&dev_attr_meta_bytes_per_block.attr,
 	&dev_attr_lease_bytes.attr,
 	&dev_attr_page_struct_bytes.attr,
@@ -289,6 +316,7 @@ static struct attribute *kvt_pool_attrs[] = {
 	&dev_attr_watermark_low_percent.attr,
 	&dev_attr_watermark_high_percent.attr,
 	&dev_attr_reservation_timeout_ms.attr,
+	&dev_attr_prefetch_max_bytes.attr,
 	NULL
 };
 
@@ -359,6 +387,9 @@ KVT_TIER_COUNT(demoted_bytes);
 KVT_TIER_LOAD(copy_bytes, "%llu", READ_ONCE(t->log.copy_units) * t->unit_bytes);
 KVT_TIER_COUNT(evictions);
 KVT_TIER_LOAD(promotions_unread, "%lld", atomic64_read(&t->count.unread));
+KVT_TIER_COUNT(prefetches);
+KVT_TIER_COUNT(prefetches_used);
+KVT_TIER_COUNT(prefetches_unread);
 #define KVT_TIER_LEFT(name, why) KVT_TIER_LOAD(name, "%llu", READ_ONCE(t->left[why]))
 KVT_TIER_LEFT(evicted_room, KVT_WHY_ROOM);
 KVT_TIER_LEFT(evicted_quota, KVT_WHY_QUOTA);
@@ -390,6 +421,8 @@ static struct attribute *kvt_tier_attrs[] = {
 	&tier_attr_demotions_in.attr, &tier_attr_demotions_out.attr,
 	&tier_attr_clean_demotions.attr, &tier_attr_demoted_bytes.attr,
 	&tier_attr_copy_bytes.attr,
+	&tier_attr_prefetches.attr, &tier_attr_prefetches_used.attr,
+	&tier_attr_prefetches_unread.attr,
 	&tier_attr_promotions_unread.attr, &tier_attr_evicted_room.attr,
 	&tier_attr_evicted_quota.attr, &tier_attr_evicted_ttl.attr,
 	&tier_attr_evicted_worth.attr, &tier_attr_evicted_io.attr,
@@ -425,6 +458,9 @@ KVT_NS_COUNT(puts, KVT_CNT_PUTS);
 KVT_NS_COUNT(evictions, KVT_CNT_EVICTIONS);
 KVT_NS_COUNT(promotions, KVT_CNT_PROMOTIONS);
 KVT_NS_COUNT(demotions, KVT_CNT_DEMOTIONS);
+KVT_NS_COUNT(prefetches, KVT_CNT_PREFETCHES);
+KVT_NS_COUNT(prefetches_used, KVT_CNT_PREFETCHES_USED);
+KVT_NS_COUNT(prefetches_unread, KVT_CNT_PREFETCHES_UNREAD);
 
 KVT_NS_ATTR(cgroup, "%llu", ns->nr_cgroups ? ns->cgroup[ns->nr_cgroups - 1] : 0);
 
@@ -479,7 +515,8 @@ static struct attribute *kvt_ns_sysfs_attrs[] = {
 	&ns_attr_min_bytes.attr, &ns_attr_used_bytes.attr, &ns_attr_blocks.attr,
 	&ns_attr_groups.attr, &ns_attr_hits.attr, &ns_attr_misses.attr,
 	&ns_attr_puts.attr, &ns_attr_evictions.attr, &ns_attr_promotions.attr,
-	&ns_attr_demotions.attr, &ns_attr_policy_bytes.attr, &ns_attr_evicted_room.attr,
+	&ns_attr_demotions.attr, &ns_attr_prefetches.attr, &ns_attr_prefetches_used.attr,
+	&ns_attr_prefetches_unread.attr, &ns_attr_policy_bytes.attr, &ns_attr_evicted_room.attr,
 	&ns_attr_evicted_quota.attr, &ns_attr_evicted_ttl.attr, &ns_attr_evicted_worth.attr,
 	&ns_attr_evicted_io.attr, &ns_attr_evicted_lost.attr, &ns_attr_evicted_detach.attr,
 	&ns_attr_dropped.attr, NULL

@@ -73,6 +73,39 @@ DEFINE_EVENT(kvtier_move, kvtier_promote,
 	TP_ARGS(pool, ns, group, key, from, to));
 
 /*
+ * A look ahead in the chain of a block, or of its descendants (@guess 1), on tier @from:
+ * @wanted blocks may come to be asked for, @bytes were brought up.
+ */
+TRACE_EVENT(kvtier_prefetch,
+	TP_PROTO(u32 pool, u64 ns, u32 group, const u8 *key, u32 from, u32 guess, u32 wanted,
+		 u64 bytes),
+	TP_ARGS(pool, ns, group, key, from, guess, wanted, bytes),
+	TP_STRUCT__entry(
+		__field(u32, pool)
+		__field(u32, group)
+		__field(u64, ns)
+		__field(u64, key)
+		__field(u32, from)
+		__field(u32, guess)
+		__field(u32, wanted)
+		__field(u64, bytes)
+	),
+	TP_fast_assign(
+		__entry->pool = pool;
+		__entry->group = group;
+		__entry->ns = ns;
+		__entry->key = get_unaligned_be64(key);
+		__entry->from = from;
+		__entry->guess = guess;
+		__entry->wanted = wanted;
+		__entry->bytes = bytes;
+	),
+	TP_printk("pool=%u ns=%llu group=%u key=%016llx from=%u guess=%u wanted=%u bytes=%llu",
+		  __entry->pool, __entry->ns, __entry->group, __entry->key, __entry->from,
+		  __entry->guess, __entry->wanted, __entry->bytes)
+);
+
+/*
  * A block moved down from tier @from to tier @to; @clean: nothing was written for that.
  * @cls and @worth: to the policy; @idle_ms since its last use.
  */

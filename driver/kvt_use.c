@@ -67,6 +67,8 @@ static u32 kvt_use_show(struct kvt_pool *p, const u32 *word)
 		p->policy.ops->touch(&p->policy, kvt_block_tier(h, ctl), ids[i]);
 		if (h->flags & KVT_HOT_UNREAD)
 			WRITE_ONCE(h->flags, h->flags & ~KVT_HOT_UNREAD);
+		if ((h->flags & KVT_HOT_AHEAD) && (ctl & KVT_CTL_MEM))
+			kvt_ahead_used(p, ids[i]);
 	}
 	kvt_use_end(p, &n->use);
 	return KVT_USE_WORDS + n->nr;

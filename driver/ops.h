@@ -30,7 +30,7 @@ u64 kvt_pin_limit(struct kvt_pool *p);	/* srcu or meta lock held */
 
 /* kvt_session.c: for these operations */
 #define KVT_SESSIONS_PER_FILE	4096
-int kvt_session_decode(struct kvt_file *f, u64 session, u32 tip, u32 gen);
+int kvt_session_decode(struct kvt_file *f, u64 session, u32 *tip, u32 *gen);
 int kvt_session_rest(struct kvt_file *f, u64 session, bool done, u32 *tip, u32 *gen);
 void kvt_session_grow(struct kvt_file *f, u32 id);	/* meta lock held */
 

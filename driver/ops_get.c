@@ -133,7 +133,7 @@ int kvt_op_lookup(struct kvt_file *f, void *arg)
 	struct kvtier_lookup *a = arg;
 	struct kvtier_lookup_result *res;
 	struct kvt_batch b;
-	u32 met = 0, i;
+	u32 met = 0, slow = U32_MAX, i;
 	int err, idx;
 
 	err = kvt_batch_init(&b, f, a->group, a->nr, a->keys);
@@ -144,14 +144,21 @@ int kvt_op_lookup(struct kvt_file *f, void *arg)
 	res = (void *)b.res;
 	a->nr_prefix = 0;
 	a->cost_ns = 0;
+	kvt_look_begin(f);
 	idx = srcu_read_lock(&f->pool->srcu);
 	for (i = 0; i < a->nr; i++) {
 		kvt_lookup_one(&b, i, &res[i], &met);
 		if (res[i].status == KVTIER_ST_HIT && a->nr_prefix == i) {
 			a->nr_prefix++;
 			a->cost_ns += res[i].cost_ns;
+			slow = min(slow, res[i].cost_ns ? i : slow);
 		}
 	}
+	if (slow < a->nr_prefix)
+		kvt_look_named(&b, slow, a->nr_prefix);
+	else if (a->nr_prefix == a->nr)
+		kvt_look_next(&b, KVT_PACE_LOOKUP);
+	kvt_look_end(f, KVT_PACE_LOOKUP);
 	srcu_read_unlock(&f->pool->srcu, idx);
 	if (a->results && copy_to_user(u64_to_user_ptr(a->results), res,
 				       a->nr * sizeof(*res)))
@@ -441,6 +448,7 @@ int kvt_op_get(struct kvt_file *f, void *arg)
 			return PTR_ERR(as);
 		}
 	}
+	kvt_look_begin(f);
 	g.b = &b;
 	g.end = a->nr;
 	g.deadline_ns = kvt_deadline(a->flags & KVTIER_GET_WAIT ? a->timeout_ns : 0);
@@ -458,6 +466,9 @@ int kvt_op_get(struct kvt_file *f, void *arg)
 	use = kvt_use_of(&b, a->nr_prefix, a->request);
 	idx = srcu_read_lock(&f->pool->srcu);
 	kvt_get_account(&b, 0, a->nr_prefix, &use);
+	if (a->nr_prefix == a->nr && !(a->flags & KVTIER_GET_NOPROMOTE))
+		kvt_look_next(&b, KVT_PACE_GET);
+	kvt_look_end(f, KVT_PACE_GET);
 	srcu_read_unlock(&f->pool->srcu, idx);
 	if (!herr)
 		kvt_get_count_misses(&b, a->nr_prefix);

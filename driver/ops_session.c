@@ -182,9 +182,14 @@ int kvt_op_session(struct kvt_file *f, void *arg)
 	if (err)
 		return err;
 	if (a->state == KVTIER_SESSION_DECODING)
-		return kvt_session_decode(f, a->session, tip, gen);
-	err = kvt_session_rest(f, a->session, a->state == KVTIER_SESSION_DONE, &tip, &gen);
-	if (!err)
+		err = kvt_session_decode(f, a->session, &tip, &gen);
+	else
+		err = kvt_session_rest(f, a->session, a->state == KVTIER_SESSION_DONE, &tip, &gen);
+	if (err)
+		return err;
+	if (a->state != KVTIER_SESSION_DECODING)
 		kvt_session_hint(f->pool, a, tip, gen);
-	return err;
+	if (a->state == KVTIER_SESSION_DECODING || a->reuse_ns)
+		kvt_look_session(f, tip, gen, a->reuse_ns);
+	return 0;
 }

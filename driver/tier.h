@@ -163,6 +163,9 @@ enum kvt_why {
  * @log_bytes: block: written beside payload: headers, footers, superblocks
  * @unread: blocks that left this tier for a slower one, or the pool, after they had been
  *          promoted here and before anybody read them
+ * @prefetches: blocks that came here before anybody had asked for them; see kvt_look.c
+ * @prefetches_used: of these, those that were read here since
+ * @prefetches_unread: and those that left first, which @unread counts, too
  * @io_errors: sum of @faults; see kvt_tier_fault()
  */
 struct kvt_tier_count {
@@ -174,6 +177,9 @@ struct kvt_tier_count {
 	atomic64_t clean_demotions;
 	atomic64_t demoted_bytes;
 	atomic64_t unread;
+	atomic64_t prefetches;
+	atomic64_t prefetches_used;
+	atomic64_t prefetches_unread;
 	atomic64_t evictions;
 	atomic64_t read_bytes;
 	atomic64_t write_bytes;

@@ -55,6 +55,8 @@
 #define KVT_HOT_GHOST_ODD	(1u << 5)	/* ... and died when its namespace's age was odd */
 #define KVT_HOT_UNREAD		(1u << 7)	/* was promoted, and nobody has read it since */
 #define KVT_HOT_STALE		(1u << 6)	/* its record is lost or has another time to live */
+#define KVT_HOT_AHEAD		(1u << 8)	/* was promoted unasked, and nobody has read it since */
+#define KVT_HOT_AHEAD_NEXT	(1u << 9)	/* ... because it follows on what was read */
 
 enum kvt_state {
 	KVT_FREE = 0,

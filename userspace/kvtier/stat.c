@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "cmd.h"
+#include "sysfs.h"
 
 struct sample {
 	uint64_t time_ns;
@@ -81,6 +82,9 @@ static const struct cmd_column pool_cols[] = {
 	{ "drops", "Dropped", CMD_COUNT },
 	{ "promotions", "Promoted", CMD_COUNT },
 	{ "demotions", "Demoted", CMD_COUNT },
+	{ "prefetches", "Prefetched", CMD_COUNT },
+	{ "prefetches_used", "  and read", CMD_COUNT },
+	{ "prefetches_unread", "  and gone unread", CMD_COUNT },
 	{ "leases", "Leases", CMD_COUNT },
 	{ "moves_dmaengine", "Moves by DMA engine", CMD_COUNT },
 	{ "moves_cpu", "Moves by CPU", CMD_COUNT },
@@ -191,6 +195,22 @@ static void add_rates(struct json_object *obj, const struct sample *s,
 		    (uint64_t)((double)(b->puts - a->puts) / seconds));
 }
 
+/* Counters that STAT does not have; older modules have none of them. */
+static void add_sysfs(struct json_object *obj, uint32_t pool_id)
+{
+	static const char *const names[] = {
+		"prefetches", "prefetches_used", "prefetches_unread",
+	};
+	uint64_t value;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		if (!sysfs_read_u64(&value, "class/kvtier/kvtier%u/%s", pool_id,
+				    names[i]))
+			cmd_add_u64(obj, names[i], value);
+	}
+}
+
 static void emit(uint32_t pool_id, const struct sample *s,
 		 const struct sample *before)
 {
@@ -202,6 +222,7 @@ static void emit(uint32_t pool_id, const struct sample *s,
 
 	cmd_add_u64(obj, "pool", pool_id);
 	add_fields(obj, &s->pool, pool_fields, ARRAY_SIZE(pool_fields));
+	add_sysfs(obj, pool_id);
 	if (asked)
 		cmd_add_double(obj, "hit_rate",
 			       (double)s->pool.hits / (double)asked);
