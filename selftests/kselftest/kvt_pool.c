@@ -175,7 +175,9 @@ int kvt_setup(struct kvt_pool *p)
 	live_pools++;
 	p->id = a.pool_id;
 	snprintf(p->node, sizeof(p->node), "/dev/kvtier%u", p->id);
-	return make_open_node(p);
+	/* Where blocks are is to be known: who wants them to come up unasked says so. */
+	err = kvt_sysfs_write(p, "prefetch_max_bytes", "0");
+	return err ? err : make_open_node(p);
 }
 
 int kvt_pool_assemble(struct kvt_pool *p, struct kvtier_pool_assemble *a)

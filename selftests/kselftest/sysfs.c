@@ -111,6 +111,7 @@ TEST_F(sysfs, tiers)
 		EXPECT_EQ(0, number(p, "tiers/%s/io_errors", info[i].name));
 		EXPECT_EQ(0, number(p, "tiers/%s/retired_bytes", info[i].name));
 		EXPECT_LE(0, number(p, "tiers/%s/absent_bytes", info[i].name));
+		EXPECT_EQ(0, number(p, "tiers/%s/prefetches", info[i].name));
 	}
 	EXPECT_TRUE(text_is(p, "tiers/dram0/type", "dram"));
 	EXPECT_TRUE(text_is(p, "tiers/dram0/state", "online"));
@@ -216,7 +217,7 @@ TEST_F(sysfs, modes)
 {
 	static const char *const writable[] = {
 		"policy", "watermark_low_percent", "watermark_high_percent",
-		"reservation_timeout_ms",
+		"reservation_timeout_ms", "prefetch_max_bytes",
 	};
 	/* What changes with what others do is for root, and so is who they are. */
 	static const char *const writable_secret[] = { "cgroup_limits" };
@@ -267,6 +268,8 @@ TEST_F(sysfs, bad_values)
 		{ "reservation_timeout_ms", "0" }, { "reservation_timeout_ms", "4294967296" },
 		{ "reservation_timeout_ms", "soon" }, { "policy", "" }, { "policy", "lr" },
 		{ "policy", "lruu" }, { "policy", "nonsense" },
+		{ "prefetch_max_bytes", "-1" }, { "prefetch_max_bytes", "all" },
+		{ "prefetch_max_bytes", "17592186044417" },
 	};
 	char before[64], after[64];
 	size_t i;
