@@ -646,6 +646,7 @@ void kvt_copy_shed_all(struct kvt_tier *t);		/* no lock, may sleep */
 
 /* kvt_region.c: space of memory tiers. May sleep, no spinlock held */
 int kvt_region_get(struct kvt_tier *t, struct kvt_ns *ns, u32 group);
+int kvt_region_get_spare(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 keep);
 int kvt_region_get_arena(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 slots,
 			 u32 file_id);
 u32 kvt_region_next(struct kvt_tier *t, u32 r, bool (*of)(const struct kvt_region *reg));
@@ -698,6 +699,7 @@ void kvt_limbo_add(struct kvt_pool *p, struct kvt_tier *t, u32 page,
  * @held:   its source is memory that somebody refers to: an engine that was given up
  * @leased: out: kvt_mv_finish() took a lease
  * @spare:  see kvt_faults.c: a device that cannot read it does not cost the block
+ * @keep:   to memory, and nobody waits for it: pieces of a tier that are to stay free. Else 0
  * @put:    to a block tier: index of its batch in struct kvt_mlog_puts
  * @carried: from block tier to block tier: see struct kvt_carry, as the next two
  * @waits:  written, and not known to be durable
@@ -720,6 +722,7 @@ struct kvt_mv {
 	bool stray;
 	bool flying;
 	u8 put;
+	u32 keep;
 };
 
 /* Has a move no place yet, and wants one. */

@@ -16,7 +16,8 @@
  *   - While anybody waits for a read from that tier none is begun. A look that had to wait
  *     for KVT_LOOK_PATIENCE is given up. So who asks for a block waits for one batch at most.
  *   - Blocks are put where there is room below the middle between the watermarks. Nothing
- *     goes for them, and the tier does not get above its high watermark by them.
+ *     goes for them, and the tier does not get above its high watermark by them. The same
+ *     part of a tier's pieces is left for others' regions.
  *   - Blocks are not claimed before the batch that reads them, so nobody has to wait for
  *     blocks in a queue.
  *
@@ -151,42 +152,30 @@ static void kvt_ahead_one_tier(struct kvt_pool *p, struct kvt_ahead_run *r)
 	r->nr = nr;
 }
 
-/* Find out which blocks it is about. Whether there are any. */
-static bool kvt_ahead_collect(struct kvt_pool *p, struct kvt_ahead_run *r)
-{
-	const struct kvt_look *l = &r->look;
-
-	BUILD_BUG_ON(KVT_LOOK_DOWN > KVT_LOOK_UP);
-	r->nr = 0;
-	r->done = 0;
-	r->bytes = 0;
-	spin_lock(&p->meta_lock);
-	if (kvt_hold_there(&p->table, l->tip, l->gen)) {
-		if (l->guess == KVT_GUESS_NAMED)
-			kvt_ahead_climb(p, r);
-		else
-			kvt_ahead_descend(p, r);
-		kvt_ahead_one_tier(p, r);
-	}
-	spin_unlock(&p->meta_lock);
-	return r->nr;
-}
-
 /* --- how many ----------------------------------------------------------------------- */
+
+static u32 kvt_ahead_percent(struct kvt_pool *p)
+{
+	return (READ_ONCE(p->watermark_low_percent) + READ_ONCE(p->watermark_high_percent)) / 2;
+}
 
 /* Of a memory tier, so much can be used by guesses: bytes. Meta lock held. */
 static u64 kvt_ahead_room(struct kvt_pool *p, struct kvt_tier *t)
 {
-	u32 percent = (READ_ONCE(p->watermark_low_percent) +
-		       READ_ONCE(p->watermark_high_percent)) / 2;
 	u64 all, used;
 
 	lockdep_assert_held(&p->meta_lock);
 	if (!t->ops->is_mem || t->state != KVTIER_TIER_ONLINE)
 		return 0;
-	all = div_u64(kvt_tier_present_bytes(t) * percent, 100);
+	all = div_u64(kvt_tier_present_bytes(t) * kvt_ahead_percent(p), 100);
 	used = (u64)t->mem.used_pages << KVT_PAGE_SHIFT;
 	return all - min(all, used);
+}
+
+/* Of its pieces, so many are left free by guesses; at least one. */
+static u32 kvt_ahead_keep(struct kvt_pool *p, struct kvt_tier *t)
+{
+	return t->nr_pieces - div_u64((u64)t->nr_pieces * kvt_ahead_percent(p), 100) ?: 1;
 }
 
 static u64 kvt_ahead_room_all(struct kvt_pool *p)
@@ -198,6 +187,41 @@ static u64 kvt_ahead_room_all(struct kvt_pool *p)
 	for (i = 0; i < p->nr_tiers; i++)
 		sum += kvt_ahead_room(p, p->tiers[p->order[i]]);
 	return sum;
+}
+
+/*
+ * Is there anything that it may read. Most looks of a client that asks faster than can be
+ * read ahead, or in vain, end here: without a way through his chain.
+ */
+static bool kvt_ahead_may(struct kvt_pool *p, const struct kvt_look *l)
+{
+	u32 ns_group = kvt_hot(&p->table, l->tip)->ns_group;
+
+	lockdep_assert_held(&p->meta_lock);
+	return l->due_ns > ktime_get_ns() &&
+	       kvt_trust_credit(&kvt_ns_of(p, ns_group)->trust[l->guess], kvt_now_ms()) &&
+	       kvt_ahead_room_all(p) >= kvt_slot_bytes(kvt_group_of(p, ns_group));
+}
+
+/* Find out which blocks it is about. Whether there are any. */
+static bool kvt_ahead_collect(struct kvt_pool *p, struct kvt_ahead_run *r)
+{
+	const struct kvt_look *l = &r->look;
+
+	BUILD_BUG_ON(KVT_LOOK_DOWN > KVT_LOOK_UP);
+	r->nr = 0;
+	r->done = 0;
+	r->bytes = 0;
+	spin_lock(&p->meta_lock);
+	if (kvt_hold_there(&p->table, l->tip, l->gen) && kvt_ahead_may(p, l)) {
+		if (l->guess == KVT_GUESS_NAMED)
+			kvt_ahead_climb(p, r);
+		else
+			kvt_ahead_descend(p, r);
+		kvt_ahead_one_tier(p, r);
+	}
+	spin_unlock(&p->meta_lock);
+	return r->nr;
 }
 
 /* How many of those that are left. Meta lock held. */
@@ -240,6 +264,7 @@ static bool kvt_ahead_place(struct kvt_pool *p, struct kvt_mv *mv)
 		spin_lock(&p->meta_lock);
 		room = kvt_ahead_room(p, t[i]);
 		spin_unlock(&p->meta_lock);
+		mv->keep = kvt_ahead_keep(p, t[i]);
 		if (room >= mv->x.bytes && kvt_mv_place_mem(p, mv, t[i]))
 			return true;
 	}
@@ -433,20 +458,50 @@ static void kvt_looks_work(struct work_struct *work)
 	kvfree(r);
 }
 
+static struct kvt_look *kvt_looks_later(struct kvt_look *a, struct kvt_look *b)
+{
+	return a && a->start_ns >= b->start_ns ? a : b;
+}
+
+/*
+ * Where to note it: in the place of the same one, in a free one, or instead of one that
+ * would be made later. What is far off is in nobody's way by that. Lock held.
+ */
+static struct kvt_look *kvt_looks_slot(struct kvt_looks *q, const struct kvt_look *l)
+{
+	struct kvt_look *of_all = NULL, *of_ns = NULL, *last;
+	u32 i, mine = 0;
+
+	lockdep_assert_held(&q->lock);
+	for (i = 0; i < q->nr; i++) {
+		struct kvt_look *o = &q->look[i];
+
+		if (o->tip == l->tip && o->guess == l->guess)
+			return o;
+		of_all = kvt_looks_later(of_all, o);
+		if (o->ns != l->ns)
+			continue;
+		of_ns = kvt_looks_later(of_ns, o);
+		mine++;
+	}
+	if (q->nr < KVT_LOOKS && mine < KVT_LOOKS_OF_NS)
+		return &q->look[q->nr++];
+	last = mine < KVT_LOOKS_OF_NS ? of_all : of_ns;
+	return last->start_ns > l->start_ns ? last : NULL;
+}
+
 /* Note a look. One that has no place is not made: it is only a guess. */
 static void kvt_look_add(struct kvt_pool *p, const struct kvt_look *l)
 {
 	struct kvt_looks *q = &p->looks;
-	u32 i, mine = 0;
+	struct kvt_look *slot;
 
 	/* All clients of a pool would meet here. */
 	if (!spin_trylock(&q->lock))
 		return;
-	for (i = 0; i < q->nr && (q->look[i].tip != l->tip || q->look[i].guess != l->guess); i++)
-		mine += q->look[i].ns == l->ns;
-	if (i < q->nr || (i < KVT_LOOKS && mine < KVT_LOOKS_OF_NS)) {
-		q->nr += i == q->nr;
-		q->look[i] = *l;
+	slot = kvt_looks_slot(q, l);
+	if (slot) {
+		*slot = *l;
 		kvt_looks_arm(p);
 	}
 	spin_unlock(&q->lock);
@@ -463,6 +518,8 @@ static bool kvt_looks_off(struct kvt_pool *p)
  */
 void kvt_look_begin(struct kvt_file *f)
 {
+	if (kvt_looks_off(f->pool))
+		return;
 	kvt_pace_begin(&f->pace, ktime_get_ns());
 }
 
@@ -473,6 +530,8 @@ void kvt_look_begin(struct kvt_file *f)
  */
 void kvt_look_end(struct kvt_file *f, enum kvt_pace_kind kind)
 {
+	if (kvt_looks_off(f->pool))
+		return;
 	kvt_pace_end(&f->pace, kind, ktime_get_ns());
 }
 

@@ -36,6 +36,14 @@ void kvt_mv_start(struct kvt_pool *p, struct kvt_mv *mv, u32 id)
 	mv->x.csum = kvt_cold(&p->table, id)->csum;
 }
 
+static int kvt_mv_region(struct kvt_mv *mv, struct kvt_tier *t, struct kvt_ns *ns, u32 group)
+{
+	if (!READ_ONCE(t->mem.nr_free))
+		return -ENOSPC;
+	return mv->keep ? kvt_region_get_spare(t, ns, group, mv->keep) :
+	       kvt_region_get(t, ns, group);
+}
+
 /**
  * kvt_mv_place_mem() - find a slot for a move on a memory tier
  * @p:  pool; no spinlock held, may sleep
@@ -60,7 +68,7 @@ bool kvt_mv_place_mem(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t)
 			mv->placed = true;
 			return true;
 		}
-		err = READ_ONCE(t->mem.nr_free) ? kvt_region_get(t, ns, ns_group & 15) : -ENOSPC;
+		err = kvt_mv_region(mv, t, ns, ns_group & 15);
 		if (err) {
 			mv->retry |= err == -ENOMEM;
 			return false;

@@ -250,6 +250,25 @@ int kvt_region_get(struct kvt_tier *t, struct kvt_ns *ns, u32 group)
 }
 
 /**
+ * kvt_region_get_spare() - give one more region for what nobody waits for
+ * @t:     memory tier; srcu held, may sleep
+ * @ns:    namespace, kept alive by the caller
+ * @group: of it
+ * @keep:  pieces that are to stay free
+ * Return: 0; -ENOSPC: no short run of free pieces, and nobody makes one; -ENOMEM.
+ */
+int kvt_region_get_spare(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 keep)
+{
+	u32 slot_pages = ns->group[group].slot_pages, nr_slots, pieces;
+
+	pieces = kvt_mem_geometry(slot_pages, max(DIV_ROUND_UP(slot_pages, KVT_PIECE_PAGES),
+						  t->nr_pieces / 4), &nr_slots);
+	if (!pieces || READ_ONCE(t->mem.nr_free) < (u64)pieces + keep)
+		return -ENOSPC;
+	return min(kvt_region_take(t, ns, group, pieces, 0), 0);
+}
+
+/**
  * kvt_region_get_arena() - claim one run for an arena
  * @t:       memory tier; srcu held, may sleep
  * @ns:      namespace

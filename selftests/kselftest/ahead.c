@@ -226,8 +226,14 @@ static int session(const struct kvt_client *c, __u64 id, __u32 state, int chain,
 /* A session decodes: its chain comes up. One that rests: shortly before it goes on. */
 TEST_F_TIMEOUT(ahead, sessions, 300)
 {
+	int i;
+
 	ASSERT_EQ(0, sink(self, 0, 3, CHAIN));
+	ASSERT_EQ(0, sink(self, 3, 1, LONG));
 	ASSERT_EQ(0, ahead_on(self, true));
+	/* More of them, and far off, than are noted. */
+	for (i = 0; i < LONG; i++)
+		ASSERT_EQ(0, session(&self->c, 10 + i, KVTIER_SESSION_IDLE, 3, i, 900 * KVT_SEC));
 	ASSERT_EQ(0, session(&self->c, 1, KVTIER_SESSION_IDLE, 0, CHAIN - 1, 1800 * KVT_SEC));
 	ASSERT_EQ(0, session(&self->c, 1, KVTIER_SESSION_IDLE, 0, CHAIN - 1, 0));
 	kvt_sleep_ms(300);
