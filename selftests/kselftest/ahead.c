@@ -8,7 +8,7 @@
 #define BLOCK_BYTES	(16 * KVT_KIB)
 #define MEM_BYTES	(4 * KVT_MIB)
 #define SLOTS		((int)(MEM_BYTES / BLOCK_BYTES))
-#define DISK_BYTES	(64 * KVT_MIB)
+#define DISK_BYTES	(256 * KVT_MIB)	/* 2 % of it is more than memory holds */
 #define CHAIN		8
 #define LONG		24
 #define SET		91
