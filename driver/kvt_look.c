@@ -659,7 +659,8 @@ void kvt_looks_init(struct kvt_pool *p)
 	spin_lock_init(&p->looks.lock);
 	init_waitqueue_head(&p->looks.wait);
 	INIT_DELAYED_WORK(&p->looks.work, kvt_looks_work);
-	p->looks.max_bytes = KVT_AHEAD_BYTES;
+	/* Until somebody asks for it: it is new. */
+	p->looks.max_bytes = 0;
 }
 
 /**

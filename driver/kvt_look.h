@@ -17,7 +17,6 @@ struct kvt_pool;
 
 #define KVT_LOOKS		64	/* ahead that wait to be made, in a pool */
 #define KVT_LOOKS_OF_NS		16	/* of these, one namespace's */
-#define KVT_AHEAD_BYTES		(64ull << 20)	/* prefetch_max_bytes of a new pool */
 
 /* Which guess it is. Each namespace has trust in both. */
 enum kvt_guess {

@@ -175,9 +175,7 @@ int kvt_setup(struct kvt_pool *p)
 	live_pools++;
 	p->id = a.pool_id;
 	snprintf(p->node, sizeof(p->node), "/dev/kvtier%u", p->id);
-	/* Where blocks are is to be known: who wants them to come up unasked says so. */
-	err = kvt_sysfs_write(p, "prefetch_max_bytes", "0");
-	return err ? err : make_open_node(p);
+	return make_open_node(p);
 }
 
 int kvt_pool_assemble(struct kvt_pool *p, struct kvtier_pool_assemble *a)
