@@ -61,7 +61,7 @@ fuzz:
 	$(MAKE) -C selftests/host fuzz
 
 fuzz-ioctl:
-	scripts/fuzz-ioctl.sh $(DURATION) $(SEED)
+	scripts/fuzz-ioctl.sh $(or $(DURATION),3600) $(SEED)
 
 torture:
 	scripts/torture.sh $(or $(DURATION),3600) $(FLAVOUR)
