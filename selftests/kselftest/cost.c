@@ -88,8 +88,8 @@ TEST_F_TIMEOUT(cost, follows_the_device, 300)
 	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_SLOW));
 	slow = cost_after(self, 8);
 	EXPECT_LT(2 * fast, slow);
-	/* A chain took 240 ms at least; it is believed most of that by now. */
-	EXPECT_LT(80 * KVT_MSEC / CHAIN, slow);
+	/* A chain took 1.2 s at least; it is believed most of that by now. */
+	EXPECT_LT(400 * KVT_MSEC / CHAIN, slow);
 	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_GOOD));
 	/* How soon that is believed depends on what else the machine has to do. */
 	for (i = 0, again = slow; i < 8 && again >= slow / 2; i++) {

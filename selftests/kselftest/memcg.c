@@ -135,14 +135,14 @@ static long long event(const char *name)
 	return atoll(line);
 }
 
-TEST_F_TIMEOUT(memcg, storm, 300)
+TEST_F_TIMEOUT(memcg, storm, 600)
 {
 	struct storm s = { .pool = &self->pool, .keys = self->keys, .more = variant->more };
 	struct kvt_child child;
 	int ret;
 
 	ASSERT_EQ(0, kvt_spawn(&child, storm, &s));
-	ret = kvt_join(&child, 200000);
+	ret = kvt_join(&child, 60000);
 	EXPECT_TRUE(ret == -SIGKILL || ret == 42) TH_LOG("it ended with %d", ret);
 	/* By its own limit. */
 	EXPECT_LT(0, event("max"));
@@ -241,7 +241,7 @@ static int limit_to(const struct kvt_pool *p, const char *what)
 	return kvt_sysfs_write(p, LIMITS, text);
 }
 
-TEST_F_TIMEOUT(budget, of_all_namespaces, 120)
+TEST_F_TIMEOUT(budget, of_all_namespaces, 600)
 {
 	struct tenant t = { .pool = &self->pool, .keys = self->keys };
 	__u64 used = 0, limit = 0;

@@ -557,7 +557,7 @@ static bool rounds_more(const struct load *l, int by)
 }
 
 /* Others read all the time: one block is lost, and of the rest not a byte is wrong. */
-TEST_F_TIMEOUT(poison, under_load, 200)
+TEST_F_TIMEOUT(poison, under_load, 600)
 {
 	struct load *l = mmap(NULL, sizeof(*l), PROT_READ | PROT_WRITE,
 			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);

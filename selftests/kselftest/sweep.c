@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A client that is killed at every point of its life, one after the other: before each of its
- * system calls, in it, and after it. Each time nothing of its is left within a second but
+ * system calls, in it, and after it. Each time soon nothing of its is left but
  * the blocks it has committed, and who waits for what it was filling gets to fill it.
  *
  * The client is traced: it stops where a call begins and ends, and dies there. In a call

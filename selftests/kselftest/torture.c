@@ -393,7 +393,7 @@ static bool goes_on(const struct shared *s, const struct kvt_client *c, __u64 be
 {
 	__u64 passed = kvt_now_ns() - begin, all = seconds() * KVT_SEC;
 
-	return !s->wrong && (passed < all || (passed < all + KVT_PATIENCE_NS(60 * KVT_SEC) &&
+	return !s->wrong && (passed < all || (passed < all + KVT_PATIENCE_NS(30 * KVT_SEC) &&
 					      !all_did_something(s, c)));
 }
 
