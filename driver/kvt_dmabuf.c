@@ -62,6 +62,7 @@ struct kvt_export_part {
  * @nr:    parts, each with a lease
  * @nr_pages: in all
  * @arena: all of it is in an arena of the file that made it
+ * @seen:  when it lingers: the part that somebody referred to at the last look
  * @linger: in pool->lingering when nobody has it any more. Meta lock
  * @part: in the order of the buffer
  */
@@ -72,6 +73,7 @@ struct kvt_export {
 	u32 nr;
 	u64 nr_pages;
 	bool arena;
+	u32 seen;
 	struct list_head linger;
 	struct kvt_export_part part[];
 };
@@ -364,17 +366,24 @@ static void kvt_export_free(struct kvt_export *x)
 	kvt_pool_put(p);
 }
 
-/* Does somebody refer to a page of it. What is on lost memory goes to nobody anyway. */
-static bool kvt_export_foreign(const struct kvt_export *x)
+/*
+ * Does somebody refer to a page of it. What is on lost memory goes to nobody anyway. Who
+ * keeps a page keeps it for long: the look begins where it ended the last time.
+ */
+static bool kvt_export_foreign(struct kvt_export *x)
 {
-	u32 i;
+	u32 i, at = x->seen;
 
-	for (i = 0; i < x->nr; i++) {
-		const struct kvt_export_part *part = &x->part[i];
+	for (i = 0; i < x->nr; i++, at++) {
+		const struct kvt_export_part *part;
 
+		at = at < x->nr ? at : 0;
+		part = &x->part[at];
 		if (READ_ONCE(part->tier->state) != KVTIER_TIER_FAILED &&
-		    kvt_pages_foreign(part->tier, part->page, part->nr_pages))
+		    kvt_pages_foreign(part->tier, part->page, part->nr_pages)) {
+			x->seen = at;
 			return true;
+		}
 	}
 	return false;
 }
@@ -411,24 +420,29 @@ static void kvt_export_release(struct dma_buf *buf)
  * kvt_exports_look() - let buffers go whose pages nobody refers to any more
  * @p: pool; srcu held, may sleep; called by its worker only
  *
- * A few at a time.
+ * A few at a time, each of them once.
  * Return: whether any has gone.
  */
 bool kvt_exports_look(struct kvt_pool *p)
 {
-	struct kvt_export *x;
+	struct kvt_export *x, *back = NULL;	/* the first that was put back */
 	bool any = false;
 	u32 i;
 
 	for (i = 0; i < KVT_EXPORTS_A_LOOK; i++) {
 		spin_lock(&p->meta_lock);
 		x = list_first_entry_or_null(&p->lingering, struct kvt_export, linger);
+		if (x == back)
+			x = NULL;
 		if (x)
 			list_del(&x->linger);
 		spin_unlock(&p->meta_lock);
 		if (!x)
 			break;
-		any |= kvt_export_end(x);
+		if (kvt_export_end(x))
+			any = true;
+		else if (!back)
+			back = x;
 	}
 	return any;
 }
