@@ -248,6 +248,20 @@ static bool kvt_reserve_evict(struct kvt_pool *p, u32 id)
 }
 
 /*
+ * What has gone and waits for its kill is counted until then: no reason to evict more.
+ * Whether none of it is left. The pool's srcu is dropped meanwhile.
+ */
+static bool kvt_reserve_parked(struct kvt_putter *w)
+{
+	struct kvt_pool *p = w->b->f->pool;
+
+	srcu_read_unlock(&p->srcu, w->idx);
+	wait_event_killable_timeout(p->log_wait, !READ_ONCE(p->parked.count), HZ / 10 + 1);
+	w->idx = srcu_read_lock(&p->srcu);
+	return !READ_ONCE(p->parked.count);
+}
+
+/*
  * The namespace is at its quota: its oldest leaf goes, slowest tier first, but not
  * the one that is about to be extended.
  */
@@ -256,9 +270,13 @@ static bool kvt_reserve_quota(struct kvt_putter *w, u32 i)
 	struct kvt_batch *b = w->b;
 	struct kvt_pool *p = b->f->pool;
 	struct kvt_tier *t[KVT_TIERS];
-	u32 nr = kvt_tier_snapshot(p, t, false), id, parent;
 	bool gone = false;
+	u32 nr, id, parent;
 
+	if (READ_ONCE(p->parked.count) && kvt_reserve_parked(w))
+		return true;
+	/* Only now: a tier may have gone meanwhile. */
+	nr = kvt_tier_snapshot(p, t, false);
 	spin_lock(&p->meta_lock);
 	kvt_touch_drain(p);
 	kvt_reserve_parent(w, i, &parent);
@@ -335,6 +353,10 @@ int kvt_reserve_one(struct kvt_putter *w, u32 i)
 			err = kvt_reserve_obstacle(w, i, what, &skip, tier);
 			if (err)
 				return err == -EINTR ? err : 0;
+			/* Much may have to go for one block, if a limit was lowered. */
+			if (fatal_signal_pending(current))
+				return -EINTR;
+			cond_resched();
 			continue;
 		}
 		if (b->res[i].status == KVTIER_ST_EXISTS) {
