@@ -823,7 +823,7 @@ static struct kvt_region *kvt_arena_region(struct kvt_tier *t, u32 r, u32 ns_gro
  */
 bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group)
 {
-	u32 ids[KVT_MOVE_BATCH], nr = 0, i, id;
+	u32 ids[KVT_MOVE_BATCH], nr = 0, put_off = READ_ONCE(p->nr_put_off), i, id;
 	struct kvt_region *reg;
 	bool free;
 
@@ -839,8 +839,9 @@ bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group)
 	spin_lock(&p->meta_lock);
 	kvt_touch_drain(p);
 	reg = kvt_arena_region(t, r, ns_group);
-	/* No way down: out, one by one from the ends of chains. */
-	for (i = 0; reg && i < KVT_MOVE_BATCH && !kvt_region_has_room(reg); i++) {
+	/* No way down: out, one by one from the ends of chains. Not if that was put off. */
+	for (i = 0; reg && put_off == READ_ONCE(p->nr_put_off) && i < KVT_MOVE_BATCH &&
+	     !kvt_region_has_room(reg); i++) {
 		id = kvt_region_oldest(p, reg, true);
 		if (id == KVT_NIL || !kvt_move_try(kvt_hot(&p->table, id)) ||
 		    !kvt_evict_claimed(p, id, KVT_WHY_ROOM))
