@@ -54,14 +54,18 @@ static bool find_number(const char *line, const char *key, __u64 *value)
 /* From the first stripe that an entry touches to the last. */
 static void whole_stripes(const struct poison_region *region, struct kvtier_range *range)
 {
-	uint64_t stripe = region->ways * region->granularity, skip;
+	uint64_t stripe, skip, nr;
 
-	if (region->ways < 2 || !region->granularity || range->start < region->start)
+	if (region->ways < 2 || range->start < region->start ||
+	    __builtin_mul_overflow(region->ways, region->granularity, &stripe) || !stripe)
 		return;
 	skip = (range->start - region->start) % stripe;
 	range->start -= skip;
-	range->bytes = ((skip % region->granularity + range->bytes - 1) / region->granularity + 1) *
-		       stripe;
+	nr = (skip % region->granularity + range->bytes - 1) / region->granularity + 1;
+	/* As far as addresses go, if a device says nonsense. */
+	if (__builtin_mul_overflow(nr, stripe, &range->bytes) ||
+	    range->bytes > UINT64_MAX - range->start)
+		range->bytes = UINT64_MAX - range->start;
 }
 
 static int add_range(struct poison_list *list, const struct kvtier_range *range)
@@ -184,6 +188,8 @@ static int ask(const struct poison_region *region, struct poison_list *list, cha
 	snprintf(dir, sizeof(dir), INSTANCES "/kvtier-%ld", (long)getpid());
 	snprintf(path, sizeof(path), "%s/%s", sysfs_root(), dir);
 	snprintf(what, room, "%s", path);
+	/* Of one who had the same number and did not come to his end. */
+	rmdir(path);
 	if (mkdir(path, 0700))
 		return -errno;
 	ret = sysfs_write("1", "%s/" EVENT, dir);
