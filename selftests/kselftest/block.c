@@ -280,15 +280,17 @@ TEST_F(block, key_twice_in_a_call)
 
 TEST_F(block, lease_limit)
 {
-	struct kvtier_block_result *res = calloc(KVTIER_BATCH_MAX, sizeof(*res));
-	struct kvt_key *keys = calloc(KVTIER_BATCH_MAX, sizeof(*keys));
+	struct kvtier_block_result *res;
 	struct kvtier_query q;
 	struct kvtier_stat st;
+	struct kvt_key *keys;
 	__u64 held = 0;
 	int i, ret = 0;
 
 	if (kvt_env_brief())
 		SKIP(return, "a million leases take long on this kernel: make check-long");
+	res = calloc(KVTIER_BATCH_MAX, sizeof(*res));
+	keys = calloc(KVTIER_BATCH_MAX, sizeof(*keys));
 	for (i = 0; i < KVTIER_BATCH_MAX; i++)
 		keys[i] = kvt_key(SET, 0);
 	ASSERT_EQ(1, kvt_put(&self->c, 0, 0, keys, NULL, 1));

@@ -64,16 +64,22 @@ FIXTURE_TEARDOWN(fuzz)
 /* A file that survives the machine, if it is the host's. */
 static void write_trace(struct fuzz *f, const struct fz_seq *s)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *m = f->trace < 0 ? NULL : open_memstream(&text, &len);
+	char *text, *end;
+	FILE *m;
 
-	if (!m)
+	text = f->trace < 0 ? NULL : malloc(TRACE_BYTES);
+	if (!text)
 		return;
-	fz_print(s, m);
-	fclose(m);
-	text = realloc(text, TRACE_BYTES);
-	memset(text + len, '\n', TRACE_BYTES - len);
+	memset(text, '\n', TRACE_BYTES);
+	/* What is too long is cut off. */
+	m = fmemopen(text, TRACE_BYTES, "w");
+	if (m) {
+		fz_print(s, m);
+		fclose(m);
+	}
+	end = memchr(text, 0, TRACE_BYTES);
+	if (end)
+		*end = '\n';
 	if (pwrite(f->trace, text, TRACE_BYTES, f->nr_seqs % LAST * TRACE_BYTES) < 0 ||
 	    fdatasync(f->trace))
 		fprintf(stderr, "# the trace cannot be written\n");

@@ -229,7 +229,7 @@ static int pinnable(int fd)
 
 static int check_ns(__u32 which, int pins)
 {
-	struct kvtier_stat st;
+	struct kvtier_stat st = { 0 };
 	int fd = kvt_open(&fz.pool), err, nr, bad = 0, can;
 
 	err = fd < 0 ? fd : fz_bind(fd, which, NULL);

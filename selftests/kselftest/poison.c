@@ -643,11 +643,13 @@ static int check_roots(const struct kvt_client *c, struct kvt_key *keys, int nr)
 /* READ's copy: the block is lost, the caller told, its page not used again. */
 TEST_F(poison, machine_check_in_read)
 {
-	char *buf = malloc(BLOCK_BYTES);
 	struct kvt_key keys[3];
+	char *buf;
 
 	if (let_fail(0))
 		SKIP(return, "this module cannot pretend machine checks");
+	buf = malloc(BLOCK_BYTES);
+	ASSERT_NE(NULL, buf);
 	kvt_keys(keys, SET, 0, 3);
 	ASSERT_EQ(3, put_roots(&self->c, keys, 3));
 	/* A user's bad memory is the user's. */

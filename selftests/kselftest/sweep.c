@@ -165,7 +165,7 @@ FIXTURE_TEARDOWN(sweep)
 /* Leases, and blocks being filled, beside the one that another fills. */
 static int held(const struct kvt_client *c)
 {
-	struct kvtier_entry all[KEYS + 1];
+	struct kvtier_entry all[KEYS + 1] = { 0 };
 	struct kvtier_iterate it = {
 		.size = sizeof(it), .nr = KEYS + 1, .entries = KVT_U64(all),
 	};
