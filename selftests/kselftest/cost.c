@@ -86,12 +86,15 @@ TEST_F_TIMEOUT(cost, follows_the_device, 300)
 
 	ASSERT_LT(0, fast);
 	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_SLOW));
-	slow = cost_after(self, 8);
+	/* How soon it is believed depends on what else the machine has to do, both ways. */
+	for (i = 0, slow = 0; i < 4 && slow <= 2 * fast; i++) {
+		slow = cost_after(self, 8);
+		ASSERT_LT(0, slow);
+	}
 	EXPECT_LT(2 * fast, slow);
-	/* A chain took 1.2 s at least; it is believed most of that by now. */
-	EXPECT_LT(400 * KVT_MSEC / CHAIN, slow);
+	/* A chain took 240 ms at least; it is believed most of that by now. */
+	EXPECT_LT(80 * KVT_MSEC / CHAIN, slow);
 	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_GOOD));
-	/* How soon that is believed depends on what else the machine has to do. */
 	for (i = 0, again = slow; i < 8 && again >= slow / 2; i++) {
 		again = cost_after(self, 16);
 		ASSERT_LT(0, again);

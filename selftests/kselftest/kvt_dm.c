@@ -96,7 +96,7 @@ int kvt_dm_set(const struct kvt_dm *d, enum kvt_dm_mode mode)
 		snprintf(params, sizeof(params), "%s 0 0 %s 0 700", d->under.dev, d->under.dev);
 	else if (mode == KVT_DM_SLOW || mode == KVT_DM_VERY_SLOW)
 		snprintf(params, sizeof(params), "%s 0 %d %s 0 0", d->under.dev,
-			 mode == KVT_DM_SLOW ? 1200 : 2000, d->under.dev);
+			 mode == KVT_DM_SLOW ? 240 : 2000, d->under.dev);
 	else	/* never up, always down */
 		snprintf(params, sizeof(params), "%s 0 0 1000000 1 %s", d->under.dev,
 			 features[mode]);
