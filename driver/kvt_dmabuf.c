@@ -418,7 +418,7 @@ static void kvt_export_release(struct dma_buf *buf)
 
 /**
  * kvt_exports_look() - let buffers go whose pages nobody refers to any more
- * @p: pool; srcu held, may sleep; called by its worker only
+ * @p: pool; no lock held, may sleep; called by its worker only
  *
  * A few at a time, each of them once.
  * Return: whether any has gone.

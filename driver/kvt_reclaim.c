@@ -289,7 +289,6 @@ static bool kvt_housekeeping(struct kvt_pool *p)
 
 	any |= kvt_limbo_check(p);
 	any |= kvt_region_unquarantine(p);
-	any |= kvt_exports_look(p);
 	if (kvt_holds_settle(p))
 		kvt_reclaim_kick(p);
 	kvt_retire_regions(p);
@@ -326,6 +325,9 @@ void kvt_reclaim_work(struct work_struct *work)
 	} while (more && time_before(jiffies, end));
 	srcu_read_unlock(&p->srcu, idx);
 	kvt_garbage_free(p);
+	/* Not under srcu: who lets a buffer go takes the registry's lock. */
+	if (kvt_exports_look(p))
+		kvt_room_wake(p);
 	kvt_ns_reap(p);
 	if (more)
 		kvt_reclaim_kick(p);
