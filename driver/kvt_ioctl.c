@@ -11,6 +11,7 @@
 #include <linux/module.h>
 #include <linux/nospec.h>
 #include <linux/slab.h>
+#include <linux/sort.h>
 #include <linux/uaccess.h>
 
 #include "ops.h"
@@ -111,7 +112,31 @@ static int kvt_ctl_pool_scrub(void *arg)
 	return err;
 }
 
-/* The ranges of a TIER_ATTACH, checked; NULL if there are none, or an ERR_PTR. */
+static int kvt_cmp_ranges(const void *a, const void *b)
+{
+	const struct kvtier_range *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* No address is in two of them, so that each page is looked at once; some may be empty. */
+static void kvt_part_ranges(struct kvtier_range *range, u32 nr)
+{
+	u64 end = 0, last;
+	u32 i;
+
+	sort(range, nr, sizeof(*range), kvt_cmp_ranges, NULL);
+	for (i = 0; i < nr; i++) {
+		last = range[i].start + range[i].bytes;
+		range[i].start = max(range[i].start, end);
+		range[i].bytes = last - min(last, range[i].start);
+		end = max(end, last);
+	}
+}
+
+/*
+ * The ranges of a TIER_ATTACH, checked and apart; NULL if there are none, or an ERR_PTR.
+ */
 static struct kvtier_range *kvt_copy_bad(const struct kvtier_tier_attach *a)
 {
 	struct kvtier_range *bad;
@@ -128,6 +153,8 @@ static struct kvtier_range *kvt_copy_bad(const struct kvtier_tier_attach *a)
 		kvfree(bad);
 		return ERR_PTR(-EINVAL);
 	}
+	if (!IS_ERR(bad))
+		kvt_part_ranges(bad, a->nr_bad);
 	return bad;
 }
 

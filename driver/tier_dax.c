@@ -467,7 +467,7 @@ static void kvt_dax_mark_bad(struct kvt_dax *d, const struct kvtier_range *bad, 
 
 	lockdep_assert_held(&kvt_dax_lock);
 	for (i = 0; i < nr; i++) {
-		for (j = 0; j < d->nr_res; j++)
+		for (j = 0; bad[i].bytes && j < d->nr_res; j++)
 			kvt_dax_mark(d, &d->pgmap->ranges[j], bad[i].start,
 				     bad[i].start + bad[i].bytes - 1);
 	}

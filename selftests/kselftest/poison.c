@@ -177,26 +177,46 @@ static int attach_knowing(const struct kvt_pool *p, const struct kvtier_range *b
 	return err;
 }
 
+/* An address of the tier in another piece than this one's, or 0. */
+static __u64 in_other_piece(__u64 at)
+{
+	char line[32];
+	__u64 base;
+
+	if (kvt_sh_line(line, sizeof(line), "cat /sys/bus/dax/devices/%s/resource", kvt_env_dax()))
+		return 0;
+	base = strtoull(line, NULL, 0);
+	if (at < base || at - base >= PIECES * KVT_PIECE)
+		return 0;
+	return at - base < KVT_PIECE ? at + KVT_PIECE : at - KVT_PIECE;
+}
+
 /* What whoever attaches the tier knows to be bad is not used from the beginning. */
 TEST_F(poison, known_before)
 {
-	struct kvtier_range bad[3] = { { .bytes = 4096 } };
+	struct kvtier_range bad[5];
 	struct kvt_key key = kvt_key(SET, 1);
 	struct kvtier_block_result res;
+	__u64 at = put_leased(&self->c, &key, &res), other, low, high;
 
-	/* The end of a page and the beginning of the next, and a line; all in one piece. */
-	bad[1].start = put_leased(&self->c, &key, &res);
-	ASSERT_NE(0, bad[1].start);
-	bad[2].start = bad[1].start + 3 * BLOCK_BYTES + 64;
-	bad[2].bytes = 64;
-	bad[1].start += 4095;
-	bad[1].bytes = 2;
+	ASSERT_NE(0, at);
+	other = in_other_piece(at);
+	ASSERT_NE(0, other);
+	low = at < other ? at : other;
+	high = at < other ? other : at;
+	/* What is higher comes first, twice and once more in part: it is in the way of none. */
+	bad[0] = (struct kvtier_range) { high, 128 };
+	bad[1] = bad[0];
+	bad[2] = (struct kvtier_range) { high + 64, 128 };
+	/* The end of a page and the beginning of the next, and a line; in one piece. */
+	bad[3] = (struct kvtier_range) { low + 4095, 2 };
+	bad[4] = (struct kvtier_range) { low + 64, 64 };
 	kvt_client_close(&self->c);
 	ASSERT_EQ(0, kvt_tier_detach(&self->pool, self->dax, KVTIER_DETACH_DISCARD, 10 * KVT_SEC));
-	ASSERT_EQ(0, attach_knowing(&self->pool, bad, 3));
-	EXPECT_EQ(KVT_PIECE, retired(&self->pool, "dax0"));
+	ASSERT_EQ(0, attach_knowing(&self->pool, bad, KVT_ARRAY(bad)));
+	EXPECT_EQ(2 * KVT_PIECE, retired(&self->pool, "dax0"));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "poison", BLOCK_BYTES));
-	EXPECT_EQ(SLOTS - SLOTS_A_PIECE, good_slots(&self->c, 0));
+	EXPECT_EQ(SLOTS - 2 * SLOTS_A_PIECE, good_slots(&self->c, 0));
 }
 
 static __u64 io_errors(const struct kvt_client *c, int tier)
