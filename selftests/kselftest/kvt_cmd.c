@@ -260,6 +260,18 @@ int kvt_tier_stats(int fd, struct kvtier_stat *st, struct kvtier_tier_stat *tier
 	return err ? err : (int)st->nr_tiers;
 }
 
+__u64 kvt_tier_errors(int fd, int tier)
+{
+	struct kvtier_tier_stat tiers[KVTIER_TIERS_MAX];
+	struct kvtier_stat st;
+	int i, nr = kvt_tier_stats(fd, &st, tiers);
+
+	for (i = 0; i < nr; i++)
+		if ((int)tiers[i].id == tier)
+			return tiers[i].io_errors;
+	return 0;
+}
+
 int kvt_query(int fd, struct kvtier_query *q, struct kvtier_tier_info *tiers)
 {
 	int err;

@@ -113,6 +113,8 @@ int kvt_drop(int fd, __u32 group, const struct kvt_key *keys, __u32 nr, __s32 *r
 int kvt_iterate_all(int fd, __u32 page, struct kvtier_entry **out);
 int kvt_stat(int fd, __u32 flags, struct kvtier_stat *st);
 int kvt_tier_stats(int fd, struct kvtier_stat *st, struct kvtier_tier_stat *tiers);
+/* I/O errors of a tier, 0 if there is none of that id. */
+__u64 kvt_tier_errors(int fd, int tier);
 int kvt_query(int fd, struct kvtier_query *q, struct kvtier_tier_info *tiers);
 
 struct kvt_disk;
@@ -335,6 +337,17 @@ int kvt_sh_line(char *line, size_t len, const char *fmt, ...)
  */
 int kvt_settled(const struct kvt_pool *p, struct kvtier_stat *st,
 		struct kvtier_tier_stat *tiers);
+
+/* --- kvt_bad.c: pages that are made bad ----------------------------------------- */
+
+/* Can the kernel be told. */
+bool kvt_bad_can(void);
+/* Physical address of a mapped page, or 0. */
+__u64 kvt_bad_address(const void *p);
+/* -EBUSY: the kernel could do nothing about it, but knows. */
+int kvt_bad_make(__u64 address);
+/* Of the pages of KVT_DAX none is bad any more. No tier has it. */
+int kvt_bad_forget(void);
 
 /* --- kvt_klog.c: the kernel's log --------------------------------------------- */
 

@@ -75,18 +75,6 @@ static int check_chains(const struct kvt_client *c, int first, int nr)
 	return sum;
 }
 
-static __u64 io_errors(const struct kvt_client *c, int tier)
-{
-	struct kvtier_tier_stat tiers[KVTIER_TIERS_MAX];
-	struct kvtier_stat st;
-	int i, nr = kvt_tier_stats(c->fd, &st, tiers);
-
-	for (i = 0; i < nr; i++)
-		if ((int)tiers[i].id == tier)
-			return tiers[i].io_errors;
-	return 0;
-}
-
 /* Somebody scribbles over the device: a page at every @step. */
 static int scribble(const char *path, __u64 bytes, __u64 step)
 {
@@ -115,7 +103,7 @@ TEST_F_TIMEOUT(media, corruption_is_a_miss, 300)
 	ASSERT_LE(0, there);
 	EXPECT_LT(CHAINS * CHAIN / 4, there);
 	EXPECT_GT(CHAINS * CHAIN, there);
-	EXPECT_LT(0, io_errors(&self->c, self->disk));
+	EXPECT_LT(0, kvt_tier_errors(self->c.fd, self->disk));
 	/* The pool goes on; what was lost can be stored again. */
 	EXPECT_LE(0, put_chains(&self->c, 0, CHAINS));
 	EXPECT_LT(there, check_chains(&self->c, 0, CHAINS));
@@ -172,7 +160,7 @@ TEST_F_TIMEOUT(media, reads_fail, 300)
 	EXPECT_LE(0, there);
 	EXPECT_GT(CHAINS * CHAIN / 2, there);
 	ASSERT_EQ(0, fail_requests(self, 0));
-	EXPECT_LT(0, io_errors(&self->c, self->disk));
+	EXPECT_LT(0, kvt_tier_errors(self->c.fd, self->disk));
 	/* Those nobody asked for meanwhile are still there. */
 	EXPECT_LT(0, check_chains(&self->c, CHAINS / 2, CHAINS / 2));
 	EXPECT_LE(0, put_chains(&self->c, 1000, 4));
@@ -186,7 +174,7 @@ TEST_F_TIMEOUT(media, writes_fail, 300)
 	ASSERT_EQ(0, fail_requests(self, 100));
 	EXPECT_LE(0, put_chains(&self->c, 0, CHAINS / 2));
 	EXPECT_LE(0, check_chains(&self->c, 0, CHAINS / 2));
-	EXPECT_LT(0, io_errors(&self->c, self->disk));
+	EXPECT_LT(0, kvt_tier_errors(self->c.fd, self->disk));
 	ASSERT_EQ(0, fail_requests(self, 0));
 	EXPECT_LE(0, put_chains(&self->c, 1000, CHAINS));
 	EXPECT_LE(0, check_chains(&self->c, 1000, CHAINS));
@@ -204,7 +192,7 @@ TEST_F_TIMEOUT(media, some_requests_fail, 300)
 		EXPECT_LE(0, check_chains(&self->c, 0, CHAINS));
 	}
 	ASSERT_EQ(0, fail_requests(self, 0));
-	EXPECT_LT(0, io_errors(&self->c, self->disk));
+	EXPECT_LT(0, kvt_tier_errors(self->c.fd, self->disk));
 }
 
 static __u64 blocks_on(const struct kvt_client *c, int tier)
@@ -261,8 +249,8 @@ TEST_F_TIMEOUT(media, destination_fails, 120)
 	op.pool_id = self->pool.id;
 	op.tier_id = self->disk;
 	EXPECT_EQ(0, kvt_ioctl(self->pool.ctl, KVTIER_OP_TIER_DRAIN, &op));
-	EXPECT_LT(0, io_errors(&self->c, low));
-	EXPECT_EQ(0, io_errors(&self->c, self->disk));
+	EXPECT_LT(0, kvt_tier_errors(self->c.fd, low));
+	EXPECT_EQ(0, kvt_tier_errors(self->c.fd, self->disk));
 	EXPECT_EQ(CHAIN, check_chains(&self->c, 0, 1));
 	EXPECT_EQ(0, kvt_tier_detach(&self->pool, low, 0, 30 * KVT_SEC));
 	full_remove(&full);

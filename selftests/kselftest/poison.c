@@ -8,7 +8,6 @@
 
 #define BLOCK_BYTES	(64 * KVT_KIB)
 #define SET		29
-#define OFFLINE		"/sys/devices/system/memory/hard_offline_page"
 #define SLOTS_A_PIECE	((int)(KVT_PIECE / BLOCK_BYTES))
 #define PIECES		8
 #define SLOTS		(PIECES * SLOTS_A_PIECE)
@@ -20,27 +19,11 @@ FIXTURE(poison)
 	int dax;
 };
 
-/* A bound instance remembers its bad pages; one that was unbound and freed does not. */
-static int forget_bad_pages(void)
-{
-	char zombies[16] = "";
-
-	if (kvt_sh("echo %s > /sys/bus/dax/drivers/kvtier/unbind", kvt_env_dax()))
-		return -ENODEV;
-	if (!KVT_UNTIL(10000, !kvt_sh_line(zombies, sizeof(zombies),
-					   "cat /sys/module/kvtier/parameters/dax_zombies") &&
-			      !strcmp(zombies, "0")))
-		return -EBUSY;
-	/* A zombie's range is given back a moment later. */
-	kvt_sleep_ms(50);
-	return KVT_UNTIL(10000, !kvt_dax_bind(kvt_env_dax(), "kvtier")) ? 0 : -EBUSY;
-}
-
 FIXTURE_SETUP(poison)
 {
 	if (!kvt_env_dax())
 		SKIP(return, "no device-dax instance to use (KVT_DAX)");
-	if (access(OFFLINE, W_OK))
+	if (!kvt_bad_can())
 		SKIP(return, "this kernel cannot be told that a page is bad");
 	signal(SIGBUS, SIG_IGN);
 	ASSERT_EQ(0, kvt_setup(&self->pool));
@@ -55,27 +38,7 @@ FIXTURE_TEARDOWN(poison)
 {
 	kvt_client_close(&self->c);
 	EXPECT_EQ(0, kvt_teardown(&self->pool));
-	EXPECT_EQ(0, forget_bad_pages());
-}
-
-/* Physical address of a mapped page, or 0. */
-static __u64 physical(const void *p)
-{
-	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-	__u64 entry = 0;
-
-	if (fd < 0)
-		return 0;
-	if (pread(fd, &entry, sizeof(entry), (off_t)(KVT_U64(p) / 4096 * sizeof(entry))) !=
-	    sizeof(entry))
-		entry = 0;
-	close(fd);
-	return entry >> 63 ? (entry & ((1ull << 55) - 1)) * 4096 : 0;
-}
-
-static int make_bad(__u64 phys)
-{
-	return phys ? kvt_sh("echo %#llx > " OFFLINE, (unsigned long long)phys) : -EFAULT;
+	EXPECT_EQ(0, kvt_bad_forget());
 }
 
 static long long retired(const struct kvt_pool *p, const char *tier)
@@ -160,7 +123,7 @@ static __u64 put_leased(const struct kvt_client *c, const struct kvt_key *key,
 	if (kvt_put(c, 0, 0, key, NULL, 1) != 1 ||
 	    kvt_get(c->fd, 0, 0, key, 1, res, 0) != 1 || kvt_touch_read(kvt_rd(c, res->offset)))
 		return 0;
-	return physical(kvt_rd(c, res->offset));
+	return kvt_bad_address(kvt_rd(c, res->offset));
 }
 
 static int attach_knowing(const struct kvt_pool *p, const struct kvtier_range *bad, __u32 nr)
@@ -219,18 +182,6 @@ TEST_F(poison, known_before)
 	EXPECT_EQ(SLOTS - 2 * SLOTS_A_PIECE, good_slots(&self->c, 0));
 }
 
-static __u64 io_errors(const struct kvt_client *c, int tier)
-{
-	struct kvtier_tier_stat tiers[KVTIER_TIERS_MAX];
-	struct kvtier_stat st;
-	int i, nr = kvt_tier_stats(c->fd, &st, tiers);
-
-	for (i = 0; i < nr; i++)
-		if ((int)tiers[i].id == tier)
-			return tiers[i].io_errors;
-	return 0;
-}
-
 /* One bad page costs one block. */
 TEST_F(poison, one_page)
 {
@@ -245,7 +196,7 @@ TEST_F(poison, one_page)
 		ASSERT_NE(0, at[i]);
 	}
 	ASSERT_EQ(0, retired(&self->pool, "dax0"));
-	ASSERT_EQ(0, make_bad(at[1] + 5 * 4096));
+	ASSERT_EQ(0, kvt_bad_make(at[1] + 5 * 4096));
 	EXPECT_EQ(0, kvt_lookup(self->c.fd, 0, &keys[1], 1, NULL));
 	EXPECT_EQ(SIGBUS, kvt_touch_read((char *)kvt_rd(&self->c, res[1].offset) + 5 * 4096));
 	/* Its neighbours are what they were, leased and anew. */
@@ -253,7 +204,7 @@ TEST_F(poison, one_page)
 		EXPECT_TRUE(kvt_bytes_ok(kvt_rd(&self->c, res[i].offset), &keys[i], BLOCK_BYTES));
 		EXPECT_EQ(1, kvt_check(&self->c, 0, &keys[i], 1, 0));
 	}
-	EXPECT_LT(0, io_errors(&self->c, self->dax));
+	EXPECT_LT(0, kvt_tier_errors(self->c.fd, self->dax));
 	/* The entry of the lost one stays for its lease, and no longer. */
 	EXPECT_EQ(3, blocks_in_pool(&self->c));
 	EXPECT_EQ(0, retired(&self->pool, "dax0"));
@@ -287,7 +238,7 @@ TEST_F(poison, with_a_copy)
 	ASSERT_EQ(self->dax, (int)res.tier);
 	ASSERT_EQ(0, kvt_touch_read(kvt_rd(&self->c, res.offset)));
 	EXPECT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
-	ASSERT_EQ(0, make_bad(physical(kvt_rd(&self->c, res.offset))));
+	ASSERT_EQ(0, kvt_bad_make(kvt_bad_address(kvt_rd(&self->c, res.offset))));
 	ASSERT_EQ(1, kvt_lookup(self->c.fd, 0, &key, 1, &look));
 	EXPECT_EQ(disk, (int)look.tier);
 	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dax0"));
@@ -311,7 +262,7 @@ TEST_F(poison, free_slot)
 		ASSERT_EQ(1, kvt_release(self->c.fd, &res[i].handle, 1, NULL));
 	}
 	ASSERT_EQ(1, kvt_drop(self->c.fd, 0, &keys[1], 1, NULL));
-	ASSERT_EQ(0, make_bad(at[1] + 15 * 4096));
+	ASSERT_EQ(0, kvt_bad_make(at[1] + 15 * 4096));
 	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dax0"));
 	EXPECT_EQ(SLOTS - 2, good_slots(&self->c, 0));
 	EXPECT_EQ(1, kvt_check(&self->c, 0, &keys[0], 1, 0));
@@ -338,7 +289,7 @@ TEST_F(poison, free_piece)
 
 	ASSERT_NE(0, at);
 	/* The tier is one stretch of memory. */
-	ASSERT_EQ(0, make_bad(at - res.offset + 5 * KVT_PIECE + 77 * 4096));
+	ASSERT_EQ(0, kvt_bad_make(at - res.offset + 5 * KVT_PIECE + 77 * 4096));
 	EXPECT_EQ(KVT_PIECE, retired(&self->pool, "dax0"));
 	EXPECT_EQ(SLOTS - SLOTS_A_PIECE - 1, good_slots(&self->c, 0));
 	EXPECT_TRUE(kvt_bytes_ok(kvt_rd(&self->c, res.offset), &key, BLOCK_BYTES));
@@ -354,7 +305,7 @@ TEST_F(poison, while_filling)
 	ASSERT_EQ(1, kvt_reserve(self->c.fd, 0, 0, &key, NULL, 1, &res, 0));
 	at = kvt_wr(&self->c, res.offset);
 	kvt_fill(at, &key, BLOCK_BYTES);
-	ASSERT_EQ(0, make_bad(physical(at + 3 * 4096)));
+	ASSERT_EQ(0, kvt_bad_make(kvt_bad_address(at + 3 * 4096)));
 	EXPECT_EQ(SIGBUS, kvt_touch_write(at + 3 * 4096, 1));
 	EXPECT_EQ(0, kvt_touch_write(at + 4 * 4096, 1));
 	EXPECT_EQ(0, kvt_lookup(self->c.fd, 0, &key, 1, NULL));
@@ -384,13 +335,13 @@ TEST_F(poison, aborted_filling)
 
 	ASSERT_EQ(1, kvt_reserve(self->c.fd, 0, 0, &key, NULL, 1, &res, 0));
 	ASSERT_EQ(0, kvt_touch_write(kvt_wr(&self->c, res.offset), 1));
-	ASSERT_EQ(0, make_bad(physical(kvt_wr(&self->c, res.offset))));
+	ASSERT_EQ(0, kvt_bad_make(kvt_bad_address(kvt_wr(&self->c, res.offset))));
 	EXPECT_EQ(1, kvt_abort(self->c.fd, &res.handle, 1, NULL));
 	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dax0"));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &c, "poison", BLOCK_BYTES));
 	ASSERT_EQ(1, kvt_reserve(c.fd, 0, 0, &key, NULL, 1, &res, 0));
 	ASSERT_EQ(0, kvt_touch_write(kvt_wr(&c, res.offset), 1));
-	ASSERT_EQ(0, make_bad(physical(kvt_wr(&c, res.offset))));
+	ASSERT_EQ(0, kvt_bad_make(kvt_bad_address(kvt_wr(&c, res.offset))));
 	kvt_client_close(&c);
 	EXPECT_TRUE(KVT_UNTIL(5000, retired(&self->pool, "dax0") == 2 * BLOCK_BYTES));
 	EXPECT_EQ(SLOTS - 2, good_slots(&self->c, 0));
@@ -405,7 +356,7 @@ TEST_F(poison, handed_over)
 	__u64 at = put_leased(&self->c, &key, &res);
 
 	ASSERT_NE(0, at);
-	ASSERT_EQ(0, make_bad(at));
+	ASSERT_EQ(0, kvt_bad_make(at));
 	ASSERT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
 	ASSERT_EQ(SLOTS - 1, good_slots(&self->c, 0));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &other, "next", BLOCK_BYTES));
@@ -435,8 +386,8 @@ TEST_F(poison, held_by_a_pipe)
 	ASSERT_EQ(1, kvt_reserve(self->c.fd, 0, 0, &keys[1], NULL, 1, &fill, 0));
 	iov.iov_base = kvt_wr(&self->c, fill.offset);
 	ASSERT_EQ(4096, vmsplice(fds[1], &iov, 1, 0));
-	ASSERT_EQ(0, make_bad(at));
-	ASSERT_EQ(0, make_bad(at - res.offset + fill.offset - self->c.wr.start));
+	ASSERT_EQ(0, kvt_bad_make(at));
+	ASSERT_EQ(0, kvt_bad_make(at - res.offset + fill.offset - self->c.wr.start));
 	EXPECT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
 	EXPECT_EQ(1, kvt_abort(self->c.fd, &fill.handle, 1, NULL));
 	EXPECT_EQ(2 * BLOCK_BYTES, retired(&self->pool, "dax0"));
@@ -465,7 +416,7 @@ TEST_F(poison, arena)
 	ASSERT_EQ(0, kvt_ioctl(c.fd, KVTIER_OP_ARENA, &a));
 	ASSERT_EQ(SLOTS_A_PIECE, a.nr_slots);
 	ASSERT_EQ(0, kvt_touch_write(kvt_wr(&c, a.offset), 1));
-	ASSERT_EQ(0, make_bad(physical(kvt_wr(&c, a.offset))));
+	ASSERT_EQ(0, kvt_bad_make(kvt_bad_address(kvt_wr(&c, a.offset))));
 	EXPECT_EQ(SIGBUS, kvt_touch_write(kvt_wr(&c, a.offset), 1));
 	EXPECT_EQ(0, kvt_touch_write((char *)kvt_wr(&c, a.offset) + 4096, 1));
 	kvt_keys(keys, SET, 0, SLOTS);
@@ -499,10 +450,10 @@ TEST_F(poison, detach)
 	}
 	ASSERT_EQ(1, kvt_reserve(self->c.fd, 0, 0, &keys[2], NULL, 1, &filling, 0));
 	ASSERT_EQ(0, kvt_touch_write(kvt_wr(&self->c, filling.offset), 1));
-	ASSERT_EQ(0, make_bad(at[0]));
-	ASSERT_EQ(0, make_bad(physical(kvt_wr(&self->c, filling.offset))));
-	ASSERT_EQ(0, make_bad(at[0] - res[0].offset + 2 * KVT_PIECE));
-	ASSERT_EQ(0, make_bad(at[1] + BLOCK_BYTES * 3));
+	ASSERT_EQ(0, kvt_bad_make(at[0]));
+	ASSERT_EQ(0, kvt_bad_make(kvt_bad_address(kvt_wr(&self->c, filling.offset))));
+	ASSERT_EQ(0, kvt_bad_make(at[0] - res[0].offset + 2 * KVT_PIECE));
+	ASSERT_EQ(0, kvt_bad_make(at[1] + BLOCK_BYTES * 3));
 	/* A lease on what is lost still counts, as any does. */
 	EXPECT_EQ(-EBUSY, kvt_tier_detach(&self->pool, self->dax, 0, 200 * KVT_MSEC));
 	for (i = 0; i < 2; i++)
@@ -600,7 +551,7 @@ TEST_F_TIMEOUT(poison, under_load, 600)
 		ASSERT_EQ(0, kvt_spawn(&child[i], read_on, l));
 	ASSERT_TRUE(KVT_UNTIL(20000, l->started == READERS));
 	ASSERT_TRUE(rounds_more(l, 2));
-	ASSERT_EQ(0, make_bad(at + 8192));
+	ASSERT_EQ(0, kvt_bad_make(at + 8192));
 	EXPECT_TRUE(rounds_more(l, 2));
 	l->stop = true;
 	for (i = 0; i < READERS; i++)
@@ -733,7 +684,7 @@ FIXTURE(unreported)
 
 FIXTURE_SETUP(unreported)
 {
-	if (access(OFFLINE, W_OK))
+	if (!kvt_bad_can())
 		SKIP(return, "this kernel cannot be told that a page is bad");
 	signal(SIGBUS, SIG_IGN);
 	ASSERT_EQ(0, kvt_setup(&self->pool));
@@ -760,7 +711,7 @@ TEST_F(unreported, found_later)
 	at = put_leased(&self->c, &keys[0], &res);
 	ASSERT_NE(0, at);
 	ASSERT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
-	make_bad(at + 4096);		/* says that it could do nothing about it */
+	kvt_bad_make(at + 4096);		/* says that it could do nothing about it */
 	EXPECT_EQ(KVTIER_ST_IOERR, kvt_read1(self->c.fd, 0, &keys[0], buf, BLOCK_BYTES, 0));
 	EXPECT_EQ(KVTIER_ST_MISS, kvt_read1(self->c.fd, 0, &keys[0], buf, BLOCK_BYTES, 0));
 	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dram0"));
@@ -771,7 +722,7 @@ TEST_F(unreported, found_later)
 	ASSERT_NE(0, at);
 	ASSERT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
 	ASSERT_EQ(1, kvt_drop(self->c.fd, 0, &keys[1], 1, NULL));
-	make_bad(at);
+	kvt_bad_make(at);
 	kvt_fill(buf, &keys[2], BLOCK_BYTES);
 	EXPECT_EQ(KVTIER_ST_DONE, kvt_write1(self->c.fd, 0, &keys[2], NULL, buf, BLOCK_BYTES,
 					     KVT_SEC));
@@ -791,7 +742,7 @@ TEST_F(unreported, write_goes_elsewhere)
 	ASSERT_NE(0, at);
 	ASSERT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
 	ASSERT_EQ(1, kvt_drop(self->c.fd, 0, &key, 1, NULL));
-	make_bad(at + 4096);
+	kvt_bad_make(at + 4096);
 	kvt_fill(buf, &key, BLOCK_BYTES);
 	EXPECT_EQ(KVTIER_ST_DONE, kvt_write1(self->c.fd, 0, &key, NULL, buf, BLOCK_BYTES,
 					     KVT_SEC));
@@ -810,7 +761,7 @@ TEST_F(unreported, filler_goes_elsewhere)
 	ASSERT_NE(0, at);
 	ASSERT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
 	ASSERT_EQ(1, kvt_drop(self->c.fd, 0, &key, 1, NULL));
-	make_bad(at + 4096);
+	kvt_bad_make(at + 4096);
 	ASSERT_EQ(1, kvt_reserve(self->c.fd, 0, 0, &key, NULL, 1, &again, 0));
 	EXPECT_EQ(SIGBUS, kvt_touch_write((char *)kvt_wr(&self->c, again.offset) + 4096, 1));
 	EXPECT_EQ(0, kvt_commit(self->c.fd, 0, &again.handle, 1, &done));

@@ -10,7 +10,6 @@
 #include "kvt_test.h"
 #include <stdatomic.h>
 
-#define OFFLINE		"/sys/devices/system/memory/hard_offline_page"
 #define BLOCK_BYTES	(32 * KVT_KIB)
 #define CHAINS		64
 #define CHAIN		6
@@ -59,7 +58,7 @@ FIXTURE_SETUP(torture)
 {
 	if (!kvt_env_dax() || !kvt_env_bdev())
 		SKIP(return, "no device-dax instance or no block device (KVT_DAX, KVT_BDEV)");
-	if (access(OFFLINE, W_OK))
+	if (!kvt_bad_can())
 		SKIP(return, "this kernel cannot be told that a page is bad");
 	/* Sent to whoever has a bad page mapped; those who touch it look for it. */
 	signal(SIGBUS, SIG_IGN);
@@ -74,25 +73,11 @@ FIXTURE_SETUP(torture)
 	self->actor = calloc(CLIENTS + 2, sizeof(*self->actor));
 }
 
-/* A bound instance remembers its bad pages; one that was unbound and freed does not. */
-static int forget_bad_pages(void)
-{
-	char zombies[16] = "";
-
-	if (kvt_sh("echo %s > /sys/bus/dax/drivers/kvtier/unbind", kvt_env_dax()))
-		return -ENODEV;
-	if (!KVT_UNTIL(20000, !kvt_sh_line(zombies, sizeof(zombies),
-					   "cat /sys/module/kvtier/parameters/dax_zombies") &&
-			      !strcmp(zombies, "0")))
-		return -EBUSY;
-	return KVT_UNTIL(20000, !kvt_dax_bind(kvt_env_dax(), "kvtier")) ? 0 : -EBUSY;
-}
-
 FIXTURE_TEARDOWN(torture)
 {
 	kvt_client_close(&self->c);
 	EXPECT_EQ(0, kvt_teardown(&self->pool));
-	EXPECT_EQ(0, forget_bad_pages());
+	EXPECT_EQ(0, kvt_bad_forget());
 	/* No reference is left behind, and the next test has it loaded again. */
 	EXPECT_EQ(0, kvt_sh("rmmod kvtier"));
 	EXPECT_EQ(0, kvt_sh("modprobe kvtier"));
@@ -286,38 +271,12 @@ static int drainer(struct kvt_child *me, void *arg)
 			if (err)
 				continue;
 		}
-		if (a->shared->bad_now >= BAD_MAX && !forget_bad_pages())
+		if (a->shared->bad_now >= BAD_MAX && !kvt_bad_forget())
 			a->shared->bad_now = 0;
 		id = kvt_tier_dax(a->pool, 1, DAX_BYTES);
 		KVT_CHILD_CHECK(id >= 0 || id == -EBUSY);
 	}
 	return 0;
-}
-
-/* Physical address of a mapped page, or 0. */
-static __u64 physical(const void *p)
-{
-	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-	__u64 entry = 0;
-
-	if (fd < 0)
-		return 0;
-	if (pread(fd, &entry, sizeof(entry), (off_t)(KVT_U64(p) / 4096 * sizeof(entry))) !=
-	    sizeof(entry))
-		entry = 0;
-	close(fd);
-	return entry >> 63 ? (entry & ((1ull << 55) - 1)) * 4096 : 0;
-}
-
-/* Without a shell, which takes longer than blocks stay where they are. */
-static bool make_bad(__u64 phys)
-{
-	int fd = open(OFFLINE, O_WRONLY | O_CLOEXEC);
-	bool made = fd >= 0 && dprintf(fd, "%#llx", phys) > 0;
-
-	if (fd >= 0)
-		close(fd);
-	return made;
 }
 
 /* A page of some block that lies in the dax tier, while it is leased. */
@@ -335,9 +294,9 @@ static bool poison_one(struct actor *a, const struct kvt_client *c)
 		handle[i] = res[i].handle;
 		page = (char *)kvt_rd(c, res[i].offset) + rand_r(&a->seed) % 8 * 4096;
 		if (!phys && (int)res[i].tier == dax && !kvt_touch_read(page))
-			phys = physical(page);
+			phys = kvt_bad_address(page);
 	}
-	if (phys && make_bad(phys)) {
+	if (phys && !kvt_bad_make(phys)) {
 		a->shared->bad_pages++;
 		a->shared->bad_now++;
 	}
