@@ -9,9 +9,11 @@
  * kvt_shrink_floor().
  *
  * When it has not been asked for a while, and the tier is short of room, the worker takes
- * pieces back, one by one, as far as the system has memory to spare. It is short of room
+ * pieces back, one by one. It is short of room
  * above its low watermark, without a free piece, and when pieces were needed that it did
- * not have, see kvt_shrink_short().
+ * not have, see kvt_shrink_short(). On a machine that has been up for long what is free is in
+ * fragments, so pages are moved and cached ones let go for a piece if there is none; the
+ * tier itself is not asked meanwhile. If that fails it is left alone for a while.
  *
  * The shrinker is not told on whose behalf it is asked: limits of control groups do not
  * reach it.
@@ -19,6 +21,7 @@
  * Lock: the meta lock, which a shrinker only tries to take.
  */
 #include <linux/gfp.h>
+#include <linux/mm.h>
 #include <linux/nodemask.h>
 #include <linux/shrinker.h>
 
@@ -26,6 +29,8 @@
 
 #define KVT_SHRINK_BATCH	8u		/* pieces in one go */
 #define KVT_SHRINK_PAUSE	(2 * HZ)	/* from the last question to the first return */
+#define KVT_SHRINK_REST		(10 * HZ)	/* from a return that failed to the next */
+#define KVT_SHRINK_SPARE	32u		/* no return if less than such a part is available */
 #define KVT_SHRINK_KEEP		8u		/* a part like this of a tier stays */
 
 /*
@@ -83,8 +88,10 @@ static bool kvt_shrink_concerns(const struct kvt_tier *t, int node)
 static unsigned long kvt_shrink_count(struct shrinker *s, struct shrink_control *sc)
 {
 	struct kvt_tier *t = s->private_data;
-	u32 room = kvt_shrink_concerns(t, sc->nid) ? kvt_shrink_room(t) : 0;
+	u32 room = 0;
 
+	if (kvt_shrink_concerns(t, sc->nid) && !READ_ONCE(t->returning))
+		room = kvt_shrink_room(t);
 	return room ? (unsigned long)room * KVT_PIECE_PAGES : SHRINK_EMPTY;
 }
 
@@ -168,20 +175,37 @@ static bool kvt_shrink_needs(struct kvt_pool *p, struct kvt_tier *t)
 	       kvt_tier_over(p, t, READ_ONCE(p->watermark_low_percent));
 }
 
+/* There is memory for a piece, without anybody swapping for it. */
+static int kvt_shrink_come(struct kvt_tier *t, u32 piece)
+{
+	int err;
+
+	if (si_mem_available() < (long)(totalram_pages() / KVT_SHRINK_SPARE))
+		return -ENOMEM;
+	WRITE_ONCE(t->returning, true);
+	err = t->ops->come(t, piece);
+	WRITE_ONCE(t->returning, false);
+	return err;
+}
+
 /* Take a piece back if it is of use, and there is memory. Whether it was. */
 static bool kvt_shrink_return(struct kvt_pool *p, struct kvt_tier *t)
 {
 	u32 piece;
 
 	if (time_before(jiffies, READ_ONCE(t->shrunk_at) + KVT_SHRINK_PAUSE) ||
-	    !kvt_shrink_needs(p, t))
+	    time_before(jiffies, t->return_at) || !kvt_shrink_needs(p, t))
 		return false;
 	spin_lock(&p->meta_lock);
 	piece = kvt_mem_piece_absent(&t->mem);
 	spin_unlock(&p->meta_lock);
 	/* Only the worker, which this is, makes absent pieces present. */
-	if (piece == KVT_NO_REGION || t->ops->come(t, piece))
+	if (piece == KVT_NO_REGION)
 		return false;
+	if (kvt_shrink_come(t, piece)) {
+		t->return_at = jiffies + KVT_SHRINK_REST;
+		return false;
+	}
 	spin_lock(&p->meta_lock);
 	kvt_mem_piece_come(&t->mem, piece);
 	if (t->mem.nr_free >= t->short_of)
@@ -223,6 +247,7 @@ int kvt_shrink_start(struct kvt_tier *t)
 	s->batch = KVT_PIECE_PAGES;
 	s->private_data = t;
 	t->shrinker = s;
+	t->return_at = jiffies;
 	shrinker_register(s);
 	return 0;
 }

@@ -209,9 +209,11 @@ struct kvt_tier_count {
  * @nr_lost:  memory: regions that their owner has lost. Meta lock
  * @poisoned: memory: some page is bad, so look before a slot is handed out; never
  *            unset. attach() sets it if it knows of any
- * @shrinker: memory, or NULL; see kvt_shrink.c, as the next three
+ * @shrinker: memory, or NULL; see kvt_shrink.c, as the next five
  * @shrink_want: pieces that the system asked for and has not got. Meta lock
  * @shrunk_at: when it asked last, in jiffies. Meta lock
+ * @return_at: not before, in jiffies, is a piece to be taken from the system. The worker's
+ * @returning: it takes a piece from the system just now. The worker's
  * @short_of: so many free pieces were needed since, and were not there. Meta lock
  * @geo:      block: layout of the device; its member is 0 before there is one
  * @device_bytes: block: length of the device; what can be written to it if it is zoned
@@ -256,6 +258,8 @@ struct kvt_tier {
 	struct shrinker *shrinker;
 	u32 shrink_want;
 	unsigned long shrunk_at;
+	unsigned long return_at;
+	bool returning;
 	u32 short_of;
 
 	struct kvt_geometry geo;

@@ -161,10 +161,16 @@ static struct page *kvt_node_leave(struct kvt_tier *t, u32 piece)
 
 static int kvt_node_come(struct kvt_tier *t, u32 piece)
 {
+	/*
+	 * kswapd is not to be woken: it would go on asking, for this piece too. Less than
+	 * RETRY_MAYFAIL would not do: what tries but once moves pages out of the way of
+	 * movable ones only.
+	 */
+	const gfp_t gfp = (GFP_KERNEL & ~__GFP_KSWAPD_RECLAIM) | __GFP_RETRY_MAYFAIL;
 	struct kvt_node *n = t->priv;
+	struct page *first = kvt_node_piece(&n->nodes, &n->turn, 0);
 
-	/* Not even kswapd is to be woken: it would ask for the piece again. */
-	n->piece[piece] = kvt_node_piece(&n->nodes, &n->turn, 0);
+	n->piece[piece] = first ?: kvt_node_piece(&n->nodes, &n->turn, gfp);
 	return n->piece[piece] ? 0 : -ENOMEM;
 }
 

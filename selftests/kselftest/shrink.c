@@ -63,6 +63,13 @@ static int ask(void)
 	return kvt_sh("echo 2 > /proc/sys/vm/drop_caches");
 }
 
+/* What large pieces there are, and who looked for some. */
+static void log_memory(void)
+{
+	kvt_sh("{ cat /proc/buddyinfo; head -n 3 /proc/meminfo; "
+	       "grep -E '^(kswapd_|compact_|slabs_scanned)' /proc/vmstat; } >&2");
+}
+
 static int put_chains(const struct kvt_client *c, int first, int nr)
 {
 	struct kvt_key keys[CHAIN];
@@ -110,6 +117,7 @@ TEST_F(shrink, gives_what_is_free)
 /* What is in use moves down or goes, and the rest serves; then there is memory again. */
 TEST_F_TIMEOUT(shrink, gives_and_takes, 600)
 {
+	int put = 0, there = 0;
 	long long given;
 
 	ASSERT_EQ(0, put_chains(&self->c, 0, CHAINS));
@@ -119,9 +127,13 @@ TEST_F_TIMEOUT(shrink, gives_and_takes, 600)
 	EXPECT_LE(variant->disk ? CHAINS * CHAIN : 0, check_chains(&self->c, 0, CHAINS));
 	/* Full again: the system has plenty, so it is not asked for long. */
 	given = absent(&self->pool);
-	EXPECT_TRUE(KVT_UNTIL(60000, put_chains(&self->c, 0, CHAINS) == 0 &&
-			      check_chains(&self->c, 0, CHAINS) >= 0 &&
-			      absent(&self->pool) < given / 2));
+	EXPECT_TRUE(KVT_UNTIL(60000, (put = put_chains(&self->c, 0, CHAINS)) == 0 &&
+			      (there = check_chains(&self->c, 0, CHAINS)) >= 0 &&
+			      absent(&self->pool) < given / 2)) {
+		TH_LOG("put: %d, there: %d, given: %lld, absent: %lld", put, there, given,
+		       absent(&self->pool));
+		log_memory();
+	}
 	EXPECT_LE(0, check_chains(&self->c, 0, CHAINS));
 }
 
@@ -135,7 +147,7 @@ TEST_F_TIMEOUT(shrink, keeps_what_is_leased, 600)
 	ASSERT_EQ(0, put_chains(&self->c, 0, CHAINS));
 	for (i = 0; i < CHAINS; i++) {
 		key = kvt_key(SET, i * CHAIN);
-		if (kvt_get(self->c.fd, KVTIER_GET_WAIT, 0, &key, 1, &res[i], KVT_SEC) != 1)
+		if (kvt_get(self->c.fd, KVTIER_GET_WAIT, 0, &key, 1, &res[i], 20 * KVT_SEC) != 1)
 			res[i].handle = 0;
 	}
 	for (i = 0; i < 5; i++)
@@ -197,6 +209,67 @@ TEST_F_TIMEOUT(shrink, promises_what_is_there, 60)
 	ASSERT_EQ(0, ask());
 	EXPECT_GE((long long)(8 * KVT_MIB), absent(&self->pool));
 	kvt_client_close(&c);
+}
+
+#define FREE_ENOUGH	(24 * KVT_MIB)
+#define HOLE_EVERY	16
+
+static size_t meminfo(const char *name)
+{
+	char line[32];
+
+	kvt_sh_line(line, sizeof(line), "awk '/^%s:/ { print $2 }' /proc/meminfo", name);
+	return strtoull(line, NULL, 10) * KVT_KIB;
+}
+
+/* Nearly all memory in use, and what is not in single pages far from each other. */
+static char *scatter_memory(size_t bytes)
+{
+	size_t page = getpagesize(), at = 0, step;
+	char *mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (mem == MAP_FAILED || madvise(mem, bytes, MADV_NOHUGEPAGE))
+		return NULL;
+	for (step = 64 * KVT_MIB; step >= 4 * KVT_MIB; step /= 2) {
+		while (at + step <= bytes && meminfo("MemFree") > FREE_ENOUGH + step) {
+			if (madvise(mem + at, step, MADV_POPULATE_WRITE))
+				return NULL;
+			at += step;
+		}
+	}
+	for (bytes = 0; bytes < at; bytes += HOLE_EVERY * page) {
+		if (madvise(mem + bytes, page, MADV_DONTNEED))
+			return NULL;
+	}
+	return mem;
+}
+
+/* A machine that has been up for long has memory, but none in large pieces. */
+TEST_F_TIMEOUT(shrink, takes_scattered_memory, 300)
+{
+	size_t bytes = meminfo("MemTotal");
+	long long given;
+	char min[16], *mem;
+
+	kvt_sh_line(min, sizeof(min), "cat /proc/sys/vm/min_free_kbytes");
+	/* Nobody else makes large pieces, while the test lasts. */
+	ASSERT_EQ(0, kvt_sh("echo 4096 >/proc/sys/vm/min_free_kbytes; "
+			    "echo 0 >/proc/sys/vm/compaction_proactiveness"));
+	ASSERT_TRUE(KVT_UNTIL(20000, ask() == 0 &&
+			      absent(&self->pool) >= (long long)(TIER_BYTES / 2)));
+	mem = scatter_memory(bytes);
+	ASSERT_NE(NULL, mem);
+	given = absent(&self->pool);
+	log_memory();
+	EXPECT_TRUE(KVT_UNTIL(30000, put_chains(&self->c, 0, CHAINS) == 0 &&
+			      absent(&self->pool) < given / 2)) {
+		TH_LOG("given: %lld, absent: %lld", given, absent(&self->pool));
+		log_memory();
+	}
+	munmap(mem, bytes);
+	ASSERT_EQ(0, kvt_sh("echo %s >/proc/sys/vm/min_free_kbytes; "
+			    "echo 20 >/proc/sys/vm/compaction_proactiveness", min));
 }
 
 TEST_HARNESS_MAIN
