@@ -327,7 +327,7 @@ TEST_F(carry, thousands_of_blocks)
 		kvt_keys(keys, SET, batch * BATCH, BATCH);
 		ret = carry_batch(&self->k, &self->c, keys);
 		ASSERT_EQ(0, ret) TH_LOG("batch %d: %d", batch, ret);
-		ret = kvt_check(&self->reader, 0, keys, BATCH, KVT_SEC);
+		ret = kvt_check(&self->reader, 0, keys, BATCH, 20 * KVT_SEC);
 		ASSERT_EQ(BATCH, ret) TH_LOG("batch %d: %d", batch, ret);
 		if (variant->drop)
 			ASSERT_EQ(BATCH, kvt_drop(self->c.fd, 0, keys, BATCH, NULL));
@@ -338,7 +338,7 @@ TEST_F(carry, thousands_of_blocks)
 		EXPECT_LT(0, st.demotions);
 		for (batch = 0; batch < nr; batch++) {
 			kvt_keys(keys, SET, batch * BATCH, BATCH);
-			ASSERT_EQ(BATCH, kvt_check(&self->reader, 0, keys, BATCH, KVT_SEC));
+			ASSERT_EQ(BATCH, kvt_check(&self->reader, 0, keys, BATCH, 20 * KVT_SEC));
 		}
 	}
 }

@@ -6,9 +6,9 @@
 
 #define BLOCK_BYTES	(32 * KVT_KIB)
 #define MEM_BYTES	(4 * KVT_MIB)
-#define DISK_BYTES	(48 * KVT_MIB)
+#define DISK_BYTES	(64 * KVT_MIB)
 #define CHAIN		8
-#define CHAINS		72
+#define CHAINS		128
 #define SET		78
 
 FIXTURE(cost)
@@ -81,19 +81,20 @@ static __u64 cost_after(FIXTURE_DATA(cost) *self, int nr)
 
 TEST_F_TIMEOUT(cost, follows_the_device, 300)
 {
+	/* A chain takes 240 ms at least when it is slow; most of that is to be believed. */
+	const __u64 most = 80 * KVT_MSEC / CHAIN;
 	__u64 fast = cost_after(self, 4), slow, again;
 	int i;
 
 	ASSERT_LT(0, fast);
 	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_SLOW));
 	/* How soon it is believed depends on what else the machine has to do, both ways. */
-	for (i = 0, slow = 0; i < 4 && slow <= 2 * fast; i++) {
+	for (i = 0, slow = 0; i < 6 && (slow <= 2 * fast || slow <= most); i++) {
 		slow = cost_after(self, 8);
 		ASSERT_LT(0, slow);
 	}
 	EXPECT_LT(2 * fast, slow);
-	/* A chain took 240 ms at least; it is believed most of that by now. */
-	EXPECT_LT(80 * KVT_MSEC / CHAIN, slow);
+	EXPECT_LT(most, slow);
 	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_GOOD));
 	for (i = 0, again = slow; i < 8 && again >= slow / 2; i++) {
 		again = cost_after(self, 16);

@@ -109,7 +109,7 @@ TEST_F(dma, moves)
 	}
 	for (i = 0; i < NR; i++) {
 		key = kvt_key(SET, i);
-		ret = kvt_check(&self->d.c, 0, &key, 1, KVT_SEC);
+		ret = kvt_check(&self->d.c, 0, &key, 1, 20 * KVT_SEC);
 		ASSERT_EQ(1, ret) TH_LOG("block %d: %d", i, ret);
 	}
 	ASSERT_LE(0, kvt_query(self->d.c.fd, &q, NULL));
@@ -157,7 +157,7 @@ static int check_all(const struct kvt_client *c)
 	for (i = 0; i < NR; i++) {
 		struct kvt_key key = kvt_key(SET, i);
 
-		ret = kvt_check(c, 0, &key, 1, KVT_SEC);
+		ret = kvt_check(c, 0, &key, 1, 20 * KVT_SEC);
 		if (ret < 0)
 			return ret;
 		n += ret;

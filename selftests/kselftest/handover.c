@@ -225,7 +225,7 @@ TEST_F(handover, old_mappings_never_see_new_bytes)
 	EXPECT_LT(0, st.evictions);
 	for (i = 0; i < SLOTS; i++) {
 		struct kvt_key key = kvt_key(SET_B, i);
-		int ret = kvt_check(&self->b, 0, &key, 1, KVT_SEC);
+		int ret = kvt_check(&self->b, 0, &key, 1, 20 * KVT_SEC);
 
 		EXPECT_TRUE(ret == 0 || ret == 1) TH_LOG("block %d: %d", i, ret);
 	}

@@ -146,7 +146,7 @@ TEST_F_TIMEOUT(memcg, storm, 600)
 	EXPECT_TRUE(ret == -SIGKILL || ret == 42) TH_LOG("it ended with %d", ret);
 	/* By its own limit. */
 	EXPECT_LT(0, event("max"));
-	EXPECT_EQ(NR, kvt_check(&self->c, 0, self->keys, NR, KVT_SEC));
+	EXPECT_EQ(NR, kvt_check(&self->c, 0, self->keys, NR, 20 * KVT_SEC));
 	/* With it goes what it had. */
 	EXPECT_TRUE(KVT_UNTIL(5000, kvt_sh("[ $(cat " GROUP "/memory.current) -lt %llu ]",
 					   MAX_BYTES / 2) == 0));
@@ -260,7 +260,7 @@ TEST_F_TIMEOUT(budget, of_all_namespaces, 600)
 	EXPECT_LE(LIMIT_BYTES / 2, used);
 	/* Others are not in it, and nothing of theirs went. */
 	EXPECT_EQ(NR, kvt_put(&self->c, 0, 0, self->keys, NULL, NR));
-	EXPECT_EQ(NR, kvt_check(&self->c, 0, self->keys, NR, KVT_SEC));
+	EXPECT_EQ(NR, kvt_check(&self->c, 0, self->keys, NR, 20 * KVT_SEC));
 	/* Without it there is room for all. */
 	ASSERT_EQ(0, limit_to(&self->pool, "max"));
 	EXPECT_FALSE(budget_is(&self->pool, &self->st, &used, &limit));

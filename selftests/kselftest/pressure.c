@@ -43,7 +43,7 @@ static int check_chain(const struct kvt_client *c, __u64 chain)
 	struct kvt_key keys[CHAIN];
 
 	kvt_keys(keys, SET, chain * CHAIN, CHAIN);
-	return kvt_check(c, 0, keys, CHAIN, KVT_SEC);
+	return kvt_check(c, 0, keys, CHAIN, 20 * KVT_SEC);
 }
 
 /* Every block's parent is there: nothing is left hanging. */
@@ -329,7 +329,7 @@ TEST_F(pressure, sizes_trade_places)
 			key = kvt_key(SET + 1, round * 1000 + i);
 			ASSERT_EQ(1, kvt_put(&big, KVTIER_RESERVE_WAIT, 0, &key, NULL, 1));
 			/* A policy may let it go again at once, but not each of them. */
-			ret = kvt_check(&big, 0, &key, 1, KVT_SEC);
+			ret = kvt_check(&big, 0, &key, 1, 20 * KVT_SEC);
 			EXPECT_LE(0, ret);
 			there += ret == 1;
 		}

@@ -313,7 +313,7 @@ TEST_F(sysfs, watermarks_take_effect)
 			      (long long)(8 * KVT_MIB * 30 / 100)));
 	EXPECT_LT(0, number(&self->pool, "tiers/%s/demotions_in", "dram7"));
 	EXPECT_EQ(0, number(&self->pool, "evictions", NULL));
-	EXPECT_EQ(NR * 4, kvt_check(&self->c, 0, keys, NR * 4, KVT_SEC));
+	EXPECT_EQ(NR * 4, kvt_check(&self->c, 0, keys, NR * 4, 20 * KVT_SEC));
 }
 
 /* Files that are held open do not hold what they show. */

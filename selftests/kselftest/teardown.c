@@ -163,7 +163,7 @@ TEST_F(teardown, detach_waits_for_fillers)
 	kvt_fill(kvt_wr(&self->c, res.offset), self->keys, BLOCK_BYTES);
 	EXPECT_EQ(1, kvt_commit(self->c.fd, 0, &res.handle, 1, &done));
 	EXPECT_EQ(0, kvt_tier_detach(&self->pool, self->upper, 0, 10 * KVT_SEC));
-	EXPECT_EQ(1, kvt_check(&self->c, 0, self->keys, 1, KVT_SEC));
+	EXPECT_EQ(1, kvt_check(&self->c, 0, self->keys, 1, 20 * KVT_SEC));
 }
 
 TEST_F(teardown, detach_discards)

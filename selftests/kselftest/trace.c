@@ -96,7 +96,7 @@ static bool use_all(const struct kvt_client *c)
 
 	for (i = 0; i < NR; i++) {
 		key = kvt_key(SET, i);
-		n += kvt_check(c, 0, &key, 1, KVT_SEC) == 1;
+		n += kvt_check(c, 0, &key, 1, 20 * KVT_SEC) == 1;
 	}
 	return n;
 }
@@ -113,7 +113,7 @@ TEST_F(trace, down_up_and_out)
 		/* Uses below the top are what brings blocks up. */
 		if (i > 60) {
 			key = kvt_key(SET, i - 60);
-			kvt_check(&self->c, 0, &key, 1, KVT_SEC);
+			kvt_check(&self->c, 0, &key, 1, 20 * KVT_SEC);
 		}
 	}
 	key = kvt_key(SET, NR - 1);
