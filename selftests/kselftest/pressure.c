@@ -544,8 +544,9 @@ static int write_busily(struct kvt_child *me, void *arg)
 		KVT_CHILD_CHECK(n >= 0);
 		for (i = 0; i < n; i++)
 			handle[i] = res[i].handle;
+		/* Reservations end soon; who is held up for so long has none any more. */
 		if (n)
-			KVT_CHILD_CHECK(kvt_commit(c.fd, 0, handle, n, done) == n);
+			KVT_CHILD_CHECK(kvt_commit(c.fd, 0, handle, n, done) >= 0);
 		if (at == busy_after)
 			KVT_CHILD_CHECK(!kvt_say(me, 0));
 	}
