@@ -20,7 +20,8 @@ set -euo pipefail
 # the end then.
 QUICK=(kselftest:stock:1/2 host kselftest:stock:2/2)
 FULL=(kselftest:debug kselftest:stock host crash demo static pmem removal rig kunit dkms newest)
-LONG=(kselftest:debug host kselftest:stock crash demo pmem removal rig kunit static dkms newest teeth)
+LONG=(kselftest:debug:1/2 kselftest:debug:2/2 host kselftest:stock crash demo pmem removal rig kunit
+	static dkms newest teeth)
 
 # Suites at a time.  A machine of the tests keeps one processor busy and little more, and waits
 # now and then.

@@ -318,7 +318,7 @@ FIXTURE_TEARDOWN(carry)
 /* Thousands of blocks through slots for a few hundred; another file reads each. */
 TEST_F(carry, thousands_of_blocks)
 {
-	int batch, nr = (kvt_env_long() ? 10000 : variant->nr) / BATCH + 1, ret;
+	int batch, nr = kvt_env_rounds(variant->nr, 10000) / BATCH + 1, ret;
 	struct kvt_key keys[BATCH];
 	struct kvtier_stat st;
 

@@ -96,8 +96,16 @@ int kvt_env_many(int quick, int full_length)
 	bool debug = on_debug();
 
 	if (kvt_env_long())
-		return debug ? full_length / 4 + 1 : full_length;
+		return debug ? full_length / 10 + 1 : full_length;
 	return debug ? quick / 5 + 1 : quick;
+}
+
+int kvt_env_rounds(int normal, int full_length)
+{
+	if (!kvt_env_long())
+		return normal;
+	full_length = on_debug() ? full_length / 10 : full_length;
+	return full_length > normal ? full_length : normal;
 }
 
 static int write_file(const char *path, const char *value)

@@ -135,6 +135,8 @@ bool kvt_env_quick(void);
 bool kvt_env_brief(void);
 /* How often, how many: @quick by default; of both less on an instrumented kernel. */
 int kvt_env_many(int quick, int full_length);
+/* The same, but as many as @normal at least, whatever the kernel. */
+int kvt_env_rounds(int normal, int full_length);
 
 int kvt_setup(struct kvt_pool *p);
 /* Fails, saying why, when the pool is still in use or the kernel complained. */

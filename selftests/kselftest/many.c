@@ -94,7 +94,7 @@ static int check_all(int fd, int ns, char *buf)
 TEST_F_TIMEOUT(many, thousand_namespaces, 600)
 {
 	char *buf = malloc(BLOCK_BYTES);
-	int i, ret, nr = kvt_env_long() ? NS : NS / 8;
+	int i, ret, nr = kvt_env_rounds(NS / 8, NS);
 	struct kvtier_stat st;
 
 	for (i = 0; i < nr; i++) {

@@ -71,7 +71,7 @@ static int count_orphans(const struct kvt_client *c, int *nr_blocks)
 
 TEST_F(pressure, old_chains_leave_from_their_ends)
 {
-	int chains = (kvt_env_long() ? 40 : 3) * SLOTS / CHAIN, i, ret, there = 0, nr = 0;
+	int chains = kvt_env_rounds(3, 40) * SLOTS / CHAIN, i, ret, there = 0, nr = 0;
 	struct kvtier_stat st;
 
 	/* The youngest are to stay. */
@@ -322,7 +322,7 @@ TEST_F(pressure, sizes_trade_places)
 	struct kvt_key key;
 
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &big, "big", 512 * KVT_KIB));
-	for (round = 0; round < (kvt_env_long() ? 10 : 2); round++) {
+	for (round = 0; round < kvt_env_rounds(2, 10); round++) {
 		for (i = 0; i < SLOTS / CHAIN; i++)
 			ASSERT_EQ(CHAIN, put_chain(&self->c, round * 1000 + i));
 		for (i = 0; i < big_chains; i++) {
@@ -533,7 +533,7 @@ static int write_busily(struct kvt_child *me, void *arg)
 	const struct kvt_pool *pool = arg;
 	struct kvtier_block_result res[CHAIN], done[CHAIN];
 	struct kvt_key keys[CHAIN];
-	__u64 handle[CHAIN], at, busy_after = kvt_env_long() ? 2000 : 400;
+	__u64 handle[CHAIN], at, busy_after = kvt_env_rounds(400, 2000);
 	struct kvt_client c;
 	int i, n;
 

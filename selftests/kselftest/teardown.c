@@ -296,7 +296,7 @@ static int loader(struct kvt_child *me, void *arg)
 
 TEST_F_TIMEOUT(teardown, detach_under_load, 300)
 {
-	int rounds = kvt_env_long() ? 100 : 8, round, i, done = 0, err, loops = 0;
+	int rounds = kvt_env_rounds(8, 100), round, i, done = 0, err, loops = 0;
 	struct kvt_child child[3];
 	struct load load[3];
 
@@ -376,7 +376,7 @@ TEST_F(module, not_while_in_use)
 
 TEST_F_TIMEOUT(module, load_and_unload, 600)
 {
-	int rounds = kvt_env_long() ? 50 : 3, i;
+	int rounds = kvt_env_rounds(3, 50), i;
 	struct kvt_client c;
 	struct kvt_key key = kvt_key(SET, 0);
 
@@ -423,7 +423,7 @@ static int pool_maker(struct kvt_child *me, void *arg)
 
 TEST_F_TIMEOUT(module, unload_race, 300)
 {
-	int rounds = kvt_env_long() ? 200 : 6, i, err, made, gone = 0, refused = 0;
+	int rounds = kvt_env_rounds(6, 200), i, err, made, gone = 0, refused = 0;
 	__u64 end = kvt_now_ns() + 120 * KVT_SEC;
 	struct kvt_child child;
 

@@ -69,7 +69,7 @@ FIXTURE_SETUP(tiers)
 	ASSERT_EQ(0, add_tiers(&self->pool, variant, &self->top, &self->bottom));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "tiers", BLOCK_BYTES));
 	self->mem_bytes = (variant->dram_mib + variant->dax_mib + variant->dram2_mib) * KVT_MIB;
-	self->nr_chains = (kvt_env_long() ? variant->long_mib : variant->data_mib) * KVT_MIB /
+	self->nr_chains = kvt_env_rounds(variant->data_mib, variant->long_mib) * KVT_MIB /
 			  (CHAIN * BLOCK_BYTES);
 	self->nr_cold = self->mem_bytes * 3 / 2 / (CHAIN * BLOCK_BYTES);
 }
