@@ -46,7 +46,7 @@ static int open_ns(const struct kvt_pool *p, int i)
 {
 	struct kvtier_group g = { .block_bytes = BLOCK_BYTES };
 	struct kvtier_ns_open a;
-	char name[16];
+	char name[24];
 	int fd = kvt_open(p), err;
 
 	if (fd < 0)
@@ -94,7 +94,8 @@ static int check_all(int fd, int ns, char *buf)
 TEST_F_TIMEOUT(many, thousand_namespaces, 600)
 {
 	char *buf = malloc(BLOCK_BYTES);
-	int i, ret, nr = kvt_env_rounds(NS / 8, NS);
+	const int nr = kvt_env_rounds(NS / 8, NS);
+	int i, ret;
 	struct kvtier_stat st;
 
 	for (i = 0; i < nr; i++) {
