@@ -103,7 +103,8 @@ check_params()
 
 check_suites()
 {
-	diff <(sed -n 's/^LONG=(\(.*\))$/\1/p' scripts/check.sh | tr ' ' '\n' | sort) \
+	diff <(sed -n '/^LONG=(/,/)/p' scripts/check.sh | sed 's/^LONG=//' | tr -cs 'a-z0-9:/' '\n' |
+		sed -e '/^$/d' -e 's,:[0-9]*/[0-9]*$,,' | sort -u) \
 		<(sed -n '/^Suites$/,/^What the/s/^\([a-z]\+\(:[a-z]\+\)\?\)  .*/\1/p' "$TESTING" | sort) ||
 		offence "$TESTING: other suites than scripts/check.sh"
 	diff <(sed -n 's/^\([a-z_]\+\).*/\1/p' selftests/kselftest/tests.list | sort) \
