@@ -360,7 +360,7 @@ TEST_F_TIMEOUT(log, members_are_kept, 300)
 }
 
 /* Blocks so small that there are many more kills than the ring takes. */
-TEST_F_TIMEOUT(log, many_small_blocks, 300)
+TEST_F_TIMEOUT(log, many_small_blocks, 1200)
 {
 	int nr, i, rounds = kvt_env_many(40, 400), bad = 0;
 	struct kvt_key keys[256], none[256];
