@@ -130,3 +130,30 @@ u32 kvt_collect_own(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_gr
 		cond_resched();
 	return l.nr;
 }
+
+/**
+ * kvt_evict_own() - make one owner's old blocks on a tier leave the pool
+ * @p:        pool; no spinlock held, may sleep
+ * @t:        tier
+ * @ns_group: owner
+ * @why:      the cause
+ * @max:      most blocks
+ *
+ * One at a time: a chain goes from its end.
+ * Return: how many left.
+ */
+u32 kvt_evict_own(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group, enum kvt_why why, u32 max)
+{
+	u32 gone = 0, id;
+	bool left = true;
+
+	while (left && gone < max && kvt_collect_own(p, t, true, ns_group, KVT_NIL,
+						     KVT_OWN_STEPS_WORKER, &id, 1)) {
+		spin_lock(&p->meta_lock);
+		left = kvt_evict_claimed(p, id, why);
+		spin_unlock(&p->meta_lock);
+		gone += left;
+	}
+	kvt_garbage_free(p);
+	return gone;
+}
