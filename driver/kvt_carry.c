@@ -150,6 +150,7 @@ static void kvt_carry_arrive(struct kvt_pool *p, struct kvt_mv *mv)
 	bool ready = kvt_ctl_state(kvt_ctl(h)) == KVT_READY;
 
 	lockdep_assert_held(&p->meta_lock);
+	kvt_limit_came(p, mv);
 	if (ready && from != to) {
 		p->policy.ops->remove(&p->policy, from->id, mv->id);
 		kvt_tier_count_block(p, from, h->ns_group, -1);
@@ -178,6 +179,7 @@ static bool kvt_carry_stay(struct kvt_pool *p, struct kvt_mv *mv)
 
 	lockdep_assert_held(&p->meta_lock);
 	if (!mv->stray) {
+		kvt_limit_came(p, mv);
 		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
 		kvt_block_reap(p, mv->id);
 		kvt_block_wake(p, mv->id);

@@ -16,7 +16,6 @@
 #include "kvt_trace.h"
 
 #define KVT_COLLECT_BUDGET	256u
-#define KVT_OWN_STEP		4096u	/* looked at under one hold of the meta lock */
 
 /**
  * kvt_tier_over() - is more of a tier used than this
@@ -24,22 +23,20 @@
  * @t:       tier
  * @percent: of its capacity
  *
- * Three segments of a log are kept for cleaning and do not count as capacity, nor does
- * what is retired or absent; copies do not count as used. Racy without the meta lock.
+ * What is retired or absent does not count as capacity, nor do the segments of a log that
+ * are kept for cleaning; copies do not count as used. Racy without the meta lock.
  */
 bool kvt_tier_over(struct kvt_pool *p, struct kvt_tier *t, u32 percent)
 {
 	u64 used, all;
-	u32 segs;
 
 	if (t->ops->is_mem) {
 		used = READ_ONCE(t->mem.used_pages);
 		all = (u64)(t->nr_pieces - READ_ONCE(t->mem.nr_absent)) * KVT_PIECE_PAGES -
 		      READ_ONCE(t->mem.retired_pages);
 	} else {
-		used = kvt_log_used(&t->log);
-		segs = t->nr_segs - READ_ONCE(t->log.nr_bad);
-		all = (u64)(segs - min(segs / 2, 3u)) * t->seg_units;
+		used = kvt_log_used(&t->log) * t->unit_bytes;
+		all = kvt_log_capacity(t);
 	}
 	return used * 100 > all * percent;
 }
@@ -50,7 +47,7 @@ bool kvt_tier_over(struct kvt_pool *p, struct kvt_tier *t, u32 percent)
  * @t:        tier
  * @leaf:     only blocks that may leave the pool
  * @ns_group: only this owner's; 0: anybody's, but not what is guaranteed to its
- *            namespace in memory
+ *            namespace
  * @asker:    namespace that needs room, NULL: none; see kvt_ns_guarded()
  * @ids:      out: claimed (MOVING)
  * @max:      room in @ids
@@ -75,7 +72,7 @@ u32 kvt_collect(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,
 			break;
 		ctl = kvt_ctl(h);
 		if (!(leaf && (ctl & KVT_CTL_STAYS)) &&
-		    !(!ns_group && t->ops->is_mem && kvt_ns_guarded(p, h, asker)) &&
+		    !(!ns_group && kvt_ns_guarded(p, t, h, asker)) &&
 		    kvt_move_try(h))
 			ids[nr++] = id;
 		/* Out of the way of the next question, taken or not. */
@@ -83,124 +80,6 @@ u32 kvt_collect(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,
 	}
 	spin_unlock(&p->meta_lock);
 	return nr;
-}
-
-/*
- * Where the last look for this owner's blocks ended, unless that block has been used
- * since, which has put it among the youngest; then at the old end. Meta lock held.
- */
-static u32 kvt_own_start(struct kvt_pool *p, struct kvt_tier *t, const struct kvt_own *own)
-{
-	u32 id = own->cursor, ctl;
-
-	lockdep_assert_held(&p->meta_lock);
-	if (!kvt_table_valid(&p->table, id))
-		return kvt_policy_first(&p->policy, t->id);
-	ctl = kvt_ctl(kvt_hot(&p->table, id));
-	return kvt_ctl_state(ctl) == KVT_READY &&
-	       kvt_block_tier(kvt_hot(&p->table, id), ctl) == t->id &&
-	       kvt_cold(&p->table, id)->touch_ms == own->cursor_ms ?
-	       id : kvt_policy_first(&p->policy, t->id);
-}
-
-/**
- * struct kvt_own_look - a look for blocks of one owner
- * @leaf:     only blocks that may leave the pool
- * @ns_group: owner
- * @spare:    a block that is to stay, or KVT_NIL
- * @ids:      out: claimed (MOVING)
- * @max:      room in @ids
- * @nr:       out: how many
- * @seen:     blocks of the owner's met so far
- */
-struct kvt_own_look {
-	bool leaf;
-	u32 ns_group;
-	u32 spare;
-	u32 *ids;
-	u32 max;
-	u32 nr;
-	u32 seen;
-};
-
-/* Claim a block of the owner's if it can go. Meta lock held. */
-static void kvt_own_claim(struct kvt_pool *p, u32 id, struct kvt_own_look *l)
-{
-	struct kvt_hot *h = kvt_hot(&p->table, id);
-
-	lockdep_assert_held(&p->meta_lock);
-	if (h->ns_group != l->ns_group)
-		return;
-	l->seen++;
-	if (id == l->spare ||
-	    (l->leaf && (!kvt_ch_leaf(&p->table, id) || (kvt_ctl(h) & KVT_CTL_STAYS))))
-		return;
-	if (kvt_move_try(h))
-		l->ids[l->nr++] = id;
-}
-
-/* Look at up to KVT_OWN_STEP blocks. Whether there are more that are worth a look. */
-static bool kvt_own_step(struct kvt_pool *p, struct kvt_tier *t, struct kvt_own_look *l)
-{
-	struct kvt_own *own = &kvt_group_of(p, l->ns_group)->own[t->id];
-	u32 step = KVT_OWN_STEP, id;
-	bool more;
-
-	spin_lock(&p->meta_lock);
-	for (id = kvt_own_start(p, t, own); id != KVT_NIL && l->nr < l->max && step--;
-	     id = kvt_policy_after(&p->policy, t->id, id))
-		kvt_own_claim(p, id, l);
-	own->cursor = id;
-	own->cursor_ms = id ? kvt_cold(&p->table, id)->touch_ms : 0;
-	more = !l->nr && l->seen < own->nr_blocks;
-	spin_unlock(&p->meta_lock);
-	return more;
-}
-
-/* What the policy finds worth least of the owner's, as far as it is easily found. */
-static void kvt_own_least(struct kvt_pool *p, struct kvt_tier *t, struct kvt_own_look *l)
-{
-	u32 id;
-
-	spin_lock(&p->meta_lock);
-	while (l->nr < l->max) {
-		id = kvt_policy_least_of(&p->policy, t->id, l->ns_group, l->leaf, l->spare);
-		if (id == KVT_NIL || !kvt_move_try(kvt_hot(&p->table, id)))
-			break;
-		l->ids[l->nr++] = id;
-	}
-	spin_unlock(&p->meta_lock);
-}
-
-/**
- * kvt_collect_own() - claim one owner's old blocks, wherever they stand in the order
- * @p:        pool; no spinlock held, may sleep
- * @t:        tier
- * @leaf:     only blocks that may leave the pool
- * @ns_group: owner
- * @spare:    a block that is to stay, or KVT_NIL
- * @steps:    times KVT_OWN_STEP: blocks looked at, at most
- * @ids:      out: claimed (MOVING)
- * @max:      room in @ids
- *
- * For when what is older cannot go. If none of the owner's is near the end of a list,
- * others' older blocks may be many: each look goes
- * on where the one before it stopped, and a long one is spread over several calls.
- * Return: how many.
- */
-u32 kvt_collect_own(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group, u32 spare,
-		    u32 steps, u32 *ids, u32 max)
-{
-	struct kvt_own_look l = {
-		.leaf = leaf, .ns_group = ns_group, .spare = spare, .ids = ids, .max = max,
-	};
-
-	if (!READ_ONCE(kvt_group_of(p, ns_group)->own[t->id].nr_blocks))
-		return 0;
-	kvt_own_least(p, t, &l);
-	while (!l.nr && steps-- && kvt_own_step(p, t, &l) && !fatal_signal_pending(current))
-		cond_resched();
-	return l.nr;
 }
 
 /**
@@ -231,7 +110,8 @@ bool kvt_evict_claimed(struct kvt_pool *p, u32 id, enum kvt_why why)
 }
 
 /* Evict the least valuable leaf of a tier. Meta lock held. */
-static u32 kvt_evict_next(struct kvt_pool *p, struct kvt_tier *t, u32 *budget)
+static u32 kvt_evict_next(struct kvt_pool *p, struct kvt_tier *t, const struct kvt_ns *asker,
+			  u32 *budget)
 {
 	const struct kvt_policy_ops *ops = p->policy.ops;
 	u32 id = ops->next(&p->policy, t->id, true, budget);
@@ -241,7 +121,7 @@ static u32 kvt_evict_next(struct kvt_pool *p, struct kvt_tier *t, u32 *budget)
 	lockdep_assert_held(&p->meta_lock);
 	if (id == KVT_NIL)
 		return KVT_NIL;
-	if ((kvt_ctl(h) & KVT_CTL_STAYS) || (t->ops->is_mem && kvt_ns_guarded(p, h, NULL)) ||
+	if ((kvt_ctl(h) & KVT_CTL_STAYS) || kvt_ns_guarded(p, t, h, asker) ||
 	    !kvt_move_try(h)) {
 		ops->skip(&p->policy, t->id, id);
 		return KVT_NIL;
@@ -257,19 +137,20 @@ static u32 kvt_evict_next(struct kvt_pool *p, struct kvt_tier *t, u32 *budget)
  * @p:   pool
  * @t:   tier
  * @max: most blocks to evict
+ * @asker: namespace that needs it, NULL: none; see kvt_ns_guarded()
  *
  * One at a time: a chain goes from its end, and its next block is a leaf only
  * when the one after it has gone.
  * Return: how many went.
  */
-u32 kvt_evict_some(struct kvt_pool *p, struct kvt_tier *t, u32 max)
+u32 kvt_evict_some(struct kvt_pool *p, struct kvt_tier *t, u32 max, const struct kvt_ns *asker)
 {
 	u32 budget = KVT_COLLECT_BUDGET + 2 * max, nr = 0, id;
 
 	spin_lock(&p->meta_lock);
 	kvt_touch_drain(p);
 	while (nr < max && budget) {
-		id = kvt_evict_next(p, t, &budget);
+		id = kvt_evict_next(p, t, asker, &budget);
 		nr += id != KVT_NIL;
 		if (!p->policy.some[t->id])
 			break;
@@ -293,7 +174,7 @@ u32 kvt_lower_some(struct kvt_pool *p, struct kvt_tier *t, u32 max)
 	u32 ids[KVT_MOVE_BATCH], nr;
 
 	if (!kvt_tier_has_lower(p, t))
-		return kvt_evict_some(p, t, max);
+		return kvt_evict_some(p, t, max, NULL);
 	nr = kvt_collect(p, t, false, 0, NULL, ids, max);
 	return kvt_demote(p, t, ids, nr, false);
 }
@@ -342,9 +223,12 @@ struct kvt_demote_how {
 static bool kvt_demote_refuse(struct kvt_pool *p, struct kvt_tier *t, struct kvt_mv *mv,
 			      bool room)
 {
-	u32 ctl = kvt_ctl(kvt_hot(&p->table, mv->id));
+	struct kvt_hot *h = kvt_hot(&p->table, mv->id);
+	u32 ctl = kvt_ctl(h);
 
 	lockdep_assert_held(&p->meta_lock);
+	/* At its limit it would take the place of its namespace's own. */
+	room = room && kvt_limit_fits(kvt_ns_of(p, h->ns_group), t, mv->x.bytes);
 	if (kvt_ctl_state(ctl) != KVT_READY || (ctl & KVT_CTL_STAYS) || kvt_ctl_leases(ctl) ||
 	    kvt_policy_admit(&p->policy, t->id, mv->id, room))
 		return false;
@@ -369,7 +253,8 @@ static u32 kvt_demote_gate(struct kvt_pool *p, struct kvt_tier *t, struct kvt_mv
 			continue;
 		if (mv[i].x.src->ops->is_mem && kvt_mv_place_clean(p, &mv[i]))
 			done++;
-		else if (!how->any_tier && kvt_demote_refuse(p, t, &mv[i], how->room))
+		else if (mv[i].over == KVT_NO_TIER && !how->any_tier &&
+			 kvt_demote_refuse(p, t, &mv[i], how->room))
 			done++;
 	}
 	spin_unlock(&p->meta_lock);
@@ -404,6 +289,15 @@ static bool kvt_demote_stop(const struct kvt_mlog_puts *puts, bool next_zoned,
 	return true;
 }
 
+/* The tier before refused those that have no place yet; now it is another one's turn. */
+static void kvt_demote_next(struct kvt_mv *mv, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		mv[i].over = KVT_NO_TIER;
+}
+
 /* Place moves, all from one tier, on the best tiers that take them. Lower ranks first. */
 static void kvt_demote_place(struct kvt_pool *p, struct kvt_mv *mv, u32 nr, bool any_tier,
 			     struct kvt_mlog_puts *puts)
@@ -420,6 +314,7 @@ static void kvt_demote_place(struct kvt_pool *p, struct kvt_mv *mv, u32 nr, bool
 			continue;
 		if (kvt_demote_stop(puts, t[i]->zones, mv, nr))
 			return;
+		kvt_demote_next(mv, nr);
 		if (!t[i]->ops->is_mem)
 			left -= kvt_demote_place_log(p, t[i], mv, nr, left, &how, puts);
 		else if (kvt_demote_place_mem(p, t[i], mv, nr, false))
@@ -458,24 +353,61 @@ static u32 kvt_demote_leftover(struct kvt_pool *p, struct kvt_mv *mv, u32 left,
 			       bool room_below)
 {
 	u32 i, gone = 0;
+	bool over;
 
 	spin_lock(&p->meta_lock);
 	for (i = 0; i < KVT_MOVE_BATCH; i++) {
 		if (!(left & 1u << i))
 			continue;
-		if (room_below || mv[i].retry) {
+		over = mv[i].over != KVT_NO_TIER;
+		if ((room_below && !over) || mv[i].retry) {
 			WRITE_ONCE(p->nr_put_off, p->nr_put_off + 1);
 			kvt_mv_cancel(p, &mv[i]);
 		} else {
-			gone += kvt_evict_claimed(p, mv[i].id, KVT_WHY_ROOM);
+			gone += kvt_evict_claimed(p, mv[i].id,
+						  over ? KVT_WHY_QUOTA : KVT_WHY_ROOM);
 		}
 	}
 	spin_unlock(&p->meta_lock);
 	return gone;
 }
 
-/* Make room in the tiers below @t by evicting leaves from the lowest of them. */
-static bool kvt_evict_below(struct kvt_pool *p, struct kvt_tier *t, u32 want)
+/*
+ * Those of @left that a limit keeps out take the places of older blocks of their namespace
+ * below, if these can go, and come again.
+ */
+static void kvt_demote_displace(struct kvt_pool *p, struct kvt_tier *t, struct kvt_mv *mv,
+				u32 left)
+{
+	u32 i;
+
+	for (i = 0; i < KVT_MOVE_BATCH; i++) {
+		const struct kvt_hot *h;
+		struct kvt_tier *to;
+
+		if (!(left & 1u << i) || mv[i].retry || mv[i].over == KVT_NO_TIER)
+			continue;
+		h = kvt_hot(&p->table, mv[i].id);
+		to = kvt_tier_at(p, mv[i].over);
+		if (to && to->rank > t->rank)
+			mv[i].retry = kvt_limit_displace(p, to, h->ns_group, mv[i].x.bytes);
+	}
+}
+
+/* Evict leaves of a tier for somebody: others' if they may go, or else his own. */
+static bool kvt_evict_for(struct kvt_pool *p, struct kvt_tier *t, u32 want, u32 ns_group)
+{
+	if (kvt_evict_some(p, t, want, kvt_ns_of(p, ns_group)))
+		return true;
+	return (READ_ONCE(t->min_bytes) || READ_ONCE(p->guaranteed_bytes)) &&
+	       kvt_evict_own(p, t, ns_group, KVT_WHY_ROOM, want);
+}
+
+/*
+ * Make room in the tiers below @t by evicting leaves from the lowest of them, for an owner of
+ * blocks that are to go down.
+ */
+static bool kvt_evict_below(struct kvt_pool *p, struct kvt_tier *t, u32 want, u32 ns_group)
 {
 	struct kvt_tier *tiers[KVT_TIERS];
 	u32 nr = kvt_tier_snapshot(p, tiers, false);
@@ -487,7 +419,7 @@ static bool kvt_evict_below(struct kvt_pool *p, struct kvt_tier *t, u32 want)
 		/* What is dead, or a copy, first. */
 		any = !tiers[nr]->ops->is_mem && kvt_log_clean(tiers[nr], KVT_CLEAN_SPARE);
 		if (!any) {
-			any = kvt_evict_some(p, tiers[nr], want) != 0;
+			any = kvt_evict_for(p, tiers[nr], want, ns_group);
 			if (!tiers[nr]->ops->is_mem)
 				any |= kvt_log_clean(tiers[nr], any ? KVT_CLEAN_SPARE :
 								      KVT_CLEAN_CARRY);
@@ -518,7 +450,7 @@ static u32 kvt_demote_batch(struct kvt_pool *p, struct kvt_tier *t, const u32 *i
 			    bool any_tier, struct kvt_mv *mv, struct kvt_carry *c)
 {
 	struct kvt_mlog_puts puts = { .nr = 0 };
-	u32 i, left = 0, full = 0, gone;
+	u32 i, left = 0, full = 0, who = 0, gone;
 
 	BUILD_BUG_ON(KVT_MOVE_BATCH > 32);
 	spin_lock(&p->meta_lock);
@@ -530,15 +462,17 @@ static u32 kvt_demote_batch(struct kvt_pool *p, struct kvt_tier *t, const u32 *i
 		bool none = kvt_mv_idle(&mv[i]);
 
 		left |= none ? 1u << i : 0;
-		full += none && !mv[i].retry;
+		if (none && !mv[i].retry && mv[i].over == KVT_NO_TIER && !full++)
+			who = kvt_hot(&p->table, ids[i])->ns_group;
 	}
 	kvt_mv_run(mv, nr);
 	gone = kvt_demote_finish(p, mv, nr);
 	gone += kvt_mv_write(p, &puts, mv, nr, c);
 	/* Only now: who has batches that are not written must not wait for others. */
+	kvt_demote_displace(p, t, mv, left);
 	if (left)
 		gone += kvt_demote_leftover(p, mv, left, full && kvt_tier_has_lower(p, t) &&
-					    kvt_evict_below(p, t, full));
+					    kvt_evict_below(p, t, full, who));
 	for (i = 0; c && i < puts.nr; i++)
 		kvt_mlog_progress(puts.b[i].m);
 	for (i = 0; i < nr; i++)
@@ -624,7 +558,7 @@ static u32 kvt_region_claim(struct kvt_pool *p, struct kvt_tier *t, u32 r,
 		h = kvt_hot(&p->table, id);
 		/* On its way here or away, guaranteed, or not to be moved now. */
 		if ((t->state == KVTIER_TIER_ONLINE && !reg->retire &&
-		     kvt_ns_guarded(p, h, asker)) || h->mem_tier != t->id ||
+		     kvt_ns_guarded(p, t, h, asker)) || h->mem_tier != t->id ||
 		    !(kvt_ctl(h) & KVT_CTL_MEM) || !kvt_move_try(h))
 			*stuck = true;
 		else
@@ -664,7 +598,7 @@ static u32 kvt_region_evict_leaves(struct kvt_pool *p, struct kvt_tier *t, u32 r
 			continue;
 		h = kvt_hot(&p->table, id);
 		if (h->mem_tier == t->id && (kvt_ctl(h) & KVT_CTL_MEM) &&
-		    (reg->retire || !kvt_ns_guarded(p, h, asker)) &&
+		    (reg->retire || !kvt_ns_guarded(p, t, h, asker)) &&
 		    kvt_ch_leaf(&p->table, id) && kvt_move_try(h))
 			gone += kvt_evict_claimed(p, id, KVT_WHY_ROOM);
 	}

@@ -158,6 +158,7 @@ void kvt_limbo_add(struct kvt_pool *p, struct kvt_tier *t, u32 page, u32 ns_grou
 	if (id == KVT_NIL) {
 		kvt_mem_slot_retire(&t->mem, &g->owner[t->id], page);
 		ns->mem_bytes -= kvt_slot_bytes(g);
+		kvt_limit_count(ns, t, kvt_slot_bytes(g), -1);
 		return;
 	}
 	kvt_mem_slot_assign(&t->mem, page, id);

@@ -66,8 +66,10 @@
 #include "core/kvt_log.h"
 #include "core/kvt_mem.h"
 #include "core/kvt_policy.h"
+#include "core/kvt_share.h"
 #include "kvt_budget.h"
 #include "kvt_export.h"
+#include "kvt_limits.h"
 #include "kvt_look.h"
 #include "kvt_room.h"
 #include "kvt_scrub.h"
@@ -175,6 +177,9 @@ struct kvt_group {
  * @mind:       what the policy has learned of it. Meta lock
  * @trust:      see core/kvt_ahead.h. Meta lock, as @left
  * @left:       its blocks that left the pool, by tier and enum kvt_why
+ * @share:      of each tier, see kvt_limits.c. Meta lock, as the next two
+ * @over_link:  pool->over
+ * @over_at:    when the worker looks at it, in jiffies
  * @counts:     per CPU
  * @kobj:       sysfs directory namespaces/<id>
  */
@@ -213,6 +218,9 @@ struct kvt_ns {
 	struct kvt_mind *mind;
 	struct kvt_trust trust[KVT_GUESSES];
 	u64 left[KVT_TIERS][KVT_WHYS];
+	struct kvt_share share[KVT_TIERS];
+	struct list_head over_link;
+	unsigned long over_at;
 	struct kvt_counts __percpu *counts;
 	struct kobject kobj;
 	struct completion kobj_gone;
@@ -314,6 +322,7 @@ struct kvt_async_queue {
  * @room:       waiters for room
  * @wants:      see struct kvt_want
  * @up:         blocks that were used on a slow memory tier; up_lock (a leaf lock)
+ * @over:     namespaces that may be near or above a limit on a tier. Meta lock
  * @nr_put_off: moves down that had to wait, though there is room below. Meta lock
  * @looks:      ahead that are to be made
  * @garbage:    memory to be freed outside locks
@@ -387,6 +396,7 @@ struct kvt_pool {
 	wait_queue_head_t room;
 	wait_queue_head_t log_wait;
 	struct list_head wants;
+	struct list_head over;
 	spinlock_t up_lock;
 	u32 nr_up;
 	u32 up[KVT_UP_SIZE];
@@ -595,7 +605,8 @@ bool kvt_block_expired(struct kvt_pool *p, u32 id);
 void kvt_block_mem_set(struct kvt_pool *p, u32 id, struct kvt_tier *t, u32 page);
 u32 kvt_block_mem_alloc(struct kvt_pool *p, struct kvt_tier *t, struct kvt_ns *ns, u32 group,
 			u32 region, u32 id);
-bool kvt_ns_guarded(struct kvt_pool *p, const struct kvt_hot *h, const struct kvt_ns *asker);
+bool kvt_ns_guarded(struct kvt_pool *p, const struct kvt_tier *t, const struct kvt_hot *h,
+		    const struct kvt_ns *asker);
 void kvt_block_mem_free(struct kvt_pool *p, u32 tier, u32 page, u32 ns_group);
 bool kvt_block_log_free(struct kvt_pool *p, u32 id);
 void kvt_parked_retry(struct kvt_pool *p);
@@ -609,9 +620,14 @@ static inline struct kvt_group *kvt_group_of(struct kvt_pool *p, u32 ns_group)
 static inline void kvt_tier_count_block(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group,
 					int n)
 {
+	struct kvt_ns *ns = kvt_ns_of(p, ns_group);
+	struct kvt_group *g = &ns->group[ns_group & 15];
+
 	lockdep_assert_held(&p->meta_lock);
 	t->nr_blocks += n;
-	kvt_group_of(p, ns_group)->own[t->id].nr_blocks += n;
+	g->own[t->id].nr_blocks += n;
+	if (!t->ops->is_mem)
+		kvt_limit_count(ns, t, g->slot_pages << KVT_PAGE_SHIFT, n);
 }
 static inline wait_queue_head_t *kvt_block_wq(struct kvt_pool *p, u32 id)
 {
@@ -699,6 +715,8 @@ void kvt_limbo_add(struct kvt_pool *p, struct kvt_tier *t, u32 page,
  * @held:   its source is memory that somebody refers to: an engine that was given up
  * @leased: out: kvt_mv_finish() took a lease
  * @spare:  see kvt_faults.c: a device that cannot read it does not cost the block
+ * @over:   out: tier at whose limit its namespace is, KVT_NO_TIER: none refused it for that
+ * @coming: its bytes are part of @coming in its namespace's share of @x.dst
  * @keep:   to memory, and nobody waits for it: pieces of a tier that are to stay free. Else 0
  * @put:    to a block tier: index of its batch in struct kvt_mlog_puts
  * @carried: from block tier to block tier: see struct kvt_carry, as the next two
@@ -721,6 +739,8 @@ struct kvt_mv {
 	bool waits;
 	bool stray;
 	bool flying;
+	bool coming;
+	u8 over;
 	u8 put;
 	u32 keep;
 };
@@ -779,12 +799,13 @@ bool kvt_tier_over(struct kvt_pool *p, struct kvt_tier *t, u32 percent);
 bool kvt_tier_has_lower(struct kvt_pool *p, struct kvt_tier *t);
 u32 kvt_demote(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32 nr, bool any_tier);
 bool kvt_evict_claimed(struct kvt_pool *p, u32 id, enum kvt_why why);	/* meta lock held */
-u32 kvt_evict_some(struct kvt_pool *p, struct kvt_tier *t, u32 max);
+u32 kvt_evict_some(struct kvt_pool *p, struct kvt_tier *t, u32 max, const struct kvt_ns *asker);
 u32 kvt_lower_some(struct kvt_pool *p, struct kvt_tier *t, u32 max);
 u32 kvt_collect(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,
 		const struct kvt_ns *asker, u32 *ids, u32 max);
 u32 kvt_collect_own(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,
-		    u32 spare, u32 steps, u32 *ids, u32 max);
+		    u32 spare, u32 steps, u32 *ids, u32 max);	/* kvt_own.c, as the next one */
+u32 kvt_evict_own(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group, enum kvt_why why, u32 max);
 bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool keep,
 			 const struct kvt_ns *asker);
 void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t);

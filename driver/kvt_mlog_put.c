@@ -199,7 +199,7 @@ static enum kvt_wlog_status kvt_place_try(struct kvt_place *pl, struct kvt_mv *m
 	if (!kvt_place_may(pl, mv)) {
 		/* What is none of the tier's fault is no want of room there. */
 		mv->retry |= t->state == KVTIER_TIER_ONLINE;
-	} else {
+	} else if (!kvt_limit_refuses(t->pool, mv, t)) {
 		kvt_rec_of(t->pool, mv->id, &rec);
 		if (src->ops->is_mem)
 			kvt_hot(&t->pool->table, mv->id)->flags &= ~KVT_HOT_STALE;
@@ -208,10 +208,13 @@ static enum kvt_wlog_status kvt_place_try(struct kvt_place *pl, struct kvt_mv *m
 		if (st == KVT_W_NS)
 			st = kvt_place_define(pl, mv, rec.stored) ?: KVT_W_NS;
 	}
-	spin_unlock(&t->pool->meta_lock);
 	if (!st) {
 		mv->x.dst = t;
 		mv->placed = true;
+		kvt_limit_coming(t->pool, mv);
+	}
+	spin_unlock(&t->pool->meta_lock);
+	if (!st) {
 		mv->put = pl->puts->nr;
 		mv->carried = put.src_log;
 	}
@@ -336,7 +339,8 @@ u32 kvt_mlog_place(struct kvt_tier *t, enum kvt_log_head head, struct kvt_mv *mv
 
 	mutex_lock(&pl.m->put_lock[head]);
 	for (i = 0; i < nr; i++) {
-		if (!kvt_mv_idle(&mv[i]))
+		/* One whose copy is in the way comes again, or leaves. */
+		if (!kvt_mv_idle(&mv[i]) || mv[i].over != KVT_NO_TIER)
 			continue;
 		if (!go_on) {
 			mv[i].retry |= later || puts->nr;

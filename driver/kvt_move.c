@@ -30,6 +30,7 @@ void kvt_mv_start(struct kvt_pool *p, struct kvt_mv *mv, u32 id)
 	memset(mv, 0, sizeof(*mv));
 	mv->id = id;
 	mv->put = KVT_NO_PUT;
+	mv->over = KVT_NO_TIER;
 	mv->x.src = p->tiers[mem ? h->mem_tier : h->log_tier];
 	mv->x.src_addr = mem ? h->mem_page : h->log_unit;
 	mv->x.bytes = kvt_slot_bytes(kvt_group_of(p, h->ns_group));
@@ -49,7 +50,7 @@ static int kvt_mv_region(struct kvt_mv *mv, struct kvt_tier *t, struct kvt_ns *n
  * @p:  pool; no spinlock held, may sleep
  * @mv: move
  * @t:  destination
- * Return: whether it has one now; see also @mv->retry.
+ * Return: whether it has one now; see also @mv->retry and @mv->over.
  */
 bool kvt_mv_place_mem(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t)
 {
@@ -59,9 +60,17 @@ bool kvt_mv_place_mem(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t)
 
 	/* MOVING keeps the entry, and so its namespace, from being freed. */
 	for (tries = 0; tries < 2; tries++) {
+		bool over;
+
+		page = KVT_NO_PAGE;
 		spin_lock(&p->meta_lock);
-		page = kvt_block_mem_alloc(p, t, ns, ns_group & 15, KVT_NO_REGION, mv->id);
+		over = kvt_limit_refuses(p, mv, t);
+		if (!over)
+			page = kvt_block_mem_alloc(p, t, ns, ns_group & 15, KVT_NO_REGION, mv->id);
 		spin_unlock(&p->meta_lock);
+		/* A region would be of no use to it. */
+		if (over)
+			return false;
 		if (page != KVT_NO_PAGE) {
 			mv->x.dst = t;
 			mv->x.dst_addr = page;
@@ -82,16 +91,20 @@ bool kvt_mv_place_mem(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t)
  * kvt_mv_place_clean() - let a move go to where the block has a copy
  * @p:  pool, meta lock held
  * @mv: move from memory, without a place
- * Return: whether it has one that can be used; if one is in the way it is given up.
+ * Return: whether it has one that can be used; if one is in the way it is given up. One on
+ * a tier at whose limit the namespace is (@mv->over) is not: older blocks may make room.
  */
 bool kvt_mv_place_clean(struct kvt_pool *p, struct kvt_mv *mv)
 {
 	struct kvt_tier *t = kvt_copy_tier(p, mv->id);
 
 	lockdep_assert_held(&p->meta_lock);
+	if (t && kvt_limit_refuses(p, mv, t))
+		return false;
 	if (t) {
 		mv->x.dst = t;
 		mv->clean = true;
+		kvt_limit_coming(p, mv);
 	} else {
 		mv->retry |= !kvt_copy_drop(p, mv->id);
 	}
@@ -206,6 +219,7 @@ static void kvt_mv_void(struct kvt_pool *p, struct kvt_mv *mv)
 {
 	struct kvt_hot *h = kvt_hot(&p->table, mv->id);
 
+	kvt_limit_came(p, mv);
 	kvt_mv_unplace(p, mv);
 	kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
 	kvt_block_reap(p, mv->id);
@@ -401,6 +415,7 @@ static bool kvt_mv_finish_clean(struct kvt_pool *p, struct kvt_mv *mv)
 		kvt_mv_void(p, mv);
 		return false;
 	}
+	kvt_limit_came(p, mv);
 	kvt_copy_used(p, mv->id, mv->x.src);
 	kvt_ctl_update(kvt_hot(&p->table, mv->id), 0, 0, KVT_CTL_MOVING, 0);
 	return true;
@@ -433,6 +448,7 @@ bool kvt_mv_finish(struct kvt_pool *p, struct kvt_mv *mv, bool lease)
 		kvt_mv_void(p, mv);
 		return false;
 	}
+	kvt_limit_came(p, mv);
 	p->policy.ops->remove(&p->policy, from->id, mv->id);
 	kvt_tier_count_block(p, from, h->ns_group, -1);
 	kvt_mv_arrive(p, mv, lease);

@@ -383,6 +383,7 @@ static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
 		return ERR_PTR(-ENOMEM);
 	kvt_ns_fill(ns, p, cred, o, a);
 	mutex_init(&ns->session_lock);
+	kvt_limits_init(ns);
 	err = -ENOMEM;
 	if (!kvt_ns_alloc_parts(ns))
 		goto free;
@@ -402,6 +403,8 @@ static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
 	kvt_ns_only(p);
 	return ns;
 erase:
+	/* Some of its directory may have been there for a moment. */
+	kvt_limits_ns_gone(p, ns);
 	xa_erase(&p->ns, ns->idx);
 forget:
 	kvt_ns_guarantee(p, -(s64)ns->min_bytes);
@@ -527,6 +530,8 @@ static void kvt_ns_destroy(struct kvt_pool *p, struct kvt_ns *ns)
 	kvt_ns_guarantee(p, -(s64)ns->min_bytes);
 	kvt_mlog_ns_gone(p, ns);
 	kvt_sysfs_ns_del(ns);
+	/* Only now nobody can set one any more. */
+	kvt_limits_ns_gone(p, ns);
 	kvt_ns_free(ns);
 }
 
@@ -631,6 +636,7 @@ int kvt_ns_adopt(struct kvt_pool *p, u32 idx, const struct kvt_nsdef *def)
 	ns->idx = idx;
 	kvt_ns_fill_def(ns, def);
 	mutex_init(&ns->session_lock);
+	kvt_limits_init(ns);
 	err = -ENOMEM;
 	if (kvt_ns_alloc_parts(ns))
 		err = xa_insert(&p->ns, idx, ns, GFP_KERNEL);

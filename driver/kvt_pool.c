@@ -219,6 +219,7 @@ static void kvt_pool_init_locks(struct kvt_pool *p)
 	init_waitqueue_head(&p->log_wait);
 	INIT_LIST_HEAD(&p->carries);
 	INIT_LIST_HEAD(&p->wants);
+	INIT_LIST_HEAD(&p->over);
 	init_llist_head(&p->garbage);
 	init_llist_head(&p->unholds);
 	INIT_WORK(&p->work, kvt_reclaim_work);

@@ -382,7 +382,7 @@ static bool kvt_up_place(struct kvt_pool *p, struct kvt_mv *mv)
 void kvt_promote_up(struct kvt_pool *p, const u32 *ids, u32 nr)
 {
 	struct kvt_mv *mv = kvmalloc_array(nr, sizeof(*mv), GFP_KERNEL);
-	u32 i, claimed = 0, placed = 0;
+	u32 i, claimed = 0;
 
 	if (!mv)
 		return;
@@ -393,14 +393,14 @@ void kvt_promote_up(struct kvt_pool *p, const u32 *ids, u32 nr)
 	}
 	spin_unlock(&p->meta_lock);
 	for (i = 0; i < claimed; i++) {
-		if (!kvt_up_place(p, &mv[i]))
+		/* A namespace at its limit is in nobody else's way. */
+		if (!kvt_up_place(p, &mv[i]) && mv[i].over == KVT_NO_TIER)
 			break;
-		placed++;
 	}
-	kvt_mv_run(mv, placed);
+	kvt_mv_run(mv, claimed);
 	spin_lock(&p->meta_lock);
 	for (i = 0; i < claimed; i++) {
-		if (i < placed)
+		if (mv[i].placed)
 			kvt_mv_finish(p, &mv[i], false);
 		else
 			kvt_mv_cancel(p, &mv[i]);

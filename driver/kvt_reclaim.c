@@ -118,27 +118,36 @@ static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struc
 	return kvt_demote(p, t, ids, nr, false) != 0;
 }
 
+/*
+ * Room for a want on one tier. Whether it is worth trying again: at its limit there a
+ * namespace gets none, however much there is, before some of its own went.
+ */
+static bool kvt_serve_tier(struct kvt_pool *p, struct kvt_tier *t, const struct kvt_want *w)
+{
+	struct kvt_group *g = &w->ns->group[w->group];
+	bool partial;
+	int room;
+
+	if (t->state != KVTIER_TIER_ONLINE || (w->region != KVT_NO_REGION && t->id != w->tier))
+		return false;
+	room = kvt_limit_room(p, t, w->ns, kvt_slot_bytes(g));
+	if (room <= 0)
+		return !room;
+	if (w->region != KVT_NO_REGION)
+		return kvt_arena_room(p, t, w->region, kvt_ns_group(w->ns->idx, w->group));
+	spin_lock(&p->meta_lock);
+	partial = g->owner[t->id].partial != KVT_NO_REGION;
+	spin_unlock(&p->meta_lock);
+	return partial || !kvt_region_get(t, w->ns, w->group) || kvt_steal_region(p, t, w);
+}
+
 static int kvt_serve(struct kvt_pool *p, const struct kvt_want *w)
 {
 	struct kvt_tier *t[KVT_TIERS];
 	u32 nr = kvt_tier_snapshot(p, t, true), put_off = READ_ONCE(p->nr_put_off), i;
-	bool partial;
 
 	for (i = 0; i < nr; i++) {
-		if (t[i]->state != KVTIER_TIER_ONLINE)
-			continue;
-		if (w->region != KVT_NO_REGION) {
-			if (t[i]->id == w->tier &&
-			    kvt_arena_room(p, t[i], w->region,
-					   kvt_ns_group(w->ns->idx, w->group)))
-				return 1;
-			continue;
-		}
-		spin_lock(&p->meta_lock);
-		partial = w->ns->group[w->group].owner[t[i]->id].partial != KVT_NO_REGION;
-		spin_unlock(&p->meta_lock);
-		if (partial || !kvt_region_get(t[i], w->ns, w->group) ||
-		    kvt_steal_region(p, t[i], w))
+		if (kvt_serve_tier(p, t[i], w))
 			return 1;
 	}
 	if (put_off == READ_ONCE(p->nr_put_off))
@@ -318,6 +327,7 @@ void kvt_reclaim_work(struct work_struct *work)
 		kvt_room_wake(p);
 	do {
 		more = kvt_serve_next(p);
+		more |= kvt_limits_work(p);
 		more |= kvt_balance(p);
 		if (!more)
 			more = kvt_promote_some(p);

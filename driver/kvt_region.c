@@ -232,6 +232,9 @@ int kvt_region_get(struct kvt_tier *t, struct kvt_ns *ns, u32 group)
 	u32 most = min(max(least, t->nr_pieces / 4), t->nr_pieces), shortest, pieces, nr_slots;
 	int r = -ENOSPC;
 
+	spin_lock(&t->pool->meta_lock);
+	most = kvt_share_pieces(&ns->share[t->id], min(least, most), most, KVT_PIECE_BYTES);
+	spin_unlock(&t->pool->meta_lock);
 	shortest = kvt_mem_geometry(g->slot_pages, most, &nr_slots);
 	pieces = kvt_mem_growth(&g->owner[t->id], g->slot_pages, most);
 	while (pieces) {
@@ -500,7 +503,8 @@ void kvt_region_release_all(struct kvt_pool *p, struct kvt_tier *t)
  * @tier:       out: tier id
  * @page:       out: first page
  * Return: 0; -EAGAIN: @tier has free pieces but the owner no free slot there:
- * kvt_region_get() may help, or setting its bit in @skip; -ENOSPC: no slot.
+ * kvt_region_get() may help, or setting its bit in @skip; -ENOSPC: no slot. Tiers at whose
+ * limit @ns is are passed over.
  */
 int kvt_slot_alloc(struct kvt_pool *p, struct kvt_ns *ns, u32 group, u32 id, u32 skip,
 		   u32 *tier, u32 *page)
@@ -514,6 +518,11 @@ int kvt_slot_alloc(struct kvt_pool *p, struct kvt_ns *ns, u32 group, u32 id, u32
 		if (!t->ops->is_mem || t->state != KVTIER_TIER_ONLINE ||
 		    (skip & BIT(t->id)))
 			continue;
+		/* A region would be of no use to it. */
+		if (!kvt_limit_fits(ns, t, kvt_slot_bytes(&ns->group[group]))) {
+			kvt_limit_want(ns, t, kvt_slot_bytes(&ns->group[group]));
+			continue;
+		}
 		*tier = t->id;
 		*page = kvt_block_mem_alloc(p, t, ns, group, KVT_NO_REGION, id);
 		if (*page != KVT_NO_PAGE)

@@ -154,6 +154,7 @@ void kvt_block_mem_free(struct kvt_pool *p, u32 tier, u32 page, u32 ns_group)
 	lockdep_assert_held(&p->meta_lock);
 	kvt_mem_slot_free(&t->mem, &g->owner[tier], page);
 	ns->mem_bytes -= kvt_slot_bytes(g);
+	kvt_limit_count(ns, t, kvt_slot_bytes(g), -1);
 }
 
 /* Is a slot just taken of no use; then it is retired. */
@@ -174,7 +175,7 @@ static bool kvt_slot_bad(struct kvt_tier *t, struct kvt_group *g, u32 page)
  * @group:  of it
  * @region: an arena's region, or KVT_NO_REGION
  * @id:     block that will live there
- * Return: first page, or KVT_NO_PAGE.
+ * Return: first page, or KVT_NO_PAGE: there is none, or it would be past a limit.
  */
 u32 kvt_block_mem_alloc(struct kvt_pool *p, struct kvt_tier *t, struct kvt_ns *ns, u32 group,
 			u32 region, u32 id)
@@ -183,28 +184,35 @@ u32 kvt_block_mem_alloc(struct kvt_pool *p, struct kvt_tier *t, struct kvt_ns *n
 	u32 page;
 
 	lockdep_assert_held(&p->meta_lock);
-	if (t->state != KVTIER_TIER_ONLINE)
+	if (t->state != KVTIER_TIER_ONLINE || !kvt_limit_fits(ns, t, kvt_slot_bytes(g)))
 		return KVT_NO_PAGE;
 	do {
 		page = kvt_mem_slot_alloc(&t->mem, &g->owner[t->id], region, id);
 	} while (page != KVT_NO_PAGE && kvt_slot_bad(t, g, page));
-	if (page != KVT_NO_PAGE)
-		ns->mem_bytes += kvt_slot_bytes(g);
+	if (page == KVT_NO_PAGE)
+		return page;
+	ns->mem_bytes += kvt_slot_bytes(g);
+	kvt_limit_count(ns, t, kvt_slot_bytes(g), 1);
 	return page;
 }
 
 /**
- * kvt_ns_guarded() - is a block in memory guaranteed against somebody's need
+ * kvt_ns_guarded() - is a block on a tier guaranteed against somebody's need
  * @p:     pool, meta lock held
+ * @t:     tier
  * @h:     block
  * @asker: namespace that needs room, against which its own blocks are not guarded;
  *         NULL: nobody in particular
  */
-bool kvt_ns_guarded(struct kvt_pool *p, const struct kvt_hot *h, const struct kvt_ns *asker)
+bool kvt_ns_guarded(struct kvt_pool *p, const struct kvt_tier *t, const struct kvt_hot *h,
+		    const struct kvt_ns *asker)
 {
 	const struct kvt_ns *ns = kvt_ns_of(p, h->ns_group);
 
-	return ns != asker && ns->mem_bytes <= kvt_ns_min_bytes(p, ns);
+	if (ns == asker)
+		return false;
+	return t->ops->is_mem ? ns->mem_bytes <= kvt_ns_min_bytes(p, ns) :
+	       kvt_limit_guarded(p, t, ns);
 }
 
 /**

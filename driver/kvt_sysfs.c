@@ -2,10 +2,11 @@
 /*
  * sysfs: /sys/class/kvtier/kvtierN/, its tiers/<name>/ and namespaces/<id>/.
  *
- * One value per file. Everything is read-only but the pool's tunables. What
- * concerns one namespace is for root's eyes only, which of them there are included,
- * and so is what counts: from it one tenant could follow what others do. An object's
- * directory is removed, and its open files waited for, before the object goes.
+ * One value per file. Everything is read-only but the pool's tunables and what namespaces
+ * may have on tiers. What concerns one namespace is for root's eyes only, which of them
+ * there are included, and so is what counts: from it one tenant could follow what others
+ * do. An object's directory is removed, and its open files waited for, before the object
+ * goes.
  */
 #include <linux/kernfs.h>
 
@@ -19,6 +20,7 @@ struct kvt_tier_attr {
 struct kvt_ns_attr {
 	struct attribute attr;
 	ssize_t (*show)(struct kvt_ns *ns, char *buf);
+	int (*store)(struct kvt_ns *ns, const char *buf);
 };
 
 static struct kvt_pool *to_pool(struct device *dev)
@@ -509,6 +511,29 @@ static ssize_t ns_groups_show(struct kvt_ns *ns, char *buf)
 }
 static struct kvt_ns_attr ns_attr_groups = __KVT_ATTR(groups, 0400, ns_groups_show);
 
+static int ns_tier_limits_store(struct kvt_ns *ns, const char *buf)
+{
+	return kvt_limits_store(ns, buf, false);
+}
+
+static int ns_tier_mins_store(struct kvt_ns *ns, const char *buf)
+{
+	return kvt_limits_store(ns, buf, true);
+}
+
+static struct kvt_ns_attr ns_attr_tier_used_bytes = __KVT_ATTR(tier_used_bytes, 0400,
+							       kvt_shares_show);
+static struct kvt_ns_attr ns_attr_tier_limits = {
+	.attr = { .name = "tier_limits", .mode = 0600 },
+	.show = kvt_limits_show,
+	.store = ns_tier_limits_store,
+};
+static struct kvt_ns_attr ns_attr_tier_mins = {
+	.attr = { .name = "tier_mins", .mode = 0600 },
+	.show = kvt_mins_show,
+	.store = ns_tier_mins_store,
+};
+
 static struct attribute *kvt_ns_sysfs_attrs[] = {
 	&ns_attr_owner_uid.attr, &ns_attr_unclaimed.attr, &ns_attr_mode.attr,
 	&ns_attr_quota_bytes.attr, &ns_attr_cgroup.attr,
@@ -519,7 +544,8 @@ static struct attribute *kvt_ns_sysfs_attrs[] = {
 	&ns_attr_prefetches_unread.attr, &ns_attr_policy_bytes.attr, &ns_attr_evicted_room.attr,
 	&ns_attr_evicted_quota.attr, &ns_attr_evicted_ttl.attr, &ns_attr_evicted_worth.attr,
 	&ns_attr_evicted_io.attr, &ns_attr_evicted_lost.attr, &ns_attr_evicted_detach.attr,
-	&ns_attr_dropped.attr, NULL
+	&ns_attr_dropped.attr, &ns_attr_tier_used_bytes.attr, &ns_attr_tier_limits.attr,
+	&ns_attr_tier_mins.attr, NULL
 };
 ATTRIBUTE_GROUPS(kvt_ns_sysfs);
 
@@ -537,6 +563,14 @@ static ssize_t kvt_ns_sysfs_show(struct kobject *kobj, struct attribute *attr, c
 	return a->show(container_of(kobj, struct kvt_ns, kobj), buf);
 }
 
+static ssize_t kvt_ns_sysfs_store(struct kobject *kobj, struct attribute *attr, const char *buf,
+				  size_t len)
+{
+	struct kvt_ns_attr *a = container_of(attr, struct kvt_ns_attr, attr);
+
+	return a->store ? a->store(container_of(kobj, struct kvt_ns, kobj), buf) ?: len : -EIO;
+}
+
 static void kvt_tier_kobj_release(struct kobject *kobj)
 {
 	complete(&container_of(kobj, struct kvt_tier, kobj)->kobj_gone);
@@ -548,7 +582,10 @@ static void kvt_ns_kobj_release(struct kobject *kobj)
 }
 
 static const struct sysfs_ops kvt_tier_sysfs_ops = { .show = kvt_tier_sysfs_show };
-static const struct sysfs_ops kvt_ns_sysfs_ops = { .show = kvt_ns_sysfs_show };
+static const struct sysfs_ops kvt_ns_sysfs_ops = {
+	.show = kvt_ns_sysfs_show,
+	.store = kvt_ns_sysfs_store,
+};
 
 static const struct kobj_type kvt_tier_ktype = {
 	.release = kvt_tier_kobj_release,

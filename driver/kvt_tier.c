@@ -231,6 +231,7 @@ static void kvt_tier_withdraw(struct kvt_pool *p, struct kvt_tier *t)
 	p->nr_tiers--;
 	WRITE_ONCE(p->tiers[t->id], NULL);
 	spin_unlock(&p->meta_lock);
+	kvt_limits_tier_gone(p, t->id);
 }
 
 static int kvt_tier_free_id(struct kvt_pool *p)

@@ -498,7 +498,8 @@ static int kvt_arena_charge(struct kvt_pool *p, struct kvt_ns *ns, s64 bytes)
 	return err;
 }
 
-static int kvt_arena_find(struct kvt_file *f, u32 group, u32 slots, struct kvt_arena *ar)
+static int kvt_arena_find(struct kvt_file *f, u32 group, u32 slots, u64 bytes,
+			  struct kvt_arena *ar)
 {
 	struct kvt_pool *p = f->pool;
 	struct kvt_tier *t[KVT_TIERS];
@@ -507,7 +508,13 @@ static int kvt_arena_find(struct kvt_file *f, u32 group, u32 slots, struct kvt_a
 
 	for (i = 0; i < 2 * nr; i++) {
 		struct kvt_tier *tier = t[i % nr];
+		bool fits;
 
+		spin_lock(&p->meta_lock);
+		fits = kvt_limit_fits(f->ns, tier, bytes);
+		spin_unlock(&p->meta_lock);
+		if (!fits)
+			continue;
 		/* Second time round: with what nobody uses taken back. */
 		if (i >= nr)
 			kvt_region_release_empty(p, tier, tier->nr_pieces);
@@ -533,7 +540,7 @@ static int kvt_arena_claim(struct kvt_file *f, struct kvtier_arena *a, u64 bytes
 	err = kvt_arena_charge(p, f->ns, bytes);
 	if (err)
 		return err;
-	err = kvt_arena_find(f, a->group, a->nr_slots, &ar);
+	err = kvt_arena_find(f, a->group, a->nr_slots, bytes, &ar);
 	if (err) {
 		kvt_arena_charge(p, f->ns, -(s64)bytes);
 		return err;

@@ -764,11 +764,14 @@ static u32 kvt_commit_records(struct kvt_file *f, struct kvt_commit_chunk *c)
 	return done;
 }
 
-static void kvt_commit_pressure(struct kvt_pool *p)
+static void kvt_commit_pressure(struct kvt_file *f)
 {
+	struct kvt_pool *p = f->pool;
 	struct kvt_tier *t[KVT_TIERS];
 	u32 nr = kvt_tier_snapshot(p, t, true), i;
 
+	if (!list_empty_careful(&f->ns->over_link))
+		kvt_reclaim_kick(p);
 	for (i = 0; i < nr; i++) {
 		if (kvt_tier_over(p, t[i], READ_ONCE(p->watermark_high_percent))) {
 			kvt_reclaim_kick(p);
@@ -797,7 +800,7 @@ static int kvt_commit_chunk(struct kvt_file *f, struct kvtier_commit *a,
 	a->nr_done += kvt_commit_records(f, c);
 	mutex_unlock(&f->lock);
 	kvt_commit_tell(p, c, 1);
-	kvt_commit_pressure(p);
+	kvt_commit_pressure(f);
 	srcu_read_unlock(&p->srcu, idx);
 	if (copy_to_user(u64_to_user_ptr(a->results) + at * sizeof(c->res[0]), c->res,
 			 c->nr * sizeof(c->res[0])))

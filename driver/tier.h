@@ -232,6 +232,7 @@ struct kvt_tier_count {
  *            worker's
  * @foreign_until: memory: pages of a region that was to be taken were referenced
  *            lately; until then, others are looked at but once. In jiffies
+ * @min_bytes: block: sum of what is guaranteed to namespaces here. Meta lock
  * @nr_blocks: blocks whose fastest copy is here. Meta lock
  * @left:     blocks that left the pool from here, by enum kvt_why. Meta lock
  * @count:    counters
@@ -278,6 +279,7 @@ struct kvt_tier {
 
 	bool lowering;
 	unsigned long foreign_until;
+	u64 min_bytes;
 	u32 nr_blocks;
 	u64 left[KVT_WHYS];
 	struct kvt_tier_count count;
@@ -342,6 +344,20 @@ static inline u64 kvt_tier_present_bytes(const struct kvt_tier *t)
 		   (READ_ONCE(t->mem.retired_pages) << KVT_PAGE_SHIFT);
 
 	return t->capacity_bytes - min(away, t->capacity_bytes);
+}
+
+/**
+ * kvt_log_capacity() - what of a block tier there is to put blocks in
+ * @t: block tier; racy without the meta lock
+ *
+ * Three segments of a log are kept for cleaning.
+ * Return: bytes.
+ */
+static inline u64 kvt_log_capacity(const struct kvt_tier *t)
+{
+	u32 segs = t->nr_segs - READ_ONCE(t->log.nr_bad);
+
+	return (u64)(segs - min(segs / 2, 3u)) * t->seg_units * t->unit_bytes;
 }
 
 /* Is the page of a memory tier known to be poisoned. Any context. */

@@ -21,6 +21,7 @@
 #include "../core/kvt_policy_reuse.c"
 #include "../core/kvt_policy_turn.c"
 #include "../core/kvt_recover.c"
+#include "../core/kvt_share.c"
 #include "../core/kvt_wlog.c"
 #include "../core/kvt_wlog_end.c"
 #include "../core/kvt_wlog_seg.c"

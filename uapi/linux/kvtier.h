@@ -282,6 +282,8 @@ struct kvtier_group {
  * @quota_bytes:  create: most bytes the namespace may hold, 0: no limit
  * @min_bytes:    create: bytes of memory that, once used, others' need does not push
  *                out; 0: none. ENOSPC if the pool's memory is promised already.
+ *                Nor are blocks on block tiers pushed out while the namespace has no
+ *                more than this in the pool, as far as such tiers are large enough.
  *                Arenas are charged to it.
  * @ns_id:        out: id issued by the kernel, never used twice in a pool
  * @fill_offset:  out: start of this file's fill view for mmap
