@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cmd.h"
@@ -174,11 +175,27 @@ static int pool_show(int argc, char **argv)
 	return status ? status : show_emit_pool(pool_id);
 }
 
+static int write_setting(uint32_t pool_id, const char *key, const char *value)
+{
+	char number[24];
+	uint64_t bytes;
+	int ret;
+
+	if (!strcmp(key, "prefetch_max_bytes")) {
+		ret = cmd_parse_bytes(value, &bytes);
+		if (ret)
+			return ret;
+		snprintf(number, sizeof(number), "%" PRIu64, bytes);
+		value = number;
+	}
+	return sysfs_write(value, "class/kvtier/kvtier%u/%s", pool_id, key);
+}
+
 static int set_one(uint32_t pool_id, char *pair)
 {
 	static const char *const keys[] = {
 		"policy", "watermark_low_percent", "watermark_high_percent",
-		"reservation_timeout_ms",
+		"reservation_timeout_ms", "prefetch_max_bytes",
 	};
 	char *value = strchr(pair, '=');
 	size_t i;
@@ -191,9 +208,9 @@ static int set_one(uint32_t pool_id, char *pair)
 		if (!strcmp(keys[i], pair))
 			break;
 	if (i == ARRAY_SIZE(keys))
-		return cmd_usage("a pool has no setting '%s' (policy, watermark_low_percent, watermark_high_percent, reservation_timeout_ms)",
+		return cmd_usage("a pool has no setting '%s' (policy, watermark_low_percent, watermark_high_percent, reservation_timeout_ms, prefetch_max_bytes)",
 				 pair);
-	ret = sysfs_write(value, "class/kvtier/kvtier%u/%s", pool_id, pair);
+	ret = write_setting(pool_id, pair, value);
 	if (ret == -ENOENT)
 		return cmd_fail(ret, "see: kvtier pool list", "pool %u",
 				pool_id);

@@ -309,8 +309,13 @@ test_pool_set()
 	mkdir -p "$dir"
 	echo lru >"$dir/policy"
 	echo 70 >"$dir/watermark_low_percent"
+	echo 0 >"$dir/prefetch_max_bytes"
 	want 0 -j pool set 0 policy=reuse watermark_low_percent=60
 	json 'j["policy"] == "reuse" and j["watermark_low_percent"] == 60'
+	want 0 -j pool set 0 prefetch_max_bytes=64M
+	json 'j["prefetch_max_bytes"] == 64 << 20'
+	want 1 pool set 0 prefetch_max_bytes=64Q
+	[ "$(cat "$dir/prefetch_max_bytes")" = $((64 << 20)) ] || fail 'half a number was written'
 	want 2 pool set 0 color=red
 	want 2 pool set 0 policy
 	echo 'class/kvtier/kvtier0/policy 22' >"$work/fail"
