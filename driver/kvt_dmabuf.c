@@ -23,6 +23,7 @@
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-mapping.h>
+#include <linux/file.h>
 #include <linux/module.h>
 #include <linux/nospec.h>
 #include <linux/scatterlist.h>
@@ -518,8 +519,9 @@ static struct dma_buf *kvt_export_wrap(struct kvt_export *x)
  * kvt_op_export() - EXPORT
  * @f:   caller
  * @arg: struct kvtier_export
+ * @new: out: the buffer's descriptor
  */
-int kvt_op_export(struct kvt_file *f, void *arg)
+int kvt_op_export(struct kvt_file *f, void *arg, struct kvt_newfd *new)
 {
 	struct kvtier_export *a = arg;
 	struct kvt_export *x;
@@ -542,12 +544,13 @@ int kvt_op_export(struct kvt_file *f, void *arg)
 		kvt_export_free(x);
 		return PTR_ERR(buf);
 	}
-	/* Last: from here on the process may use it. */
-	fd = dma_buf_fd(buf, O_CLOEXEC);
+	fd = get_unused_fd_flags(O_CLOEXEC);
 	if (fd < 0) {
 		dma_buf_put(buf);
 		return fd;
 	}
+	new->file = buf->file;
+	new->fd = fd;
 	a->fd = fd;
 	return 0;
 }

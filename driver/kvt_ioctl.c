@@ -5,9 +5,12 @@
  * A row gives the struct's size, how much of it is mandatory, which flags exist
  * and where its reserved field is; so the checks that every command needs are
  * made in one place and no handler sees a malformed struct. The handler works on
- * a kernel copy, which is copied back if it succeeded or answered EMSGSIZE.
+ * a kernel copy, which is copied back if it succeeded or answered EMSGSIZE. A file
+ * descriptor that it answers begins to work after that: one that nobody was told of
+ * would stay open.
  */
 #include <linux/capability.h>
+#include <linux/file.h>
 #include <linux/module.h>
 #include <linux/nospec.h>
 #include <linux/slab.h>
@@ -21,6 +24,7 @@
 /**
  * struct kvt_op - a command
  * @data:     handler of a data command
+ * @fd:       of one that answers a file descriptor, instead
  * @ctl:      handler of a control command
  * @size:     sizeof its struct
  * @min_size: end of the last mandatory field
@@ -32,6 +36,7 @@
  */
 struct kvt_op {
 	int (*data)(struct kvt_file *f, void *arg);
+	int (*fd)(struct kvt_file *f, void *arg, struct kvt_newfd *new);
 	int (*ctl)(void *arg);
 	u16 size;
 	u16 min_size;
@@ -210,6 +215,9 @@ static int kvt_ctl_tier_drain(void *arg)
 #define CTL(op, fn, str, last, ...)						\
 	[KVTIER_OP_##op] = { .ctl = (fn), .size = sizeof(struct str),		\
 			     .min_size = offsetofend(struct str, last), __VA_ARGS__ }
+#define NEWFD(op, func, str, last, ...)						\
+	[KVTIER_OP_##op] = { .fd = (func), .size = sizeof(struct str),		\
+			     .min_size = offsetofend(struct str, last), __VA_ARGS__ }
 #define RSV(str) .reserved = offsetof(struct str, __reserved)
 
 static const struct kvt_op kvt_ops[] = {
@@ -236,7 +244,7 @@ static const struct kvt_op kvt_ops[] = {
 	DATA(ARENA, kvt_op_arena, kvtier_arena, slot_bytes),
 	DATA(SESSION, kvt_op_session, kvtier_session, reuse_ns),
 #ifdef CONFIG_DMA_SHARED_BUFFER
-	DATA(EXPORT, kvt_op_export, kvtier_export, bytes),
+	NEWFD(EXPORT, kvt_op_export, kvtier_export, bytes),
 #endif
 	CTL(CTL_QUERY, kvt_ctl_query, kvtier_ctl_query, ops, .anyone = true),
 	CTL(POOL_CREATE, kvt_ctl_pool_create, kvtier_pool_create, pool_id,
@@ -255,6 +263,11 @@ static const struct kvt_op kvt_ops[] = {
 	CTL(NS_CLAIM, kvt_ctl_ns_claim, kvtier_ns_claim, gid, RSV(kvtier_ns_claim)),
 };
 
+static bool kvt_op_there(const struct kvt_op *op, bool ctl)
+{
+	return ctl ? !!op->ctl : op->data || op->fd;
+}
+
 /**
  * kvt_ops_mask() - commands there are
  * @ctl: of the control device, else of a data device
@@ -265,7 +278,7 @@ u64 kvt_ops_mask(bool ctl)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(kvt_ops); i++) {
-		if (ctl ? !!kvt_ops[i].ctl : !!kvt_ops[i].data)
+		if (kvt_op_there(&kvt_ops[i], ctl))
 			mask |= BIT_ULL(i);
 	}
 	return mask;
@@ -293,7 +306,7 @@ static const struct kvt_op *kvt_op_row(unsigned int cmd, bool ctl)
 	if (nr >= ARRAY_SIZE(kvt_ops))
 		return ERR_PTR(-ENOTTY);
 	op = &kvt_ops[array_index_nospec(nr, ARRAY_SIZE(kvt_ops))];
-	if (ctl ? !op->ctl : !op->data)
+	if (!kvt_op_there(op, ctl))
 		return ERR_PTR(-ENOTTY);
 	return op;
 }
@@ -320,21 +333,39 @@ static int kvt_op_copy_in(const struct kvt_op *op, void *arg, void __user *uarg,
 	return 0;
 }
 
+/* The caller knows of his new descriptor now, or never will. */
+static void kvt_newfd_end(const struct kvt_newfd *new, bool told)
+{
+	if (!new->file)
+		return;
+	if (told) {
+		fd_install(new->fd, new->file);
+		return;
+	}
+	put_unused_fd(new->fd);
+	fput(new->file);
+}
+
 static long kvt_op_call(const struct kvt_op *op, struct kvt_file *f, void __user *uarg)
 {
 	u64 arg[KVT_ARG_MAX / sizeof(u64)];
+	struct kvt_newfd new = { 0 };
+	bool told;
 	u32 usize;
 	int err;
 
 	err = kvt_op_copy_in(op, arg, uarg, &usize);
 	if (err)
 		return err;
-	err = f ? op->data(f, arg) : op->ctl(arg);
+	if (op->fd)
+		err = op->fd(f, arg, &new);
+	else
+		err = f ? op->data(f, arg) : op->ctl(arg);
 	if (err && err != -EMSGSIZE && !op->report)
 		return err;
-	if (copy_to_user(uarg, arg, min_t(u32, usize, op->size)))
-		return -EFAULT;
-	return err;
+	told = !copy_to_user(uarg, arg, min_t(u32, usize, op->size));
+	kvt_newfd_end(&new, told);
+	return told ? err : -EFAULT;
 }
 
 long kvt_data_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

@@ -23,8 +23,19 @@ int kvt_op_drop(struct kvt_file *f, void *arg);
 int kvt_op_iterate(struct kvt_file *f, void *arg);
 int kvt_op_stat(struct kvt_file *f, void *arg);
 int kvt_op_arena(struct kvt_file *f, void *arg);
-int kvt_op_export(struct kvt_file *f, void *arg);
 int kvt_op_session(struct kvt_file *f, void *arg);
+
+/**
+ * struct kvt_newfd - a file descriptor that a command answers
+ * @file: what it is of; NULL: there is none
+ * @fd:   reserved for it; the caller of the handler installs it, or gives both back
+ */
+struct kvt_newfd {
+	struct file *file;
+	int fd;
+};
+
+int kvt_op_export(struct kvt_file *f, void *arg, struct kvt_newfd *new);
 
 u64 kvt_pin_limit(struct kvt_pool *p);	/* srcu or meta lock held */
 

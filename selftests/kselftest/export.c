@@ -5,6 +5,7 @@
  * The device is a module (kvt_testbuf) that reads by way of the bus addresses it was given.
  */
 #include "kvt_test.h"
+#include <dirent.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 
@@ -237,6 +238,51 @@ TEST_F(export, what_is_no_lease)
 	EXPECT_EQ(NR, kvt_release(self->c.fd, self->handles, NR, NULL));
 	EXPECT_EQ(-EINVAL, export(self->c.fd, self->handles + 1, 1, NULL));
 	EXPECT_EQ(NR, leases(&self->pool));
+}
+
+static int open_files(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (d && readdir(d))
+		n++;
+	if (d)
+		closedir(d);
+	return n;
+}
+
+/* A buffer whose descriptor the caller cannot be told of is none, and holds nothing. */
+TEST_F(export, result_cannot_be_written)
+{
+	struct kvtier_export *x = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int before = open_files(), lowest = dup(self->buf), i;
+
+	ASSERT_NE(MAP_FAILED, x);
+	ASSERT_LE(0, lowest);
+	close(lowest);
+	*x = (struct kvtier_export) {
+		.size = sizeof(*x), .nr = NR, .fd = -1, .handles = KVT_U64(self->handles),
+	};
+	ASSERT_EQ(0, mprotect(x, 4096, PROT_READ));
+	/* More often than there is room for buffers. */
+	for (i = 0; i < 20; i++)
+		ASSERT_EQ(-EFAULT, kvt_ioctl(self->c.fd, KVTIER_OP_EXPORT, x));
+	EXPECT_EQ(before, open_files());
+	EXPECT_EQ(-1, x->fd);
+	/* Nor is a number lost. */
+	EXPECT_EQ(lowest, dup(self->buf));
+	close(lowest);
+	EXPECT_EQ(2 * NR, leases(&self->pool));
+	ASSERT_EQ(0, mprotect(x, 4096, PROT_READ | PROT_WRITE));
+	ASSERT_EQ(0, kvt_ioctl(self->c.fd, KVTIER_OP_EXPORT, x));
+	EXPECT_EQ(lowest, x->fd);
+	EXPECT_EQ(FD_CLOEXEC, fcntl(x->fd, F_GETFD));
+	EXPECT_EQ(3 * NR, leases(&self->pool));
+	close(x->fd);
+	EXPECT_EQ(2 * NR, leases(&self->pool));
+	munmap(x, 4096);
 }
 
 /* Half of the memory is the most; what is refused holds nothing. */

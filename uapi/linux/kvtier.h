@@ -69,7 +69,7 @@
  *   ENOMEDIUM   members are missing, and KVTIER_ASSEMBLE_DEGRADED is not set
  *   EIO         what is on it cannot be read
  * Where EFAULT strikes while results are written, work already done stands and
- * is undone no later than at close.
+ * is undone no later than at close. EXPORT then has made no buffer and no descriptor.
  *
  * Units: sizes and offsets in bytes, times in nanoseconds.
  */
