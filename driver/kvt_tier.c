@@ -14,6 +14,7 @@
  */
 #include <linux/ctype.h>
 #include <linux/delay.h>
+#include <linux/nospec.h>
 #include <linux/sched/signal.h>
 #include <linux/vmalloc.h>
 
@@ -495,7 +496,7 @@ static void kvt_tier_undrain(struct kvt_pool *p, struct kvt_tier *t)
 
 static struct kvt_tier *kvt_tier_find(struct kvt_pool *p, u32 id)
 {
-	return id < KVT_TIERS ? p->tiers[id] : NULL;
+	return id < KVT_TIERS ? p->tiers[array_index_nospec(id, KVT_TIERS)] : NULL;
 }
 
 /* It is no member any more: the others are to know before it is wiped. */

@@ -10,6 +10,7 @@
  * steps; of a very long one, the part next to the tip.
  */
 #include <linux/math64.h>
+#include <linux/nospec.h>
 #include <linux/slab.h>
 
 #include "core/kvt_hint.h"
@@ -175,6 +176,8 @@ int kvt_op_session(struct kvt_file *f, void *arg)
 		return err;
 	if (f->rdonly)
 		return -EACCES;
+	/* Part of a block's name: not even by a guess is it another namespace's. */
+	a->group = array_index_nospec(a->group, f->ns->nr_groups);
 	if (a->state < KVTIER_SESSION_DECODING || a->state > KVTIER_SESSION_DONE || !a->session ||
 	    (a->state == KVTIER_SESSION_DECODING && a->reuse_ns))
 		return -EINVAL;

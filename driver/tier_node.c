@@ -16,6 +16,7 @@
 #include <linux/gfp.h>
 #include <linux/mm.h>
 #include <linux/nodemask.h>
+#include <linux/nospec.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
@@ -127,12 +128,16 @@ static int kvt_dram_attach(struct kvt_tier *t)
 static int kvt_node_attach(struct kvt_tier *t)
 {
 	nodemask_t nodes = NODE_MASK_NONE;
+	int node = t->args.node;
 
-	if (t->args.node < 0)
+	if (node < 0)
 		return -EINVAL;
-	if (t->args.node >= MAX_NUMNODES || !node_state(t->args.node, N_MEMORY))
+	if (node >= MAX_NUMNODES)
 		return -ENODEV;
-	node_set(t->args.node, nodes);
+	node = array_index_nospec(node, MAX_NUMNODES);
+	if (!node_state(node, N_MEMORY))
+		return -ENODEV;
+	node_set(node, nodes);
 	return kvt_node_attach_from(t, &nodes);
 }
 
