@@ -531,6 +531,24 @@ static bool kvt_shares_get(struct kvt_ns *ns, u32 i, struct kvt_share_line *l)
 	return there;
 }
 
+/* A line for each tier that has one: its name, bytes used, and limit or minimum. */
+static ssize_t kvt_bounds_show(struct kvt_ns *ns, char *buf, bool min)
+{
+	const u64 none = min ? 0 : KVT_SHARE_ALL;
+	struct kvt_share_line l;
+	ssize_t len = 0;
+	u64 bound;
+	u32 i;
+
+	for (i = 0; kvt_shares_get(ns, i, &l); i++) {
+		bound = min ? l.share.min : l.share.limit;
+		if (bound != none)
+			len += sysfs_emit_at(buf, len, "%s %llu %llu\n", l.name, l.share.used,
+					     bound);
+	}
+	return len;
+}
+
 /**
  * kvt_limits_show() - a line for each limit: tier, bytes used, limit
  * @ns:  namespace
@@ -538,16 +556,7 @@ static bool kvt_shares_get(struct kvt_ns *ns, u32 i, struct kvt_share_line *l)
  */
 ssize_t kvt_limits_show(struct kvt_ns *ns, char *buf)
 {
-	struct kvt_share_line l;
-	ssize_t len = 0;
-	u32 i;
-
-	for (i = 0; kvt_shares_get(ns, i, &l); i++) {
-		if (l.share.limit != KVT_SHARE_ALL)
-			len += sysfs_emit_at(buf, len, "%s %llu %llu\n", l.name, l.share.used,
-					     l.share.limit);
-	}
-	return len;
+	return kvt_bounds_show(ns, buf, false);
 }
 
 /**
@@ -557,16 +566,7 @@ ssize_t kvt_limits_show(struct kvt_ns *ns, char *buf)
  */
 ssize_t kvt_mins_show(struct kvt_ns *ns, char *buf)
 {
-	struct kvt_share_line l;
-	ssize_t len = 0;
-	u32 i;
-
-	for (i = 0; kvt_shares_get(ns, i, &l); i++) {
-		if (l.share.min)
-			len += sysfs_emit_at(buf, len, "%s %llu %llu\n", l.name, l.share.used,
-					     l.share.min);
-	}
-	return len;
+	return kvt_bounds_show(ns, buf, true);
 }
 
 /**
