@@ -213,7 +213,7 @@ TEST_F_TIMEOUT(shrink, promises_what_is_there, 60)
 #define FREE_ENOUGH	(24 * KVT_MIB)
 #define HOLE_EVERY	16
 
-static size_t meminfo(const char *name)
+static size_t mem_bytes(const char *name)
 {
 	char line[32];
 
@@ -231,7 +231,7 @@ static char *scatter_memory(size_t bytes)
 	if (mem == MAP_FAILED || madvise(mem, bytes, MADV_NOHUGEPAGE))
 		return NULL;
 	for (step = 64 * KVT_MIB; step >= 4 * KVT_MIB; step /= 2) {
-		while (at + step <= bytes && meminfo("MemFree") > FREE_ENOUGH + step) {
+		while (at + step <= bytes && mem_bytes("MemFree") > FREE_ENOUGH + step) {
 			if (madvise(mem + at, step, MADV_POPULATE_WRITE))
 				return NULL;
 			at += step;
@@ -247,7 +247,7 @@ static char *scatter_memory(size_t bytes)
 /* A machine that has been up for long has memory, but none in large pieces. */
 TEST_F_TIMEOUT(shrink, takes_scattered_memory, 600)
 {
-	size_t bytes = meminfo("MemTotal");
+	size_t bytes = mem_bytes("MemTotal");
 	long long given;
 	char min[16], *mem;
 

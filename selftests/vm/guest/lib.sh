@@ -140,12 +140,27 @@ show_stacks()
 }
 
 # read_line FD SECONDS : the next line into REPLY; 1 at the end of the file, 2
-# when the time is up (what was read of a line is kept for the next call).
+# when the time is up (what was read of a line is kept for the next call). If that
+# happens just when the line ends, bash has taken its end and does not tell: what comes
+# next begins as lines of the protocol do, then.
 READ_PART=
+READ_NEXT=
 read_line()
 {
 	local status=0
+	if [ -n "$READ_NEXT" ]; then
+		REPLY=$READ_NEXT
+		READ_NEXT=
+		return 0
+	fi
 	IFS= read -r -t "$2" REPLY <&"$1" || status=$?
+	if [ -n "$READ_PART" ]; then
+		case $REPLY in
+		'ok '[0-9]* | 'not ok '[0-9]* | '# '* | 'TAP version '* | 1..[0-9]*)
+			[ $status -eq 0 ] && READ_NEXT=$REPLY && REPLY=
+			;;
+		esac
+	fi
 	REPLY=$READ_PART$REPLY
 	READ_PART=
 	[ $status -ne 0 ] || return 0
@@ -207,6 +222,7 @@ run_ktap()
 	done
 	exec {out}<&-
 	READ_PART=
+	READ_NEXT=
 	if [ $killed -eq 0 ]; then
 		wait "$pid" || status=$?
 	fi
