@@ -387,7 +387,8 @@ void kvt_limits_init(struct kvt_ns *ns)
 /**
  * kvt_limits_ns_gone() - a namespace ends
  * @p:  pool
- * @ns: namespace without blocks and files, its directory gone
+ * @ns: namespace without blocks and files, its directory gone, that is still in @p->ns:
+ *      kvt_limits_tier_gone() has seen it, or does not find a guarantee
  */
 void kvt_limits_ns_gone(struct kvt_pool *p, struct kvt_ns *ns)
 {
@@ -398,6 +399,7 @@ void kvt_limits_ns_gone(struct kvt_pool *p, struct kvt_ns *ns)
 	for (i = 0; i < KVT_TIERS; i++) {
 		if (p->tiers[i])
 			p->tiers[i]->min_bytes -= ns->share[i].min;
+		ns->share[i].min = 0;
 	}
 	spin_unlock(&p->meta_lock);
 }

@@ -520,6 +520,12 @@ void kvt_ns_close(struct kvt_file *f)
 
 static void kvt_ns_destroy(struct kvt_pool *p, struct kvt_ns *ns)
 {
+	kvt_sysfs_ns_del(ns);
+	/*
+	 * Nobody can set a guarantee any more. And the namespace is still found: else a tier
+	 * that goes, and another with its number, would be taken for the one that gave it.
+	 */
+	kvt_limits_ns_gone(p, ns);
 	/* Who looks for one by its id holds the meta lock. */
 	spin_lock(&p->meta_lock);
 	xa_erase(&p->ns, ns->idx);
@@ -529,9 +535,6 @@ static void kvt_ns_destroy(struct kvt_pool *p, struct kvt_ns *ns)
 	kvt_ns_only(p);
 	kvt_ns_guarantee(p, -(s64)ns->min_bytes);
 	kvt_mlog_ns_gone(p, ns);
-	kvt_sysfs_ns_del(ns);
-	/* Only now nobody can set one any more. */
-	kvt_limits_ns_gone(p, ns);
 	kvt_ns_free(ns);
 }
 
