@@ -9,11 +9,11 @@
  * kvt_shrink_floor().
  *
  * When it has not been asked for a while, and the tier is short of room, the worker takes
- * pieces back, one by one. It is short of room
- * above its low watermark, without a free piece, and when pieces were needed that it did
- * not have, see kvt_shrink_short(). On a machine that has been up for long what is free is in
- * fragments, so pages are moved and cached ones let go for a piece if there is none; the
- * tier itself is not asked meanwhile. If that fails it is left alone for a while.
+ * pieces back, one by one. It is short of room above its low watermark, without a free
+ * piece, and when pieces were needed that it did not have, see kvt_shrink_short(). On a
+ * machine that has been up for long what is free is in fragments, so pages are moved and
+ * cached ones let go for a piece if there is none; the tier itself is not asked meanwhile.
+ * If that fails it is left alone for a while.
  *
  * The shrinker is not told on whose behalf it is asked: limits of control groups do not
  * reach it.
