@@ -73,10 +73,32 @@ BUG kvtier_entry (Tainted: G           O      ): Poison overwritten
 sysfs: cannot create duplicate filename "/class/kvtier"
 END
 echo all noticed'
+# A line that comes in two parts is one. And what bash leaves when its time is up just as
+# a line has ended is that line, not the beginning of the next one.
+# shellcheck disable=SC2016 # for the guest's shell
+guest_lines='
+. /kvt/guest/lib.sh
+show_lines()
+{
+	local got
+	while :; do
+		got=0
+		read_line "$1" 1 || got=$?
+		[ $got -ne 1 ] || break
+		[ $got -ne 0 ] || echo -n "[$REPLY]"
+	done
+}
+exec {out}< <(printf "par"; sleep 2; printf "tial\n")
+show_lines "$out"
+READ_PART="# OK a"
+exec {out}< <(printf "ok 1 a\n# b\n")
+show_lines "$out"
+echo'
 vm_test devices 0 '^region0$' --timeout 600 -- "$guest_devices"
 vm_test exit-status 37 '^hello$' --timeout 600 --cxl 0 --nvme 0 -- 'echo hello; exit 37'
 vm_test kernel-warning 1 'kernel complained' --timeout 600 --cxl 0 --nvme 0 -- \
 	'echo "<4>WARNING: made up by the rig test" >/dev/kmsg'
+vm_test lines 0 '^\[partial]\[# OK a]\[ok 1 a]\[# b]$' --timeout 600 --cxl 0 --nvme 0 -- "$guest_lines"
 vm_test kernel-complaints 1 '^all noticed$' --timeout 600 --cxl 0 --nvme 0 -- "$guest_complaints"
 vm_test lockdep-off 1 'lockdep is off: .*debug_locks: +0$' --timeout 600 --cxl 0 --nvme 0 \
 	--env KVT_LOCKDEP_STATS=/run/lockdep_stats -- \
