@@ -54,6 +54,13 @@ suite_command()
 	[ "$name" = "$1" ] || COMMAND+=("${1#*:}")
 }
 
+# cpu_seconds FILE : the sum of the second line there, which is what the shell builtin times
+# says of processes that were waited for.
+cpu_seconds()
+{
+	tail -n 1 "$1" | awk -F '[ms ]+' '{ printf "%d\n", ($1 + $3) * 60 + $2 + $4 }'
+}
+
 # In a process group of its own, which can be ended as one.
 start_suite()
 {
@@ -65,6 +72,7 @@ start_suite()
 		log=$1
 		shift
 		"$@" >"$log" 2>&1 </dev/null || status=$?
+		times >"$log.times"
 		echo "$status $SECONDS" >"$log.end"' suite "$log" "${COMMAND[@]}" &
 	RUNNING[$!]=$1
 	echo "=== $1: started"
@@ -73,15 +81,18 @@ start_suite()
 # Waits for one to end and shows what it has said.
 finish_suite()
 {
-	local pid='' suite log status=255 seconds=0
+	local pid='' suite log status=255 seconds=0 cpu=0
 	wait -n -p pid "${!RUNNING[@]}" || true
 	suite=${RUNNING[$pid]}
 	unset "RUNNING[$pid]"
 	log=$(log_of "$suite")
-	[ ! -e "$log.end" ] || read -r status seconds <"$log.end"
+	if [ -e "$log.end" ]; then
+		read -r status seconds <"$log.end"
+		cpu=$(cpu_seconds "$log.times")
+	fi
 	echo "=== $suite"
 	[ ! -e "$log" ] || cat "$log"
-	judge_suite "$suite" "$status" "$seconds"
+	judge_suite "$suite" "$status" "$seconds" "$cpu"
 }
 
 end_suites()
@@ -92,10 +103,10 @@ end_suites()
 	done
 }
 
-# judge_suite SUITE STATUS SECONDS : adds what its log says to the totals.
+# judge_suite SUITE STATUS SECONDS CPU-SECONDS : adds what its log says to the totals.
 judge_suite()
 {
-	local suite=$1 status=$2 seconds=$3 log passed failed skipped
+	local suite=$1 status=$2 seconds=$3 cpu=$4 log passed failed skipped
 	log=$(log_of "$suite")
 	passed=$(count '^ok ' "$log")
 	failed=$(count '^not ok ' "$log")
@@ -112,8 +123,8 @@ judge_suite()
 	PASSED=$((PASSED + passed))
 	FAILED=$((FAILED + failed))
 	SKIPPED=$((SKIPPED + skipped))
-	SUMMARY+=("$(printf '%-19s %5d s  %4d passed  %3d failed  %3d skipped' \
-		"$suite" "$seconds" "$passed" "$failed" "$skipped")")
+	SUMMARY+=("$(printf '%-19s %5d s (%5d s of a processor)  %4d passed  %3d failed  %3d skipped' \
+		"$suite" "$seconds" "$cpu" "$passed" "$failed" "$skipped")")
 	mapfile -t -O "${#SKIPS[@]}" SKIPS < <(grep '^skip ' "$log" || true)
 	mapfile -t -O "${#FAILURES[@]}" FAILURES < <(grep '^not ok ' "$log" || true)
 }
