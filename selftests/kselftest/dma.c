@@ -186,8 +186,6 @@ FIXTURE_SETUP(engine)
 		SKIP(return, "no device-dax instance to use (KVT_DAX)");
 	if (!have_engine())
 		SKIP(return, "the test provider kvt_testdma is not installed");
-	if (variant->dax && kvt_env_brief())
-		SKIP(return, "the kind of memory makes little difference: make check-long");
 	ASSERT_EQ(0, setup(&self->d, true, variant->dax));
 }
 

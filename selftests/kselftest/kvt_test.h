@@ -365,6 +365,7 @@ int kvt_klog_complaints(void);
 #include <kselftest_harness.h>
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 300
+#include "kvt_left_out.h"
 #endif
 
 #endif /* KVT_TEST_H */

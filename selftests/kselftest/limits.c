@@ -41,8 +41,6 @@ FIXTURE_SETUP(limits)
 {
 	if (variant->disk && !kvt_env_bdev())
 		SKIP(return, "no block device to use (KVT_BDEV)");
-	if (variant->disk && kvt_env_brief() && strcmp(_metadata->name, "of_memory"))
-		SKIP(return, "the disk makes little difference: make check-long");
 	ASSERT_EQ(0, kvt_setup(&self->pool));
 	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, DRAM_BYTES));
 	if (variant->disk) {
@@ -606,8 +604,6 @@ TEST_F_TIMEOUT(disk, all_promised, 900)
 	__u64 bytes = DISK_BYTES;
 	int nr;
 
-	if (kvt_env_brief())
-		SKIP(return, "long on this kernel: make check-long");
 	while (set_to(p, &self->c, "tier_mins", DISK, bytes))
 		bytes -= BLOCK_BYTES;
 	ASSERT_LE(DISK_BYTES / 2, bytes);

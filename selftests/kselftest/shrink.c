@@ -258,8 +258,6 @@ TEST_F_TIMEOUT(shrink, takes_scattered_memory, 600)
 
 	if (variant->disk)
 		SKIP(return, "the disk makes little difference");
-	if (kvt_env_brief())
-		SKIP(return, "filling all memory takes long on this kernel: make check-long");
 	kvt_sh_line(self->min_free, sizeof(self->min_free), "cat /proc/sys/vm/min_free_kbytes");
 	/* Nobody else makes large pieces, or keeps small ones by, while the test lasts. */
 	ASSERT_EQ(0, kvt_sh("cd /proc/sys/vm && echo 4096 >min_free_kbytes && "

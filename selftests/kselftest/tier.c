@@ -63,8 +63,6 @@ FIXTURE_SETUP(tiers)
 		SKIP(return, "no device-dax instance to use (KVT_DAX)");
 	if (variant->bdev && !kvt_env_bdev())
 		SKIP(return, "no block device to use (KVT_BDEV)");
-	if (variant->dram2_mib && kvt_env_brief())
-		SKIP(return, "two variants will do on this kernel: make check-long");
 	ASSERT_EQ(0, kvt_setup(&self->pool));
 	ASSERT_EQ(0, add_tiers(&self->pool, variant, &self->top, &self->bottom));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "tiers", BLOCK_BYTES));

@@ -423,8 +423,6 @@ static void fill_and_find(struct __test_metadata *_metadata, FIXTURE_DATA(zoned)
 /* Zones that can only be read any more are left out, at first and after a restart. */
 TEST_F_TIMEOUT(zoned, dead_zones, 300)
 {
-	if (kvt_env_brief())
-		SKIP(return, "in long runs on this kernel");
 	ASSERT_EQ(0, nullz_make(&self->disk[1]));
 	ASSERT_EQ(0, nullz_set("zone_readonly", "", 7));
 	ASSERT_EQ(0, nullz_set("zone_readonly", "", 20));
@@ -454,8 +452,6 @@ TEST_F_TIMEOUT(zoned, others_zones, 300)
 	char *buf;
 	int i;
 
-	if (kvt_env_brief())
-		SKIP(return, "in long runs on this kernel");
 	buf = aligned_alloc(4096, 4096);
 	ASSERT_NE(NULL, buf);
 	ASSERT_EQ(0, nullz_make(&self->disk[1]));
@@ -475,8 +471,6 @@ TEST_F_TIMEOUT(zoned, others_zones, 300)
 /* A zone that fails while it is written costs no block. */
 TEST_F_TIMEOUT(zoned, zone_fails, 300)
 {
-	if (kvt_env_brief())
-		SKIP(return, "in long runs on this kernel");
 	ASSERT_EQ(0, nullz_make(&self->disk[1]));
 	ASSERT_EQ(0, use_nullz(self, 0));
 	ASSERT_EQ(0, nullz_set("badblocks", "+", 5));

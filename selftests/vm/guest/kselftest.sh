@@ -4,7 +4,8 @@
 # Runs the in-VM tests: kselftest.sh [NAME]... (all without arguments).
 #
 # A test is a shell script of selftests/kselftest, or a command line of its
-# tests.list (every program that was built when there is no such file).  Results
+# tests.list (every program that was built when there is no such file).  On the debug
+# kernel tests of long.list are for long runs.  Results
 # go to stdout in the protocol of lib.sh, prefixed with "kselftest."; the exit
 # status is 1 when one failed.
 # shellcheck source=selftests/vm/guest/lib.sh
@@ -55,6 +56,18 @@ program_lines()
 	done
 }
 
+# left_out NAME : patterns of its tests that only long runs have on this kernel, into
+# KVT_LEFT_OUT.
+left_out()
+{
+	local program pattern
+	KVT_LEFT_OUT=
+	[ "${KVT_KERNEL:-stock}" != stock ] && [ "${KVT_LENGTH:-full}" != long ] || return 0
+	while read -r program pattern _; do
+		[ "$program" != "$1" ] || KVT_LEFT_OUT+="$pattern "
+	done <long.list
+}
+
 starts()
 {
 	[ ! -w /sys/kernel/debug/kmemleak ] || STARTS+=("$1=$(jiffies_now)")
@@ -83,12 +96,14 @@ main()
 	local script line name began
 	modprobe kvtier || { echo "not ok kselftest.modprobe"; exit 1; }
 	PATH=/kvt/kselftest:$PATH
+	export KVT_LEFT_OUT
 	while IFS= read -r line <&3; do
 		read -r name _ <<<"$line"
 		name=${name##*/}
 		wanted "$name" "$@" || continue
 		# The line is a command with arguments, split as the shell does.
 		starts "$name"
+		left_out "$name"
 		began=$SECONDS
 		# shellcheck disable=SC2086
 		run_ktap "kselftest.$name" $line || FAILED=1
