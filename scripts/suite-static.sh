@@ -52,15 +52,47 @@ check_build()
 #   PREFER_KERNEL_TYPES             u32 and its like are the kernel's, too
 CHECKPATCH_USER_IGNORE=STRCPY,STRNCPY,PREFER_DEFINED_ATTRIBUTE_MACRO,VOLATILE,NEW_TYPEDEFS,AVOID_EXTERNS,MACRO_WITH_FLOW_CONTROL,SPLIT_STRING,SPACING,PREFER_KERNEL_TYPES
 
-# A few files at a time, so that all processors have some.
+# patch_batch FILE... : checkpatch finds nothing in them, which is remembered.
+patch_batch()
+{
+	local file
+	perl "$PATCH_TOOL" --no-tree --no-summary --terse --quiet --max-line-length=100 \
+		--ignore "$PATCH_IGNORE" --file "$@" || return 1
+	for file in "$@"; do
+		touch "$PATCH_SEEN/$(patch_key "$file")"
+	done
+}
+
+# patch_key FILE : what the verdict on it depends on.
+patch_key()
+{
+	{ echo "$PATCH_BASE $1"; cat "$1"; } | sha256sum | cut -d' ' -f1
+}
+
+# A few files at a time, so that all processors have some; none that was found clean before.
+# All of the tree is minutes of work.
 run_checkpatch()
 {
-	local ignore=$1 source
+	local tool file todo=() hash
+	tool=$(selftests/vm/kernel.sh source)/scripts
+	PATCH_IGNORE=$1
 	shift
-	source=$(selftests/vm/kernel.sh source)
-	printf '%s\0' "$@" | xargs -0 -n 8 -P "$(nproc)" perl "$source/scripts/checkpatch.pl" \
-		--no-tree --no-summary --terse --quiet --max-line-length=100 \
-		--ignore "$ignore" --file
+	PATCH_TOOL=$tool/checkpatch.pl
+	PATCH_SEEN=$KVT_CACHE/checkpatch
+	hash=$(cat "$tool"/{checkpatch.pl,spelling.txt,const_structs.checkpatch} | sha256sum)
+	PATCH_BASE="$PATCH_IGNORE ${hash%% *}"
+	mkdir -p "$PATCH_SEEN"
+	find "$PATCH_SEEN" -type f -mtime +60 -delete
+	for file in "$@"; do
+		[ -e "$PATCH_SEEN/$(patch_key "$file")" ] || todo+=("$file")
+	done
+	echo "# checkpatch: ${#todo[@]} of $# files are new to it"
+	[ ${#todo[@]} -gt 0 ] || return 0
+	export PATCH_IGNORE PATCH_TOOL PATCH_SEEN PATCH_BASE
+	export -f patch_batch patch_key
+	# shellcheck disable=SC2016 # for the shell that is started
+	printf '%s\0' "${todo[@]}" |
+		xargs -0 -n 8 -P "$(nproc)" bash -c 'patch_batch "$@"' checkpatch
 }
 
 check_patch()
