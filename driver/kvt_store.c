@@ -307,11 +307,26 @@ void kvt_parked_retry(struct kvt_pool *p)
 	}
 }
 
+/* A DEAD block's bytes have gone, or go now; its entry may stay for its children's sake. */
+static void kvt_block_uncharge(struct kvt_pool *p, u32 id)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+	struct kvt_ns *ns = kvt_ns_of(p, h->ns_group);
+	u64 bytes = kvt_slot_bytes(&ns->group[h->ns_group & 15]);
+
+	lockdep_assert_held(&p->meta_lock);
+	if (h->flags & KVT_HOT_BARE)
+		return;
+	WRITE_ONCE(h->flags, h->flags | KVT_HOT_BARE);
+	if (kvt_ctl(h) & KVT_CTL_PINNED)
+		ns->pinned_bytes -= bytes;
+	kvt_ns_use(ns, -(s64)bytes);
+}
+
 /* Free one DEAD block that nothing refers to. */
 static void kvt_block_free(struct kvt_pool *p, u32 id)
 {
 	struct kvt_hot *h = kvt_hot(&p->table, id);
-	struct kvt_ns *ns = kvt_ns_of(p, h->ns_group);
 	u32 ctl = kvt_ctl(h);
 
 	lockdep_assert_held(&p->meta_lock);
@@ -319,10 +334,8 @@ static void kvt_block_free(struct kvt_pool *p, u32 id)
 		kvt_limbo_add(p, p->tiers[h->mem_tier], h->mem_page, h->ns_group);
 	else if (ctl & KVT_CTL_MEM)
 		kvt_block_mem_free(p, h->mem_tier, h->mem_page, h->ns_group);
-	if (ctl & KVT_CTL_PINNED)
-		ns->pinned_bytes -= kvt_slot_bytes(&ns->group[h->ns_group & 15]);
-	kvt_ns_use(ns, -(s64)kvt_slot_bytes(&ns->group[h->ns_group & 15]));
-	ns->nr_blocks--;
+	kvt_block_uncharge(p, id);
+	kvt_ns_of(p, h->ns_group)->nr_blocks--;
 	kvt_table_free(&p->table, id);
 }
 
@@ -363,11 +376,14 @@ void kvt_block_reap(struct kvt_pool *p, u32 id)
 	}
 	if (kvt_ctl_leases(ctl))
 		return;
-	/* Its children may stay for long; its tier need not wait for them. */
-	if (kvt_ch_leaf(&p->table, id))
+	if (kvt_ch_leaf(&p->table, id)) {
 		kvt_block_free(p, id);
-	else if (ctl & KVT_CTL_MEM)
+		return;
+	}
+	/* Its children may stay for long; neither its tier nor its namespace waits for them. */
+	if (ctl & KVT_CTL_MEM)
 		kvt_block_mem_drop(p, id);
+	kvt_block_uncharge(p, id);
 }
 
 /**

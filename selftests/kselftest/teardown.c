@@ -208,6 +208,10 @@ TEST_F(teardown, detach_discards_parents)
 	EXPECT_EQ(0, kvt_tier_detach(&self->pool, self->lower, KVTIER_DETACH_DISCARD, KVT_SEC));
 	EXPECT_EQ(-ENOENT, tier_state(&self->c, self->lower));
 	EXPECT_EQ(0, kvt_lookup(self->c.fd, 0, self->keys, CHAIN / 2, NULL));
+	/* What is left of the others is no bytes, and nobody's. */
+	ASSERT_EQ(0, kvt_stat(self->c.fd, 0, &st));
+	EXPECT_EQ(CHAIN / 2, st.nr_blocks);
+	EXPECT_EQ(tier_used(&self->c, self->upper), st.used_bytes);
 	/* Entry and bytes are given back once each. */
 	EXPECT_LE(0, kvt_drop(self->c.fd, 0, tail, CHAIN / 2, NULL));
 	ASSERT_EQ(0, kvt_stat(self->c.fd, 0, &st));
