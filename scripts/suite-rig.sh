@@ -103,6 +103,9 @@ vm_test kernel-complaints 1 '^all noticed$' --timeout 600 --cxl 0 --nvme 0 -- "$
 vm_test lockdep-off 1 'lockdep is off: .*debug_locks: +0$' --timeout 600 --cxl 0 --nvme 0 \
 	--env KVT_LOCKDEP_STATS=/run/lockdep_stats -- \
 	'echo " debug_locks:                             0" >/run/lockdep_stats'
+# Processors that never run.
+KVTIER_START_S=3 vm_test stuck-at-boot 125 '3 of 3\): not started after 3 s' --timeout 60 --cxl 0 \
+	--nvme 0 --qemu -S -- 'echo hello'
 vm_test timeout 124 'timeout: killed' --timeout 8 --cxl 0 --nvme 0 -- 'sleep 1000'
 
 # An emulator that fails as QEMU does now and then, as often as the file says.

@@ -57,6 +57,7 @@ ICOUNT=no
 MONITOR=no
 APPEND=
 QEMU_EXTRA=
+START_S=${KVTIER_START_S:-300}	# a machine takes 10 to 120, as busy as the host may be
 LOG=
 INTERACTIVE=no
 INITRAMFS_ARGS=()
@@ -261,9 +262,23 @@ cleanup()
 	exit "$status"
 }
 
+# Ends a machine that does not come to its command: at boot a processor of the emulator has
+# been seen to sleep through its interrupts, on a busy host.
+watch_start()
+{
+	local waited
+	for ((waited = 0; waited < START_S; waited++)); do
+		[ ! -e "$TMP/control/started" ] || return 0
+		sleep 1
+	done
+	touch "$TMP/stuck"
+	kill "$1"
+}
+
 boot()
 {
-	local status=0
+	local status=0 watcher
+	rm -f "$TMP/stuck"
 	if [ "$INTERACTIVE" = yes ]; then
 		stty raw -echo isig 2>/dev/null || true
 		"${QEMU[@]}" || status=$?
@@ -275,16 +290,22 @@ boot()
 	# everyone who shares it.
 	timeout -k 5 "$TIMEOUT_S" "${QEMU[@]}" </dev/null > >(exec cat) 2>"$TMP/qemu.log" &
 	QEMU_PID=$!
+	watch_start "$QEMU_PID" >/dev/null 2>&1 &
+	watcher=$!
 	wait "$QEMU_PID" || status=$?
 	QEMU_PID=
+	kill "$watcher" 2>/dev/null || true
+	wait "$watcher" 2>/dev/null || true
 	return "$status"
 }
 
 # Did the emulator itself fail, before the command was started: QEMU has a race of
-# processors against devices that appear ("iotlb_to_section: Assertion").
+# processors against devices that appear ("iotlb_to_section: Assertion"), and see above.
 emulator_failed()
 {
-	[ ! -e "$TMP/control/started" ] && grep -q ': Assertion .* failed' "$TMP/qemu.log" 2>/dev/null
+	[ ! -e "$TMP/control/started" ] || return 1
+	[ ! -e "$TMP/stuck" ] || { echo "not started after $START_S s" >>"$TMP/qemu.log"; return 0; }
+	grep -q ': Assertion .* failed' "$TMP/qemu.log" 2>/dev/null
 }
 
 boot_again_if_needed()
