@@ -229,9 +229,12 @@ static bool kvt_demote_refuse(struct kvt_pool *p, struct kvt_tier *t, struct kvt
 	lockdep_assert_held(&p->meta_lock);
 	/* At its limit it would take the place of its namespace's own. */
 	room = room && kvt_limit_fits(kvt_ns_of(p, h->ns_group), t, mv->x.bytes);
-	if (kvt_ctl_state(ctl) != KVT_READY || (ctl & KVT_CTL_STAYS) || kvt_ctl_leases(ctl) ||
-	    kvt_policy_admit(&p->policy, t->id, mv->id, room))
+	if (kvt_ctl_state(ctl) != KVT_READY || (ctl & KVT_CTL_STAYS) || kvt_ctl_leases(ctl))
 		return false;
+	if (kvt_policy_admit(&p->policy, t->id, mv->id, room)) {
+		mv->asked = !room;	/* until it has a place, or kvt_demote_unadmit() */
+		return false;
+	}
 	mv->gone = true;
 	mv->evicted = kvt_evict_claimed(p, mv->id, KVT_WHY_WORTH);
 	return true;
@@ -251,6 +254,7 @@ static u32 kvt_demote_gate(struct kvt_pool *p, struct kvt_tier *t, struct kvt_mv
 	for (i = 0; i < nr; i++) {
 		if (!kvt_mv_idle(&mv[i]))
 			continue;
+		mv[i].asked = false;
 		if (mv[i].x.src->ops->is_mem && kvt_mv_place_clean(p, &mv[i]))
 			done++;
 		else if (mv[i].over == KVT_NO_TIER && !how->any_tier &&
@@ -259,6 +263,20 @@ static u32 kvt_demote_gate(struct kvt_pool *p, struct kvt_tier *t, struct kvt_mv
 	}
 	spin_unlock(&p->meta_lock);
 	return done;
+}
+
+/* The log had no place for some that were admitted: they are asked about once more. */
+static void kvt_demote_unadmit(struct kvt_pool *p, struct kvt_mv *mv, u32 nr)
+{
+	u32 i;
+
+	spin_lock(&p->meta_lock);
+	for (i = 0; i < nr; i++) {
+		if (mv[i].asked && kvt_mv_idle(&mv[i]) && p->policy.ops->unadmit)
+			p->policy.ops->unadmit(&p->policy, mv[i].id);
+		mv[i].asked = false;
+	}
+	spin_unlock(&p->meta_lock);
 }
 
 /* On a block tier; in whatever tier below the copies are. Returns how many. */
@@ -270,6 +288,8 @@ static u32 kvt_demote_place_log(struct kvt_pool *p, struct kvt_tier *t, struct k
 
 	if (placed < left)
 		placed += kvt_mlog_place(t, KVT_HEAD_DEMOTE, mv, nr, puts);
+	if (placed < left)
+		kvt_demote_unadmit(p, mv, nr);
 	return placed;
 }
 

@@ -710,6 +710,7 @@ void kvt_limbo_add(struct kvt_pool *p, struct kvt_tier *t, u32 page,
  * @retry:  out: some tier had room, but memory for a table was short or somebody
  *          else was faster
  * @clean:  to where its copy is: nothing is placed, run or written
+ * @asked:  the policy admitted it to a tier that it would displace something in
  * @gone:   it was not worth a place, and is not the caller's any more
  * @evicted: of these, that it has left the pool
  * @held:   its source is memory that somebody refers to: an engine that was given up
@@ -730,6 +731,7 @@ struct kvt_mv {
 	bool placed;
 	bool retry;
 	bool clean;
+	bool asked;
 	bool gone;
 	bool evicted;
 	bool held;

@@ -53,6 +53,8 @@ struct kvt_policy;
  * @admit:  is a block that is to go down worth a write to this tier, where it takes
  *          the place of what is worth least there, or, with @room, of nothing.
  *          NULL: always
+ * @unadmit: a block was admitted, without @room, and is not written after all: it will
+ *          be asked about again. NULL: of no interest
  * @keep:   is the copy on a slower tier to be kept when a block goes up, where copies
  *          count against what the tier may hold. NULL: it does not care
  * @worth:  what a block is worth now, for people to look at. NULL: it does not know
@@ -72,6 +74,7 @@ struct kvt_policy_ops {
 	void (*skip)(struct kvt_policy *p, u32 tier, u32 id);
 	void (*request)(struct kvt_policy *p, u32 id, struct kvt_ask *ask);
 	bool (*admit)(struct kvt_policy *p, u32 tier, u32 id, bool room);
+	void (*unadmit)(struct kvt_policy *p, u32 id);
 	bool (*keep)(struct kvt_policy *p, u32 nr_copies, u32 nr_blocks);
 	u32 (*worth)(const struct kvt_policy *p, u32 id);
 	void (*hint)(struct kvt_policy *p, u32 tip, u32 reuse_ms);

@@ -869,6 +869,13 @@ static bool reuse_admit(struct kvt_policy *p, u32 tier, u32 id, bool room)
 	return ok;
 }
 
+static void reuse_unadmit(struct kvt_policy *p, u32 id)
+{
+	struct kvt_mind *m = kvt_policy_mind(p, id);
+
+	m->bar -= min(m->bar, REUSE_BAR_STEP);
+}
+
 static bool reuse_keep(struct kvt_policy *p, u32 nr_copies, u32 nr_blocks)
 {
 	(void)p;
@@ -885,6 +892,7 @@ const struct kvt_policy_ops kvt_policy_reuse = {
 	.skip = reuse_skip,
 	.request = reuse_request,
 	.admit = reuse_admit,
+	.unadmit = reuse_unadmit,
 	.keep = reuse_keep,
 	.worth = reuse_worth,
 	.hint = reuse_hint,
