@@ -305,6 +305,12 @@ static int check_pool(bool empty)
 	return -EUCLEAN;
 }
 
+/* All that it says of itself, for who has to find out why. */
+static void show_pool(void)
+{
+	kvt_sh("grep -rs . /sys/class/kvtier/kvtier%u/ | sed 's/^/# /' >&2", fz.pool.id);
+}
+
 int fz_world_check(void)
 {
 	int fd, pins, err;
@@ -319,8 +325,10 @@ int fz_world_check(void)
 	if (!err)
 		err = fd < 0 ? fd : fz_bind(fd, 2, NULL);
 	pins = err ? err : pinnable(fd);
-	if (pins <= 0 && !err)
+	if (pins <= 0 && !err) {
+		show_pool();
 		err = -ENOSPC;
+	}
 	if (fd >= 0)
 		close(fd);
 	if (!err)
