@@ -103,7 +103,8 @@ main()
 		wanted "$name" "$@" || continue
 		# The line is a command with arguments, split as the shell does.
 		starts "$name"
-		left_out "$name"
+		KVT_LEFT_OUT=
+		[ $# -gt 0 ] || left_out "$name"
 		began=$SECONDS
 		# shellcheck disable=SC2086
 		run_ktap "kselftest.$name" $line || FAILED=1
