@@ -248,9 +248,18 @@ boot_args()
 	fi
 }
 
+stop_watcher()
+{
+	[ -n "${WATCHER_PID:-}" ] || return 0
+	kill "$WATCHER_PID" 2>/dev/null || true
+	wait "$WATCHER_PID" 2>/dev/null || true
+	WATCHER_PID=
+}
+
 cleanup()
 {
 	local status=$?
+	stop_watcher
 	if [ -n "${QEMU_PID:-}" ]; then
 		kill "$QEMU_PID" 2>/dev/null || true
 		wait "$QEMU_PID" 2>/dev/null || true
@@ -271,13 +280,13 @@ watch_start()
 		[ ! -e "$TMP/control/started" ] || return 0
 		sleep 1
 	done
-	touch "$TMP/stuck"
-	kill "$1"
+	# Whoever has that number when all is over is another one.
+	! touch "$TMP/stuck" || kill "$1"
 }
 
 boot()
 {
-	local status=0 watcher
+	local status=0
 	rm -f "$TMP/stuck"
 	if [ "$INTERACTIVE" = yes ]; then
 		stty raw -echo isig 2>/dev/null || true
@@ -291,11 +300,10 @@ boot()
 	timeout -k 5 "$TIMEOUT_S" "${QEMU[@]}" </dev/null > >(exec cat) 2>"$TMP/qemu.log" &
 	QEMU_PID=$!
 	watch_start "$QEMU_PID" >/dev/null 2>&1 &
-	watcher=$!
+	WATCHER_PID=$!
 	wait "$QEMU_PID" || status=$?
 	QEMU_PID=
-	kill "$watcher" 2>/dev/null || true
-	wait "$watcher" 2>/dev/null || true
+	stop_watcher
 	return "$status"
 }
 
