@@ -121,13 +121,16 @@ static void kvt_held_collect(struct kvt_mlog *m, u32 seg, struct kvt_held *h)
 		.buf_bytes = KVT_RECOVER_BUF_MIN,
 		.entries_only = true,
 	};
-	struct kvt_seg_found f = { 0 };
+	struct kvt_seg_found f;
 
 	*h = (struct kvt_held) { .m = m };
-	if (READ_ONCE(m->w.segs[seg].nr_entries))
-		kvt_recover_segment(&r, seg, &f);
+	if (!READ_ONCE(m->w.segs[seg].nr_entries))
+		return;
+	kvt_recover_segment(&r, seg, &f);
 	/* What it holds for others is not known: it stays. */
-	h->full |= f.nr_io;
+	spin_lock(&m->tier->pool->meta_lock);
+	h->full |= !kvt_wlog_held_all(&m->w, seg, &f);
+	spin_unlock(&m->tier->pool->meta_lock);
 }
 
 /*

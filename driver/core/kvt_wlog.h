@@ -115,7 +115,7 @@ enum kvt_wseg_phase {
  * @ended:      the life whose end is durable
  * @wait:       ENDING: ordinal of the batch
  * @doom:       number of the doom, 0: not doomed
- * @nr_entries: kills and namespaces in it, at most
+ * @nr_entries: kills and namespaces in it, of batches that recovery will find
  * @phase:      enum kvt_wseg_phase
  * @unsealed:   left by a crash without a footer
  * @hopeless:   and it will not get one
@@ -434,6 +434,7 @@ void kvt_wlog_give_up(struct kvt_wlog *w);
 
 /* kvt_wlog_seg.c */
 u32 kvt_wlog_next_end(const struct kvt_wlog *w);
+bool kvt_wlog_held_all(const struct kvt_wlog *w, u32 seg, const struct kvt_seg_found *f);
 enum kvt_wlog_status kvt_wlog_end_start(struct kvt_wlog *w, u32 nr_kills, u32 nr_ns);
 void kvt_wlog_end_kill(struct kvt_wlog *w, const struct kvt_kill *k);
 bool kvt_wlog_ns_needed(const struct kvt_wlog *w, u32 seg, const struct kvt_nsdef *def);

@@ -346,12 +346,13 @@ static void kvt_wopen_settle(struct kvt_wlog *w, struct kvt_wopen *o)
 		if (b->state == KVT_WBATCH_FREE || &w->opens[b->open] != o)
 			continue;
 		left = true;
-		if (b->state == KVT_WBATCH_FAILED)
-			kvt_wbatch_lose(w, b);
-		else if (b->state == KVT_WBATCH_WRITTEN && good)
+		if (b->state == KVT_WBATCH_WRITTEN && good) {
 			kvt_wbatch_durable(w, b);
-		else if (b->state == KVT_WBATCH_WRITTEN)
+		} else if (b->state == KVT_WBATCH_FAILED || b->state == KVT_WBATCH_WRITTEN) {
 			kvt_wbatch_lose(w, b);
+			/* A footer has them all the same. */
+			w->segs[b->seg].nr_entries -= good ? 0 : b->nr_ns + b->nr_kills;
+		}
 	}
 	if (left)
 		return;

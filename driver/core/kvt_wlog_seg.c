@@ -37,6 +37,30 @@ u32 kvt_wlog_next_end(const struct kvt_wlog *w)
 }
 
 /**
+ * kvt_wlog_held_all() - was all found that a dead segment holds for others
+ * @w:   writer
+ * @seg: from kvt_wlog_next_end()
+ * @f:   what kvt_recover_segment() says of it
+ *
+ * A header that is damaged meanwhile ends the walk, and if it is the first one the segment
+ * looks free: what it says of other segments must not be forgotten for that.
+ */
+bool kvt_wlog_held_all(const struct kvt_wlog *w, u32 seg, const struct kvt_seg_found *f)
+{
+	const struct kvt_wseg *ws = &w->segs[seg];
+
+	if (f->nr_io)
+		return false;
+	/* No batch of this life ever counted. */
+	if (ws->media_life != ws->life)
+		return true;
+	if (f->life != ws->life)
+		return false;
+	/* A summary is complete, and leaves out what has become obsolete. */
+	return f->state == KVT_RC_SEALED || f->nr_ns + f->nr_kills >= ws->nr_entries;
+}
+
+/**
  * kvt_wlog_end_start() - begin the batch that ends a segment
  * @w:        writer
  * @nr_kills: how many will be added, those for which kvt_wlog_kill_needed() holds

@@ -316,6 +316,51 @@ static void wlog_end(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kvt_wlog_kill_needed(&f->w, &k));
 }
 
+/* Is all there that an end would have to carry, of what is on the media now. */
+static bool held_all(struct wf *f, u32 seg)
+{
+	tm_recover(f->m, seg);
+	return kvt_wlog_held_all(&f->w, seg, &f->m->found);
+}
+
+/* Regression: with its first header damaged a segment looks free, and its kills were lost. */
+static void wlog_held_all(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	u32 a = put_durable(test, f, DEMOTE, 1), b, c, seg, i;
+	u8 *first, *second, *foot;
+
+	put_durable(test, f, DEMOTE, 2);
+	seal(test, f, DEMOTE);
+	b = put_durable(test, f, DEMOTE, 3);
+	seg = b / TM_SEG_UNITS;
+	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_free(&f->w, a, 1), (u32)KVT_W_OK);
+	c = put_durable(test, f, DEMOTE, 4);
+	KUNIT_ASSERT_EQ(test, c / TM_SEG_UNITS, seg);
+	KUNIT_EXPECT_TRUE(test, held_all(f, seg));
+	seal(test, f, DEMOTE);
+	KUNIT_EXPECT_TRUE(test, held_all(f, seg));
+	first = tm_at(f->m, seg, 0);
+	second = tm_at(f->m, seg, c % TM_SEG_UNITS - 1);
+	foot = tm_at(f->m, seg, TM_SEG_UNITS - 1);
+	/* The summary is as good as the headers, or they are as it. */
+	second[100] ^= 1;
+	KUNIT_EXPECT_TRUE(test, held_all(f, seg));
+	foot[40] ^= 1;
+	KUNIT_EXPECT_FALSE(test, held_all(f, seg));
+	second[100] ^= 1;
+	KUNIT_EXPECT_TRUE(test, held_all(f, seg));
+	foot[40] ^= 1;
+	/* But for the first one. */
+	first[100] ^= 1;
+	KUNIT_EXPECT_FALSE(test, held_all(f, seg));
+	first[100] ^= 1;
+	KUNIT_EXPECT_TRUE(test, held_all(f, seg));
+	for (i = 0; i < 8; i++)
+		first[i] = 0;
+	KUNIT_EXPECT_FALSE(test, held_all(f, seg));
+}
+
 /* One that cannot be ended does not keep others from being ended. */
 static void wlog_no_end(struct kunit *test)
 {
@@ -739,6 +784,7 @@ static struct kunit_case wlog_cases[] = {
 	KUNIT_CASE(wlog_durable_in_order),
 	KUNIT_CASE(wlog_first_batch_fails),
 	KUNIT_CASE(wlog_end),
+	KUNIT_CASE(wlog_held_all),
 	KUNIT_CASE(wlog_no_end),
 	KUNIT_CASE(wlog_lost_not_told),
 	KUNIT_CASE(wlog_carry),

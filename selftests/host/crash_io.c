@@ -608,8 +608,10 @@ static void collect_held(struct cr_store *s, u32 seg, struct held *h)
 	h->s = s;
 	h->nr_kills = 0;
 	h->nr_ns = 0;
-	if (s->w.segs[seg].nr_entries)
-		kvt_recover_segment(&r, seg, &f);
+	if (!s->w.segs[seg].nr_entries)
+		return;
+	kvt_recover_segment(&r, seg, &f);
+	CR_ASSERT(kvt_wlog_held_all(&s->w, seg, &f));
 }
 
 static void end_ns(struct cr_store *s, const struct kvt_nsdef *d)
