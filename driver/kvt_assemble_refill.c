@@ -6,6 +6,10 @@
  * which makes the footer of it like any other. Until then nothing but time is lost by
  * another crash. Reading is not under the meta lock, each entry is added under it; what
  * dies in the segment meanwhile is killed like anywhere else.
+ *
+ * From then on the footer says it all, so it is made only if all is found that was found
+ * before. What cannot be read now may be readable again later; without a footer it counts
+ * for as long as it can.
  */
 #include <linux/vmalloc.h>
 
@@ -49,10 +53,18 @@ static void kvt_refill_kill(void *ctx, u32 seg, const struct kvt_kill *k)
 	spin_unlock(&f->t->pool->meta_lock);
 }
 
+static void kvt_refill_bad(void *ctx, u32 seg, u64 life, u32 unit, enum kvt_bad why)
+{
+	struct kvt_refill *f = ctx;
+
+	f->ok = f->ok && why != KVT_BAD_IO;
+}
+
 static const struct kvt_recover_sink kvt_refill_sink = {
 	.block = kvt_refill_block,
 	.ns = kvt_refill_ns,
 	.kill = kvt_refill_kill,
+	.bad = kvt_refill_bad,
 };
 
 /*
@@ -65,9 +77,7 @@ static bool kvt_refill_fits(const struct kvt_mlog *m, u32 handle, const struct k
 	const struct kvt_wopen *o = &m->w.opens[handle];
 	u64 bytes = kvt_entries_bytes(o->nr_ns, o->nr_blocks, o->nr_kills);
 
-	return f->fill <= m->tier->log.segs[o->seg].fill &&
-	       (u64)max(m->tier->log.segs[o->seg].fill, first) + kvt_geo_units(&m->geo, bytes) + 1 <=
-		       m->geo.seg_units;
+	return (u64)max(f->fill, first) + kvt_geo_units(&m->geo, bytes) + 1 <= m->geo.seg_units;
 }
 
 /* The segment's record in the writer is ours until kvt_wlog_refilled(). */
@@ -88,8 +98,10 @@ static void kvt_refill_segment(struct kvt_refill *f, u32 seg, u8 *buf)
 	f->ok = true;
 	kvt_recover_segment(&r, seg, &found);
 	spin_lock(&f->t->pool->meta_lock);
-	f->ok = f->ok && found.state == KVT_RC_UNSEALED && !found.nr_io &&
-		found.life == m->w.segs[seg].life && kvt_refill_fits(m, f->handle, &found, first);
+	f->ok = f->ok && found.state == KVT_RC_UNSEALED &&
+		found.fill == m->tier->log.segs[seg].fill &&
+		kvt_wlog_held_all(&m->w, seg, &found) &&
+		kvt_refill_fits(m, f->handle, &found, first);
 	kvt_wlog_refilled(&m->w, f->handle, found.nr_batches, f->ok);
 	spin_unlock(&f->t->pool->meta_lock);
 }
