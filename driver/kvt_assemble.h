@@ -52,12 +52,14 @@
  * struct kvt_as_seg - a segment of a member
  * @found:  by the last pass over it
  * @life:   from its first header, 0: nothing counts. Constant after the first pass
+ * @stale:  life in the footer of one without a first header, 0: none. Likewise
  * @placed: units of blocks that were found
  * @ended:  a kill says that nothing of that life counts
  */
 struct kvt_as_seg {
 	struct kvt_seg_found found;
 	u64 life;
+	u64 stale;
 	u32 placed;
 	bool ended;
 };

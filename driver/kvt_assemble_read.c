@@ -6,7 +6,10 @@
  * are busy at a time. A segment is one worker's as long as it is worked on.
  *
  * A member with a header, footer or summary that cannot be read is not used at all:
- * a kill may be in what cannot be read, and what was dropped must not come back.
+ * a kill may be in what cannot be read, and what was dropped must not come back. Nor is
+ * one on which a first header is damaged. That of a segment in which nothing counts looks
+ * like that as well, but then there is no footer at its end either, or one of a life that
+ * is known to have ended: its end is kept until another life has begun (kvt_wlog.h).
  */
 #include <linux/sched/signal.h>
 #include <linux/vmalloc.h>
@@ -175,11 +178,11 @@ static int kvt_as_read(void *ctx, u64 byte, void *buf, u32 len)
 	return kvt_mlog_read(((struct kvt_as_worker *)ctx)->m->tier, byte, buf, len);
 }
 
-/* A device of which some part cannot be read is not used. */
-static void kvt_as_unreadable(struct kvt_as_worker *w)
+/* A device of which some part cannot be read, or cannot be so, is not used. */
+static void kvt_as_refuse(struct kvt_as_worker *w, int err)
 {
-	w->m->dev.error = -EIO;
-	kvt_as_fail(w->as, -EIO);
+	w->m->dev.error = err;
+	kvt_as_fail(w->as, err);
 }
 
 /* Life of a segment: of its first batch, if that verifies as a whole. */
@@ -202,13 +205,27 @@ static u64 kvt_as_life(struct kvt_as_worker *w, int *err)
 	return b.life;
 }
 
+/* Life in the footer of a segment, or 0. */
+static u64 kvt_as_foot_life(struct kvt_as_worker *w, int *err)
+{
+	const struct kvt_geometry *geo = &w->m->super.geo;
+	struct kvt_footer_info foot;
+
+	*err = kvt_as_read(w, kvt_geo_byte(geo, w->seg, geo->seg_units - 1), w->buf,
+			   KVT_UNIT_BYTES_MIN);
+	return !*err && kvt_footer_decode(geo, w->seg, (void *)w->buf, &foot) ? foot.life : 0;
+}
+
 static void kvt_as_pass_lives(struct kvt_as_worker *w)
 {
+	struct kvt_as_seg *s = &w->m->segs[w->seg];
 	int err;
 
-	w->m->segs[w->seg].life = kvt_as_life(w, &err);
+	s->life = kvt_as_life(w, &err);
+	if (!err && !s->life)
+		s->stale = kvt_as_foot_life(w, &err);
 	if (err)
-		kvt_as_unreadable(w);
+		kvt_as_refuse(w, -EIO);
 }
 
 static void kvt_as_no_block(void *ctx, u32 seg, u64 life, const struct kvt_rec *r)
@@ -220,6 +237,9 @@ static void kvt_as_on_kill(void *ctx, u32 seg, const struct kvt_kill *k)
 	struct kvt_as_worker *w = ctx;
 	struct kvt_as_seg *s = &w->m->segs[k->seg];
 
+	/* Or of a later life, which had no footer. */
+	if (s->stale && k->unit == KVT_KILL_ALL && k->life >= s->stale)
+		WRITE_ONCE(s->ended, true);
 	if (s->life != k->life)
 		return;
 	if (k->unit == KVT_KILL_ALL)
@@ -280,7 +300,9 @@ static void kvt_as_recover(struct kvt_as_worker *w, const struct kvt_recover_sin
 		return;
 	kvt_recover_segment(&r, w->seg, &s->found);
 	if (s->found.nr_io || s->found.life != s->life)
-		kvt_as_unreadable(w);
+		kvt_as_refuse(w, -EIO);
+	else if (s->life >= w->m->super.life_limit || s->found.max_seq >= w->m->super.seq_limit)
+		kvt_as_refuse(w, -EUCLEAN);
 }
 
 static void kvt_as_pass_kills(struct kvt_as_worker *w)
@@ -310,6 +332,8 @@ static void kvt_as_pass_blocks(struct kvt_as_worker *w)
 {
 	struct kvt_as_seg *s = &w->m->segs[w->seg];
 
+	if (s->stale && !s->ended)
+		kvt_as_refuse(w, -EUCLEAN);
 	if (!s->ended)
 		kvt_as_recover(w, &kvt_as_block_sink, false);
 	kvt_as_count(w->as, s);
@@ -412,7 +436,7 @@ static int kvt_as_read_alloc(struct kvt_assembly *as)
  *
  * After that the table has the newest record of each name, lists of records not used
  * and of parents are with the workers, and namespaces are known by id.
- * Return: 0; -ENOMEM; -EIO; -ENOSPC; -EINTR.
+ * Return: 0; -ENOMEM; -EIO; -EUCLEAN; -ENOSPC; -EINTR.
  */
 int kvt_as_read_all(struct kvt_assembly *as)
 {

@@ -5,7 +5,10 @@
  * Pure over a read callback. Each segment is looked at on its own, so any number
  * can be done at a time, each with a scratch buffer of its own:
  *
- *   first batch's header does not verify       FREE: nothing there counts
+ *   first batch's header does not verify       FREE: nothing there counts. Or so it
+ *                                              looks: with a footer whose life no kill
+ *                                              has ended it is damaged, for the caller
+ *                                              to find out
  *   footer verifies and has the same life      SEALED: its summary counts; the
  *                                              payloads were durable before it was
  *                                              written and are not read here

@@ -60,7 +60,8 @@
  *               to be written that this kernel does not have
  * Assembling alone, for a device or for the whole:
  *   EMEDIUMTYPE nothing of kvtier is on the device
- *   EUCLEAN     it was a member, but no superblock verifies
+ *   EUCLEAN     it was a member, but no superblock verifies, or the first header of a
+ *               segment is damaged, or it has higher numbers than it may have: fsck
  *   EPROTONOSUPPORT it needs features or a version that this kernel does not have
  *   ERANGE      its layout is impossible, or larger than the device
  *   EXDEV       it belongs to another pool than the first device

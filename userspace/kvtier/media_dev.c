@@ -145,6 +145,9 @@ int media_open(struct media_dev *d, const char *path, bool write)
 		     (write && d->is_block ? O_EXCL : 0));
 	if (d->fd < 0)
 		return -errno;
+	/* The driver writes past the cache of the device; what somebody has read before is old. */
+	if (d->is_block)
+		ioctl(d->fd, BLKFLSBUF);
 	d->media.read = dev_read;
 	d->media.write = write ? dev_write : NULL;
 	d->media.flush = dev_flush;

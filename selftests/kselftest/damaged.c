@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Damage that could bring back what was dropped: a member that has it is refused, with
+ * an errno that says that it can be repaired, and is whole again when it was.
+ */
+#include "kvt_medium.h"
+#include "kvt_test.h"
+
+#define BLOCK_BYTES	(64 * KVT_KIB)
+#define NR		96
+#define GONE		3	/* every so many of them are dropped */
+#define SET		87
+#define DISK_BYTES	(24 * KVT_MIB)
+#define DRAM_BYTES	(8 * KVT_MIB)
+#define UNIT_BYTES	4096
+
+/* Offsets in a superblock, see the format's description. */
+#define SUPER_GENERATION	48
+#define SUPER_LIFE_LIMIT	112
+#define SUPER_SEQ_LIMIT		120
+
+FIXTURE(damaged)
+{
+	struct kvt_pool pool;
+	struct kvt_client c;
+	struct kvt_disk disk;
+	struct kvt_disk copy;
+	struct kvtier_assemble_device dev;
+	struct kvtier_pool_assemble a;
+};
+
+FIXTURE_VARIANT(damaged)
+{
+	bool crash;
+};
+
+FIXTURE_VARIANT_ADD(damaged, in_order) { .crash = false };
+FIXTURE_VARIANT_ADD(damaged, after_a_crash) { .crash = true };
+
+/* A disk whose blocks are on it, some of them dropped, with the pool gone. */
+FIXTURE_SETUP(damaged)
+{
+	struct kvt_key keys[NR];
+	int dram, i;
+
+	self->c.fd = -1;
+	ASSERT_EQ(0, kvt_disk_make(&self->disk, "disk", DISK_BYTES));
+	ASSERT_EQ(0, kvt_disk_make(&self->copy, "copy", DISK_BYTES));
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	dram = kvt_tier_dram(&self->pool, 0, DRAM_BYTES);
+	ASSERT_LE(0, dram);
+	ASSERT_LE(0, kvt_tier_disk(&self->pool, 30, &self->disk));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "damaged", BLOCK_BYTES));
+	kvt_keys(keys, SET, 0, NR);
+	for (i = 0; i < NR; i++)
+		ASSERT_EQ(1, kvt_put(&self->c, KVTIER_RESERVE_WAIT, 0, &keys[i], NULL, 1));
+	ASSERT_EQ(0, kvt_tier_detach(&self->pool, dram, 0, 60 * KVT_SEC));
+	for (i = 0; i < NR; i += GONE)
+		ASSERT_EQ(1, kvt_drop(self->c.fd, 0, &keys[i], 1, NULL));
+	if (variant->crash)
+		ASSERT_EQ(0, kvt_disk_copy(&self->copy, &self->disk));
+	kvt_client_close(&self->c);
+	ASSERT_EQ(0, kvt_pool_destroy(self->pool.ctl, self->pool.id));
+	if (!variant->crash)
+		ASSERT_EQ(0, kvt_disk_copy(&self->copy, &self->disk));
+}
+
+FIXTURE_TEARDOWN(damaged)
+{
+	struct kvtier_pool_create any = { .size = sizeof(any), .pool_id = KVTIER_POOL_ANY_ID };
+
+	kvt_client_close(&self->c);
+	/* It ends one that is there. */
+	if (self->pool.id == KVTIER_POOL_ANY_ID) {
+		ASSERT_EQ(0, kvt_ioctl(self->pool.ctl, KVTIER_OP_POOL_CREATE, &any));
+		self->pool.id = any.pool_id;
+	}
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+	kvt_disk_remove(&self->copy);
+	kvt_disk_remove(&self->disk);
+}
+
+/* From the copy; -errno. There is no pool then. */
+static int assemble(FIXTURE_DATA(damaged) *self)
+{
+	int err;
+
+	memset(&self->dev, 0, sizeof(self->dev));
+	snprintf(self->dev.path, sizeof(self->dev.path), "%s", self->copy.dev);
+	self->a = (struct kvtier_pool_assemble) {
+		.size = sizeof(self->a),
+		.pool_id = KVTIER_POOL_ANY_ID,
+		.nr_devices = 1,
+		.devices = KVT_U64(&self->dev),
+	};
+	err = kvt_pool_assemble(&self->pool, &self->a);
+	if (err)
+		self->pool.id = KVTIER_POOL_ANY_ID;
+	return err;
+}
+
+/* How many of the blocks are there, of those that were dropped and of the others. */
+static void count(FIXTURE_DATA(damaged) *self, int *dropped, int *others)
+{
+	struct kvt_key key;
+	int i;
+
+	*dropped = 0;
+	*others = 0;
+	for (i = 0; i < NR; i++) {
+		key = kvt_key(SET, i);
+		*(i % GONE ? others : dropped) += kvt_check(&self->c, 0, &key, 1, 10 * KVT_SEC) == 1;
+	}
+}
+
+/* Where the segment begins of which blocks are found first. */
+static __u64 some_segment(FIXTURE_DATA(damaged) *self)
+{
+	struct kvt_medium m;
+	__u64 at = 0;
+
+	if (kvt_medium_read(self->copy.dev, &m))
+		return 0;
+	if (m.nr_blocks)
+		at = m.blocks[0].byte - (__u64)m.blocks[0].unit * UNIT_BYTES;
+	kvt_medium_free(&m);
+	return at;
+}
+
+/* The first header of a segment says what counts in it, and of kills elsewhere. */
+TEST_F_TIMEOUT(damaged, first_header, 300)
+{
+	__u64 at = some_segment(self);
+	int dropped, others;
+
+	ASSERT_NE(0, at);
+	ASSERT_EQ(0, kvt_disk_damage(&self->copy, at));
+	if (variant->crash) {
+		/* Whether it had a footer depends on which one it is. */
+		if (assemble(self) == -EUCLEAN)
+			return;
+		ASSERT_EQ(0, self->dev.error);
+	} else {
+		EXPECT_EQ(-EUCLEAN, assemble(self));
+		EXPECT_EQ(-EUCLEAN, self->dev.error);
+		EXPECT_EQ(1, kvt_sh("kvtier fsck --repair %s", self->copy.dev));
+		ASSERT_EQ(0, assemble(self));
+	}
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, DRAM_BYTES));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "damaged", BLOCK_BYTES));
+	count(self, &dropped, &others);
+	EXPECT_EQ(0, dropped);
+	EXPECT_EQ(NR - NR / GONE, others);
+}
+
+/* Numbers higher than any that the superblock knows of were not given out by a writer. */
+TEST_F_TIMEOUT(damaged, limits, 300)
+{
+	static const int offsets[] = { SUPER_LIFE_LIMIT, SUPER_SEQ_LIMIT };
+	__u64 *page = aligned_alloc(4096, 4096), gen[2], low = 2, old;
+	unsigned int i;
+	int slot;
+
+	for (slot = 0; slot < 2; slot++) {
+		ASSERT_EQ(0, kvt_disk_io(&self->copy, slot * 512 * KVT_KIB, page, 4096, false));
+		gen[slot] = page[SUPER_GENERATION / 8];
+	}
+	slot = gen[1] > gen[0];
+	ASSERT_EQ(0, kvt_disk_io(&self->copy, slot * 512 * KVT_KIB, page, 4096, false));
+	for (i = 0; i < 2; i++) {
+		old = page[offsets[i] / 8];
+		ASSERT_LT(low, old);
+		ASSERT_EQ(0, kvt_disk_super(&self->copy, slot, offsets[i], &low, sizeof(low)));
+		EXPECT_EQ(-EUCLEAN, assemble(self));
+		EXPECT_EQ(-EUCLEAN, self->dev.error);
+		ASSERT_EQ(0, kvt_disk_super(&self->copy, slot, offsets[i], &old, sizeof(old)));
+	}
+	free(page);
+	EXPECT_EQ(0, assemble(self));
+	EXPECT_EQ(NR - NR / GONE, (int)self->a.nr_blocks);
+}
+
+TEST_HARNESS_MAIN
