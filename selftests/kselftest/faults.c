@@ -15,8 +15,8 @@
 #define SEG_BYTES	(2 * KVT_MIB)
 #define NR		72
 #define WIDE_BYTES	(256 * KVT_KIB)	/* seven in a segment, 28 in four */
-#define WIDE_FIRST	30
-#define WIDE_THEN	6
+#define WIDE_FIRST	34
+#define WIDE_THEN	4
 #define SET		53
 #define ALICE		1001
 
@@ -431,7 +431,7 @@ static int assemble(FIXTURE_DATA(faults) *self)
 
 	kvt_client_close(&self->c);
 	err = kvt_pool_destroy(self->pool.ctl, self->pool.id);
-	if (err)
+	if (err && err != -ENOENT)
 		return err;
 	snprintf(dev.path, sizeof(dev.path), "%s", self->dm.disk.dev);
 	KVT_UNTIL(5000, (err = kvt_pool_assemble(&self->pool, &a)) != -EBUSY);
@@ -446,7 +446,7 @@ static int assemble(FIXTURE_DATA(faults) *self)
 /* Writes that are forgotten: misses now, misses after a restart, nothing else. */
 TEST_F(faults, dropped_writes)
 {
-	int now, later;
+	int now, later, err;
 
 	ASSERT_EQ(NR / 2, put(self, 0, NR / 2));
 	ASSERT_EQ(0, send_down(self));
@@ -462,7 +462,13 @@ TEST_F(faults, dropped_writes)
 	EXPECT_LT(0, stat_of(self, self->tier).checksum_errors);
 	EXPECT_EQ(NR / 2, check(self, 0, NR / 2));
 	ASSERT_EQ(0, send_down(self));
-	ASSERT_EQ(0, assemble(self));
+	/* Summaries may have been written of what has no header. */
+	err = assemble(self);
+	if (err == -EUCLEAN) {
+		EXPECT_EQ(1, kvt_sh("kvtier fsck --repair %s", self->dm.disk.dev) & 1);
+		err = assemble(self);
+	}
+	ASSERT_EQ(0, err);
 	/* What was written before is there; of the rest, nothing is wrong. */
 	EXPECT_EQ(NR / 2, check(self, 0, NR / 2));
 	later = check(self, NR / 2, NR / 2);
@@ -518,8 +524,8 @@ TEST_F(faults, slow_writes)
 	for (i = 0; i < WIDE_FIRST; i++)
 		ASSERT_EQ(1, kvt_put(&wide, KVTIER_RESERVE_WAIT, 0, &keys[i], NULL, 1));
 	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_SLOW_WRITES));
-	/* The worker sends all of these down, and fills the segments. */
-	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_low_percent", "40"));
+	/* The worker sends 28 of these down at once, which fills all segments that may be open. */
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_low_percent", "10"));
 	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_high_percent", "50"));
 	ASSERT_TRUE(KVT_UNTIL(10000, writes_under_way(&self->dm)));
 	for (; i < WIDE_FIRST + WIDE_THEN; i++)

@@ -93,7 +93,7 @@ int kvt_dm_set(const struct kvt_dm *d, enum kvt_dm_mode mode)
 	else if (mode == KVT_DM_ERROR)
 		params[0] = 0;
 	else if (mode == KVT_DM_SLOW_WRITES)
-		snprintf(params, sizeof(params), "%s 0 0 %s 0 700", d->under.dev, d->under.dev);
+		snprintf(params, sizeof(params), "%s 0 0 %s 0 2500", d->under.dev, d->under.dev);
 	else if (mode == KVT_DM_SLOW || mode == KVT_DM_VERY_SLOW)
 		snprintf(params, sizeof(params), "%s 0 %d %s 0 0", d->under.dev,
 			 mode == KVT_DM_SLOW ? 240 : 2000, d->under.dev);

@@ -205,7 +205,7 @@ enum kvt_dm_mode {
 	KVT_DM_DROP_WRITES,	/* they end well, and are forgotten */
 	KVT_DM_SLOW,		/* a read takes 240 ms longer */
 	KVT_DM_VERY_SLOW,	/* and here two seconds */
-	KVT_DM_SLOW_WRITES,	/* each takes 700 ms longer */
+	KVT_DM_SLOW_WRITES,	/* each takes 2.5 s longer */
 };
 
 /**
