@@ -7,6 +7,7 @@
  * lower tier to take it. Only blocks without children go out. What is leased,
  * pinned or on the move is passed over and offered again later.
  */
+#include <linux/random.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
@@ -561,16 +562,30 @@ static struct kvt_region *kvt_region_draining(struct kvt_tier *t, u32 r)
 	return reg && reg->state == KVT_REGION_DRAINING ? reg : NULL;
 }
 
-/* Claim up to @max blocks whose slots are in region @r. */
-static u32 kvt_region_claim(struct kvt_pool *p, struct kvt_tier *t, u32 r,
-			    const struct kvt_ns *asker, u32 *ids, u32 max, bool *stuck)
+/*
+ * The next slot to look at. Who looks for some goes on where the last one has stopped:
+ * a region may have a million slots, and most of them may be free by then.
+ */
+static u32 kvt_region_turn(const struct kvt_region *reg, u32 *hand, int step)
+{
+	u32 nr_slots = kvt_region_slots(reg), at = *hand;
+
+	if (at >= nr_slots)
+		at = step < 0 ? nr_slots - 1 : 0;
+	*hand = at + step;
+	return at;
+}
+
+/* Claim up to KVT_MOVE_BATCH blocks whose slots are in region @r. */
+static u32 kvt_region_claim(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 *hand,
+			    const struct kvt_ns *asker, u32 *ids, bool *stuck)
 {
 	struct kvt_region *reg = kvt_region_draining(t, r);
 	u32 nr_slots = reg ? kvt_region_slots(reg) : 0, i, nr = 0;
 
 	*stuck = false;
-	for (i = 0; i < nr_slots && nr < max; i++) {
-		u32 id = kvt_region_block(reg, i);
+	for (i = 0; i < nr_slots && nr < KVT_MOVE_BATCH; i++) {
+		u32 id = kvt_region_block(reg, kvt_region_turn(reg, hand, 1));
 		struct kvt_hot *h;
 
 		if (id == KVT_NIL)
@@ -602,7 +617,7 @@ static u32 kvt_evict_all(struct kvt_pool *p, const u32 *ids, u32 nr)
  * Evict what is in a region, ends of chains first: there is no way down. Last slot
  * first, since chains tend to be laid out in order. Returns how many went.
  */
-static u32 kvt_region_evict_leaves(struct kvt_pool *p, struct kvt_tier *t, u32 r,
+static u32 kvt_region_evict_leaves(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 *hand,
 				   const struct kvt_ns *asker)
 {
 	struct kvt_region *reg;
@@ -613,7 +628,7 @@ static u32 kvt_region_evict_leaves(struct kvt_pool *p, struct kvt_tier *t, u32 r
 	for (i = reg ? kvt_region_slots(reg) : 0; i-- > 0 && gone < KVT_MOVE_BATCH;) {
 		struct kvt_hot *h;
 
-		id = kvt_region_block(reg, i);
+		id = kvt_region_block(reg, kvt_region_turn(reg, hand, -1));
 		if (id == KVT_NIL)
 			continue;
 		h = kvt_hot(&p->table, id);
@@ -631,17 +646,17 @@ static u32 kvt_region_evict_leaves(struct kvt_pool *p, struct kvt_tier *t, u32 r
 static void kvt_region_empty_out(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool keep,
 				 bool any_tier, const struct kvt_ns *asker)
 {
-	u32 ids[KVT_MOVE_BATCH], nr;
+	u32 ids[KVT_MOVE_BATCH], nr, hand = KVT_SLOT_END;
 	bool stuck = false;
 
 	if (keep && !any_tier && !kvt_tier_has_lower(p, t)) {
-		while (kvt_region_evict_leaves(p, t, r, asker))
+		while (kvt_region_evict_leaves(p, t, r, &hand, asker))
 			cond_resched();
 		return;
 	}
 	do {
 		spin_lock(&p->meta_lock);
-		nr = kvt_region_claim(p, t, r, asker, ids, KVT_MOVE_BATCH, &stuck);
+		nr = kvt_region_claim(p, t, r, &hand, asker, ids, &stuck);
 		spin_unlock(&p->meta_lock);
 		if (nr)
 			nr = keep ? kvt_demote(p, t, ids, nr, any_tier) :
@@ -713,13 +728,26 @@ void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t)
 		kvt_evacuate_region(p, t, r, true, NULL);
 }
 
-/* The block of a region that was idle longest and can go. Meta lock held. */
-static u32 kvt_region_oldest(struct kvt_pool *p, struct kvt_region *reg, bool leaf)
+/* Slots that are looked at under one hold of the meta lock. */
+#define KVT_ARENA_LOOK	4096u
+
+/* Those from the hand on: the end of them. */
+static u32 kvt_arena_window(const struct kvt_region *reg, u32 *hand)
+{
+	u32 nr_slots = kvt_region_slots(reg);
+
+	if (*hand >= nr_slots)
+		*hand = 0;
+	return min(*hand + KVT_ARENA_LOOK, nr_slots);
+}
+
+/* Of these the block that was idle longest and can go. Meta lock held. */
+static u32 kvt_arena_oldest(struct kvt_pool *p, struct kvt_region *reg, u32 *hand, bool leaf)
 {
 	u32 now = kvt_now_ms(), best = KVT_NIL, best_age = 0;
-	u32 nr_slots = kvt_region_slots(reg), i;
+	u32 end = kvt_arena_window(reg, hand), i;
 
-	for (i = 0; i < nr_slots; i++) {
+	for (i = *hand; i < end; i++) {
 		u32 id = kvt_region_block(reg, i), ctl, age;
 
 		if (id == KVT_NIL)
@@ -738,16 +766,16 @@ static u32 kvt_region_oldest(struct kvt_pool *p, struct kvt_region *reg, bool le
 	return best;
 }
 
-/* Claim the region's oldest blocks, all that are at least half as old as the first. */
-static u32 kvt_arena_claim_old(struct kvt_pool *p, struct kvt_region *reg, u32 *ids, u32 max)
+/* Claim the oldest blocks there, all that are at least half as old as the first. */
+static u32 kvt_arena_claim_old(struct kvt_pool *p, struct kvt_region *reg, u32 *hand, u32 *ids)
 {
-	u32 now = kvt_now_ms(), oldest = kvt_region_oldest(p, reg, false), age, i, nr = 0;
-	u32 nr_slots = kvt_region_slots(reg);
+	u32 now = kvt_now_ms(), oldest = kvt_arena_oldest(p, reg, hand, false), age, i, nr = 0;
+	u32 end = kvt_arena_window(reg, hand);
 
 	if (oldest == KVT_NIL)
 		return 0;
 	age = kvt_age_ms(now, kvt_cold(&p->table, oldest)->touch_ms);
-	for (i = 0; i < nr_slots && nr < max; i++) {
+	for (i = *hand; i < end && nr < KVT_MOVE_BATCH; i++) {
 		u32 id = kvt_region_block(reg, i);
 
 		if (id != KVT_NIL &&
@@ -767,6 +795,70 @@ static struct kvt_region *kvt_arena_region(struct kvt_tier *t, u32 r, u32 ns_gro
 	return reg && reg->arena && reg->ns_group == ns_group ? reg : NULL;
 }
 
+/* How many windows it has, 0: it is gone. */
+static u32 kvt_arena_windows(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group)
+{
+	struct kvt_region *reg;
+	u32 nr;
+
+	spin_lock(&p->meta_lock);
+	reg = kvt_arena_region(t, r, ns_group);
+	nr = reg ? DIV_ROUND_UP(kvt_region_slots(reg), KVT_ARENA_LOOK) : 0;
+	spin_unlock(&p->meta_lock);
+	return nr;
+}
+
+/* Move the oldest of the next window down. Returns how many were tried. */
+static u32 kvt_arena_down(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group, u32 *hand)
+{
+	u32 ids[KVT_MOVE_BATCH], nr = 0;
+	struct kvt_region *reg;
+
+	spin_lock(&p->meta_lock);
+	kvt_touch_drain(p);
+	reg = kvt_arena_region(t, r, ns_group);
+	if (reg) {
+		nr = kvt_arena_claim_old(p, reg, hand, ids);
+		*hand = kvt_arena_window(reg, hand);
+	}
+	spin_unlock(&p->meta_lock);
+	if (nr)
+		kvt_demote(p, t, ids, nr, false);
+	return nr;
+}
+
+enum kvt_arena_got { KVT_ARENA_NONE, KVT_ARENA_ONE, KVT_ARENA_ROOM, KVT_ARENA_STOP };
+
+/*
+ * Evict an end of a chain if there is no room: the oldest of the next window. Not if something
+ * was put off since that was @put_off.
+ */
+static enum kvt_arena_got kvt_arena_out(struct kvt_pool *p, struct kvt_tier *t, u32 r,
+					u32 ns_group, u32 *hand, u32 put_off)
+{
+	enum kvt_arena_got got = KVT_ARENA_NONE;
+	struct kvt_region *reg;
+	u32 id;
+
+	spin_lock(&p->meta_lock);
+	kvt_touch_drain(p);
+	reg = kvt_arena_region(t, r, ns_group);
+	if (reg && kvt_region_has_room(reg)) {
+		got = KVT_ARENA_ROOM;
+	} else if (!reg || put_off != READ_ONCE(p->nr_put_off)) {
+		got = KVT_ARENA_STOP;
+	} else {
+		id = kvt_arena_oldest(p, reg, hand, true);
+		if (id != KVT_NIL && kvt_move_try(kvt_hot(&p->table, id)) &&
+		    kvt_evict_claimed(p, id, KVT_WHY_ROOM))
+			got = KVT_ARENA_ONE;
+		else
+			*hand = kvt_arena_window(reg, hand);
+	}
+	spin_unlock(&p->meta_lock);
+	return got;
+}
+
 /**
  * kvt_arena_room() - free slots of an arena by moving its oldest blocks down
  * @p: pool; srcu held, may sleep
@@ -777,31 +869,20 @@ static struct kvt_region *kvt_arena_region(struct kvt_tier *t, u32 r, u32 ns_gro
  */
 bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group)
 {
-	u32 ids[KVT_MOVE_BATCH], nr = 0, put_off = READ_ONCE(p->nr_put_off), i, id;
-	struct kvt_region *reg;
-	bool free;
+	u32 put_off = READ_ONCE(p->nr_put_off), windows = kvt_arena_windows(p, t, r, ns_group);
+	enum kvt_arena_got got = KVT_ARENA_NONE;
+	u32 i, none = 0, hand = windows > 1 ? get_random_u32_below(windows) * KVT_ARENA_LOOK : 0;
 
-	if (kvt_tier_has_lower(p, t)) {
-		spin_lock(&p->meta_lock);
-		kvt_touch_drain(p);
-		reg = kvt_arena_region(t, r, ns_group);
-		if (reg)
-			nr = kvt_arena_claim_old(p, reg, ids, ARRAY_SIZE(ids));
-		spin_unlock(&p->meta_lock);
-		kvt_demote(p, t, ids, nr, false);
-	}
-	spin_lock(&p->meta_lock);
-	kvt_touch_drain(p);
-	reg = kvt_arena_region(t, r, ns_group);
-	/* No way down: out, one by one from the ends of chains. Not if that was put off. */
-	for (i = 0; reg && put_off == READ_ONCE(p->nr_put_off) && i < KVT_MOVE_BATCH &&
-	     !kvt_region_has_room(reg); i++) {
-		id = kvt_region_oldest(p, reg, true);
-		if (id == KVT_NIL || !kvt_move_try(kvt_hot(&p->table, id)) ||
-		    !kvt_evict_claimed(p, id, KVT_WHY_ROOM))
+	for (i = 0; i < windows && kvt_tier_has_lower(p, t); i++) {
+		if (kvt_arena_down(p, t, r, ns_group, &hand))
 			break;
+		cond_resched();
 	}
-	free = reg && kvt_region_has_room(reg);
-	spin_unlock(&p->meta_lock);
-	return free;
+	/* No way down: out, one by one from the ends of chains. */
+	for (i = 0; i < KVT_MOVE_BATCH + windows && none < windows && got < KVT_ARENA_ROOM; i++) {
+		got = kvt_arena_out(p, t, r, ns_group, &hand, put_off);
+		none = got == KVT_ARENA_NONE ? none + 1 : 0;
+		cond_resched();
+	}
+	return got == KVT_ARENA_ROOM;
 }
