@@ -74,6 +74,7 @@ int kvt_batch_init(struct kvt_batch *b, struct kvt_file *f, u32 group, u32 nr, u
 void kvt_batch_free(struct kvt_batch *b);
 int kvt_check_group(struct kvt_file *f, u32 group);
 int kvt_check_nr(u32 nr);
+int kvt_check_handles(u64 uptr, u32 nr);
 int kvt_put_statuses(u64 uptr, const s32 *st, u32 nr);
 
 /**

@@ -9,6 +9,7 @@
  * whole batch is noted at its end.
  */
 #include <linux/nospec.h>
+#include <linux/pagemap.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -18,6 +19,25 @@
 int kvt_check_nr(u32 nr)
 {
 	return nr && nr <= KVTIER_BATCH_MAX ? 0 : -EINVAL;
+}
+
+/**
+ * kvt_check_handles() - check a list of handles before any of it is acted on
+ * @uptr: user pointer
+ * @nr:   how many
+ *
+ * They are copied in steps, between which something is done that cannot be undone. Who
+ * unmaps them meanwhile has himself to blame.
+ * Return: 0, -EINVAL or -EFAULT. May sleep.
+ */
+int kvt_check_handles(u64 uptr, u32 nr)
+{
+	int err = kvt_check_nr(nr);
+
+	if (!err && nr > KVT_CHUNK_KEYS &&
+	    fault_in_readable(u64_to_user_ptr(uptr), nr * sizeof(u64)))
+		err = -EFAULT;
+	return err;
 }
 
 int kvt_check_group(struct kvt_file *f, u32 group)
@@ -360,15 +380,14 @@ static void kvt_get_count_misses(struct kvt_batch *b, u32 prefix)
 	kvt_count(b->f->pool, b->f->ns, KVT_CNT_UNREACHED, b->nr - prefix - 1);
 }
 
-/* Turn the leases of the first @nr blocks into handles, or give them back. */
-static int kvt_get_handles(struct kvt_batch *b, u32 nr)
+/* Turn the leases of the first @nr blocks into handles, or give them back: if @err, always. */
+static int kvt_get_handles(struct kvt_batch *b, u32 nr, int err)
 {
 	struct kvt_file *f = b->f;
 	u32 i;
-	int err;
 
 	mutex_lock(&f->lock);
-	err = kvt_lease_prepare(f, nr);
+	err = err ?: kvt_lease_prepare(f, nr);
 	for (i = 0; i < nr && !err; i++)
 		b->res[i].handle = kvt_lease_add(f, b->id[i], b->gen[i], KVT_HELD_LEASE);
 	mutex_unlock(&f->lock);
@@ -456,9 +475,8 @@ int kvt_op_get(struct kvt_file *f, void *arg)
 	kvt_get_leave(&g, err ? NULL : as);
 	if (err && as)
 		kvt_async_free(as);
-	/* A fatal signal: the leases go with the file, as handles. */
 	a->nr_prefix = g.at;
-	herr = kvt_get_handles(&b, g.at);
+	herr = kvt_get_handles(&b, g.at, err);
 	if (herr) {
 		a->nr_prefix = 0;
 		err = err ?: herr == -ENOSPC ? 0 : herr;
@@ -526,7 +544,7 @@ int kvt_op_release(struct kvt_file *f, void *arg)
 	u64 handles[KVT_CHUNK_KEYS];
 	s32 st[KVT_CHUNK_KEYS];
 	u32 i, n;
-	int err = kvt_check_nr(a->nr);
+	int err = kvt_check_handles(a->handles, a->nr);
 
 	a->nr_done = 0;
 	for (i = 0; i < a->nr && !err; i += n) {

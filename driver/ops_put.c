@@ -304,11 +304,14 @@ static int kvt_reserve_obstacle(struct kvt_putter *w, u32 i, int what, u32 *skip
 {
 	struct kvt_batch *b = w->b;
 	struct kvt_pool *p = b->f->pool;
+	struct kvt_tier *t;
 	int err = 0;
 
 	switch (what) {
 	case KVT_RSV_REGION:
-		if (kvt_region_get(p->tiers[tier], b->f->ns, b->ns_group & 15))
+		/* One that has left meanwhile is not found when all are looked at again. */
+		t = kvt_tier_at(p, tier);
+		if (t && kvt_region_get(t, b->f->ns, b->ns_group & 15))
 			*skip |= BIT(tier);
 		return 0;
 	case KVT_RSV_ROOM:
@@ -817,7 +820,7 @@ int kvt_op_commit(struct kvt_file *f, void *arg)
 {
 	struct kvtier_commit *a = arg;
 	struct kvt_commit_chunk *c;
-	int err = kvt_check_nr(a->nr);
+	int err = kvt_check_handles(a->handles, a->nr);
 	u32 at;
 
 	if (err)
@@ -874,7 +877,7 @@ int kvt_op_abort(struct kvt_file *f, void *arg)
 	struct kvtier_handles *a = arg;
 	u64 handles[KVT_CHUNK_KEYS];
 	s32 st[KVT_CHUNK_KEYS];
-	int err = kvt_check_nr(a->nr);
+	int err = kvt_check_handles(a->handles, a->nr);
 	u32 i, n;
 
 	a->nr_done = 0;

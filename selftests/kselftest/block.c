@@ -239,6 +239,41 @@ TEST_F(block, handle_twice_in_a_call)
 	EXPECT_EQ(KVTIER_ST_STALE, gone[1]);
 }
 
+#define MANY	64
+
+/* Of handles that cannot all be read none is acted on. */
+TEST_F(block, handles_beyond_memory)
+{
+	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	__u64 *beyond = (__u64 *)(page + 4096) - MANY + 1, handles[MANY];
+	struct kvtier_block_result res[MANY], done[MANY];
+	struct kvt_key keys[MANY];
+	struct kvtier_stat st;
+	__s32 gone[MANY];
+	int i;
+
+	ASSERT_NE(MAP_FAILED, page);
+	ASSERT_EQ(0, munmap(page + 4096, 4096));
+	kvt_keys(keys, SET, 0, MANY);
+	ASSERT_EQ(MANY, kvt_reserve(self->c.fd, 0, 0, keys, NULL, MANY, res, 0));
+	for (i = 0; i < MANY; i++) {
+		kvt_fill(kvt_wr(&self->c, res[i].offset), &keys[i], BLOCK_BYTES);
+		handles[i] = res[i].handle;
+	}
+	memcpy(beyond, handles, (MANY - 1) * sizeof(*handles));
+	EXPECT_EQ(-EFAULT, kvt_abort(self->c.fd, beyond, MANY, gone));
+	EXPECT_EQ(-EFAULT, kvt_commit(self->c.fd, KVTIER_COMMIT_LEASE, beyond, MANY, done));
+	ASSERT_EQ(MANY, kvt_commit(self->c.fd, KVTIER_COMMIT_LEASE, handles, MANY, done));
+	for (i = 0; i < MANY; i++)
+		handles[i] = done[i].handle;
+	memcpy(beyond, handles, (MANY - 1) * sizeof(*handles));
+	EXPECT_EQ(-EFAULT, kvt_release(self->c.fd, beyond, MANY, gone));
+	ASSERT_EQ(0, kvt_stat(self->c.fd, 0, &st));
+	EXPECT_EQ(MANY, (int)st.leases);
+	EXPECT_EQ(MANY, kvt_release(self->c.fd, handles, MANY, gone));
+	munmap(page, 4096);
+}
+
 /* Handles of one open file mean nothing on another, of the same namespace too. */
 TEST_F(block, handles_stay_with_their_file)
 {
