@@ -238,4 +238,81 @@ TEST_F_TIMEOUT(failnth, whole_way, 600)
 	EXPECT_GT(FAILS_MAX, nth);
 }
 
+/* --- blocks on a disk ------------------------------------------------------------------- */
+
+#define PAIRS	32
+
+FIXTURE(on_a_disk)
+{
+	struct kvt_pool pool;
+	struct kvt_client c;
+	struct kvt_disk disk;
+	struct kvt_key keys[2 * PAIRS];
+};
+
+/* Blocks in memory, with the next of their chains on a disk. One attempt may bring it up. */
+FIXTURE_SETUP(on_a_disk)
+{
+	struct kvtier_block_result res;
+	int dram, i;
+	__s32 st;
+
+	self->c.fd = -1;
+	if (!prepare_injection())
+		SKIP(return, "this kernel has no fault injection");
+	ASSERT_EQ(0, kvt_disk_make(&self->disk, "failnth", 24 * KVT_MIB));
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	dram = kvt_tier_dram(&self->pool, 0, 8 * KVT_MIB);
+	ASSERT_LE(0, dram);
+	ASSERT_LE(0, kvt_tier_disk(&self->pool, 30, &self->disk));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "failnth", ABI_BLOCK_BYTES));
+	kvt_keys(self->keys, 61, 0, 2 * PAIRS);
+	for (i = 0; i < PAIRS; i++)
+		ASSERT_EQ(2, kvt_put(&self->c, KVTIER_RESERVE_WAIT, 0, &self->keys[2 * i], NULL, 2));
+	ASSERT_EQ(0, kvt_tier_detach(&self->pool, dram, 0, 60 * KVT_SEC));
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, 8 * KVT_MIB));
+	for (i = 0; i < PAIRS; i++) {
+		ASSERT_EQ(1, kvt_get(self->c.fd, KVTIER_GET_WAIT, 0, &self->keys[2 * i], 1, &res,
+				     10 * KVT_SEC));
+		ASSERT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, &st));
+	}
+}
+
+FIXTURE_TEARDOWN(on_a_disk)
+{
+	kvt_client_close(&self->c);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+	kvt_disk_remove(&self->disk);
+}
+
+/* Regression: who got ENOMEM for the second one had leased the first, and did not know. */
+TEST_F_TIMEOUT(on_a_disk, get, 300)
+{
+	struct kvtier_block_result res[2];
+	__u64 handles[2];
+	int nth, ret, failed = 0, kept = 0, i;
+	struct kvtier_stat st;
+	bool hit = true;
+	__s32 gone[2];
+
+	for (nth = 1; nth <= PAIRS && hit; nth++) {
+		ASSERT_EQ(0, arm(nth));
+		ret = kvt_get(self->c.fd, 0, 0, &self->keys[2 * (nth - 1)], 2, res, 0);
+		hit = happened();
+		failed += ret == -ENOMEM;
+		for (i = 0; i < ret; i++)
+			handles[i] = res[i].handle;
+		if (ret > 0)
+			ASSERT_EQ(ret, kvt_release(self->c.fd, handles, ret, gone));
+		EXPECT_TRUE(ret >= 0 || ret == -ENOMEM || ret == -EFAULT)
+			TH_LOG("failure %d: %d", nth, ret);
+		ASSERT_EQ(0, kvt_stat(self->c.fd, 0, &st));
+		/* Where results could not be written what was done before stands. */
+		kept = ret == -EFAULT ? (int)st.leases : kept;
+		ASSERT_EQ(kept, (int)st.leases) TH_LOG("failure %d: %d", nth, ret);
+	}
+	EXPECT_LE(2, failed);
+	EXPECT_FALSE(hit);
+}
+
 TEST_HARNESS_MAIN
