@@ -202,10 +202,6 @@ static void kvt_tier_publish(struct kvt_pool *p, struct kvt_tier *t)
 	u32 i;
 
 	spin_lock(&p->meta_lock);
-	/* The device may have gone already, or have failed a flush. */
-	if (t->state == KVTIER_TIER_ATTACHING)
-		t->state = t->mlog && t->mlog->w.given_up ? KVTIER_TIER_DRAINING :
-							    KVTIER_TIER_ONLINE;
 	/* Pairs with kvt_tier_at(). */
 	smp_store_release(&p->tiers[t->id], t);
 	for (i = p->nr_tiers; i > 0 && p->tiers[p->order[i - 1]]->rank > t->rank; i--)
@@ -217,6 +213,17 @@ static void kvt_tier_publish(struct kvt_pool *p, struct kvt_tier *t)
 				      round_up(t->window_offset +
 					       ((u64)t->nr_pieces << KVT_PIECE_SHIFT),
 					       KVT_WINDOW_ALIGN));
+	spin_unlock(&p->meta_lock);
+}
+
+/* From here on blocks go there. */
+static void kvt_tier_open(struct kvt_pool *p, struct kvt_tier *t)
+{
+	spin_lock(&p->meta_lock);
+	/* The device may have gone already, or have failed a flush. */
+	if (t->state == KVTIER_TIER_ATTACHING)
+		t->state = t->mlog && t->mlog->w.given_up ? KVTIER_TIER_DRAINING :
+							    KVTIER_TIER_ONLINE;
 	spin_unlock(&p->meta_lock);
 }
 
@@ -334,8 +341,10 @@ static int kvt_tier_attach_locked(struct kvt_pool *p, const struct kvtier_tier_a
 	t->bad = NULL;
 	kvt_cost_init(&t->read_cost);
 	kvt_tier_publish(p, t);
+	/* Nothing is put there before the others know of it: after a crash it would be left out. */
 	if (!t->ops->is_mem)
 		kvt_mlog_update_supers(p);
+	kvt_tier_open(p, t);
 	*id = nr;
 	return 0;
 }
@@ -378,6 +387,7 @@ int kvt_tier_adopt(struct kvt_pool *p, struct kvt_tier *t)
 		return err == -EINVAL ? -ERANGE : err;
 	kvt_cost_init(&t->read_cost);
 	kvt_tier_publish(p, t);
+	kvt_tier_open(p, t);
 	return 0;
 }
 
