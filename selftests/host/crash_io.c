@@ -605,9 +605,7 @@ static void collect_held(struct cr_store *s, u32 seg, struct held *h)
 	};
 	struct kvt_seg_found f;
 
-	h->s = s;
-	h->nr_kills = 0;
-	h->nr_ns = 0;
+	*h = (struct held) { .s = s };
 	if (!s->w.segs[seg].nr_entries)
 		return;
 	kvt_recover_segment(&r, seg, &f);

@@ -169,8 +169,8 @@ check)
 	suite host "$HOST/crash.asan" 2000
 	suite host "$HOST/crash" --teeth 10000
 	fuzz fuzz 6
-	fuzz fuzz_media 10
-	fuzz fuzz_fsck 6
+	fuzz fuzz_media 20
+	fuzz fuzz_fsck 20
 	bench
 	;;
 quick)
