@@ -13,7 +13,7 @@
 #include "kvt_mlog.h"
 #include "kvt_trace.h"
 
-#define KVT_WRITE_ERRORS_MAX	16u	/* in a row */
+#define KVT_WRITE_ERRORS_MAX	8u	/* batches in a row of which nothing could be written */
 
 /**
  * kvt_carry_alloc() - have moves that may outlive who makes them
@@ -73,9 +73,6 @@ static void kvt_write_judge(struct kvt_tier *t, int err)
 static bool kvt_mv_written(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_carry *c, int err)
 {
 	lockdep_assert_held(&p->meta_lock);
-	/* On zoned devices one failure is all of a batch's. */
-	if (!mv->x.src_bad && !mv->x.dst->zones)
-		kvt_write_judge(mv->x.dst, mv->x.err ?: err);
 	/* A record that could not be written says nothing about where the block is. */
 	if (err && !mv->x.err) {
 		kvt_mv_cancel(p, mv);
@@ -90,11 +87,29 @@ static bool kvt_mv_written(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_car
 	return true;
 }
 
+/* What became of the payloads of a batch that is not on a zoned device. */
+struct kvt_written {
+	bool good;
+	bool bad;
+	bool any_bad;
+};
+
+static void kvt_written_note(struct kvt_written *w, const struct kvt_mv *mv, int err)
+{
+	/* That it could not be read says nothing about where it goes. */
+	if (mv->x.src_bad)
+		return;
+	w->good |= !(mv->x.err ?: err);
+	w->bad |= mv->x.err == -EIO;
+	w->any_bad |= (mv->x.err ?: err) == -EIO;
+}
+
 /* Write one batch, and let its moves take effect. */
 static u32 kvt_mv_write_batch(struct kvt_pool *p, struct kvt_mlog_puts *puts, u32 at,
 			      struct kvt_mv *mv, u32 nr, struct kvt_carry *c)
 {
 	struct kvt_mlog *m = puts->b[at].m;
+	struct kvt_written w = { 0 };
 	u32 i, done = 0;
 	int err;
 
@@ -111,13 +126,19 @@ static u32 kvt_mv_write_batch(struct kvt_pool *p, struct kvt_mlog_puts *puts, u3
 	spin_lock(&p->meta_lock);
 	for (i = 0; i < nr; i++) {
 		if (mv[i].placed && mv[i].put == at) {
+			kvt_written_note(&w, &mv[i], err);
 			done += kvt_mv_written(p, &mv[i], c, err);
 			mv[i].put = KVT_NO_PUT;
 		}
 	}
+	/* On zoned devices one failure is all of a batch's. */
 	if (m->turn)
 		kvt_write_judge(m->tier, err);
+	else if (w.good || w.any_bad)
+		kvt_write_judge(m->tier, w.good ? 0 : -EIO);
 	kvt_wlog_written(&m->w, puts->b[at].io.batch, err);
+	if (!m->turn && w.bad)
+		kvt_segment_write_fault(p, m->tier, puts->b[at].io.seg);
 	spin_unlock(&p->meta_lock);
 	kvt_mlog_kick(m);
 	return done;

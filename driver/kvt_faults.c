@@ -47,22 +47,42 @@ void kvt_tier_fault(struct kvt_tier *t, int err, bool write)
 	atomic64_inc(&t->count.faults[kvt_fault_cause(err, write)]);
 }
 
+/* It will be emptied, and is not used again. Meta lock held. */
+static void kvt_segment_worn(struct kvt_pool *p, struct kvt_tier *t, u32 seg)
+{
+	lockdep_assert_held(&p->meta_lock);
+	trace_kvtier_segment_worn(p->id, t->id, seg);
+	t->mlog->retire_at = jiffies;
+	t->mlog->retire_delay = 0;
+	kvt_mlog_kick(t->mlog);
+	kvt_reclaim_kick(p);
+}
+
 /* Meta lock held. */
 static void kvt_segment_fault(struct kvt_pool *p, struct kvt_tier *t, u32 unit)
 {
-	struct kvt_mlog *m = t->mlog;
 	u32 seg = kvt_log_seg_of(&t->log, unit);
 
-	lockdep_assert_held(&p->meta_lock);
-	if (t->state == KVTIER_TIER_FAILED || !kvt_wlog_fault(&m->w, seg))
+	if (t->state == KVTIER_TIER_FAILED || !kvt_wlog_fault(&t->mlog->w, seg))
 		return;
-	trace_kvtier_segment_worn(p->id, t->id, seg);
 	pr_warn_ratelimited("kvtier%u: tier %s: segment %u is worn: it could not be read %u times\n",
 			    p->id, t->args.name, seg, KVT_WLOG_FAULTS_MAX);
-	m->retire_at = jiffies;
-	m->retire_delay = 0;
-	kvt_mlog_kick(m);
-	kvt_reclaim_kick(p);
+	kvt_segment_worn(p, t, seg);
+}
+
+/**
+ * kvt_segment_write_fault() - a payload could not be written
+ * @p:   pool, meta lock held
+ * @t:   block tier, not zoned
+ * @seg: where; what is in it is carried off, and it is not used again
+ */
+void kvt_segment_write_fault(struct kvt_pool *p, struct kvt_tier *t, u32 seg)
+{
+	if (t->state == KVTIER_TIER_FAILED || !kvt_wlog_write_fault(&t->mlog->w, seg))
+		return;
+	pr_warn_ratelimited("kvtier%u: tier %s: segment %u is worn: it could not be written\n",
+			    p->id, t->args.name, seg);
+	kvt_segment_worn(p, t, seg);
 }
 
 /**

@@ -686,6 +686,7 @@ void kvt_poison_scan(struct kvt_tier *t);
 /* kvt_faults.c */
 void kvt_block_fault(struct kvt_pool *p, u32 id, struct kvt_tier *t, u32 addr,
 		     int err);	/* meta lock held */
+void kvt_segment_write_fault(struct kvt_pool *p, struct kvt_tier *t, u32 seg);
 
 /* kvt_fill.c: giving up reservations */
 bool kvt_filling_mine(struct kvt_pool *p, u32 id, u32 gen, u32 owner);	/* meta lock held */

@@ -227,7 +227,7 @@ struct kvt_tier_count {
  * @leaving:  block: it is not to be told of to other members any more. Meta lock
  * @read_cost: block: what reads cost, for LOOKUP
  * @reads_bytes: block: of blocks that are to come up, and have not yet
- * @write_errors: block: failed writes since the last good one. Meta lock
+ * @write_errors: block: batches in a row of which nothing was written. Meta lock
  * @lowering: it was above the high watermark and is not yet below the low one. The
  *            worker's
  * @foreign_until: memory: pages of a region that was to be taken were referenced

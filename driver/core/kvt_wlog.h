@@ -434,6 +434,7 @@ void kvt_wlog_give_up(struct kvt_wlog *w);
 
 /* kvt_wlog_seg.c */
 u32 kvt_wlog_next_end(const struct kvt_wlog *w);
+bool kvt_wlog_write_fault(struct kvt_wlog *w, u32 seg);
 bool kvt_wlog_held_all(const struct kvt_wlog *w, u32 seg, const struct kvt_seg_found *f);
 enum kvt_wlog_status kvt_wlog_end_start(struct kvt_wlog *w, u32 nr_kills, u32 nr_ns);
 void kvt_wlog_end_kill(struct kvt_wlog *w, const struct kvt_kill *k);

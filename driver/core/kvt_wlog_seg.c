@@ -188,6 +188,24 @@ bool kvt_wlog_fault(struct kvt_wlog *w, u32 seg)
 }
 
 /**
+ * kvt_wlog_write_fault() - a payload could not be written to a segment
+ * @w:   writer
+ * @seg: where
+ *
+ * Devices repair what they can by themselves, so one failure is enough: the segment is
+ * worn, as in kvt_wlog_fault().
+ * Return: whether it is worn by this one.
+ */
+bool kvt_wlog_write_fault(struct kvt_wlog *w, u32 seg)
+{
+	struct kvt_wseg *ws = &w->segs[seg];
+
+	if (ws->faults < KVT_WLOG_FAULTS_MAX)
+		ws->faults = KVT_WLOG_FAULTS_MAX - 1;
+	return kvt_wlog_fault(w, seg);
+}
+
+/**
  * kvt_wlog_restore() - take over what recovery has found in a segment
  * @w:     writer, just initialised
  * @seg:   segment; restored in the log (kvt_log_restore()), or FREE there

@@ -642,6 +642,22 @@ static void wlog_doom(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kvt_wlog_fence_passed(&f->w, &fence));
 }
 
+/* One write that failed is too many; the footer is written, what is there is to be found. */
+static void wlog_write_fault(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	u32 a = put_durable(test, f, DEMOTE, 1), seg = a / TM_SEG_UNITS;
+
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_write_fault(&f->w, seg));
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_write_fault(&f->w, seg));
+	KUNIT_EXPECT_EQ(test, f->w.nr_worn, 1u);
+	KUNIT_EXPECT_NE(test, put_durable(test, f, DEMOTE, 2) / TM_SEG_UNITS, seg);
+	KUNIT_EXPECT_TRUE(test, write_footer(test, f));
+	flush(f);
+	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_free(&f->w, a, 1), (u32)KVT_W_OK);
+	KUNIT_EXPECT_EQ(test, kvt_wlog_next_end(&f->w), seg);
+}
+
 /* Too many faults: nothing more goes there, and it is BAD as soon as it is empty. */
 static void wlog_worn(struct kunit *test)
 {
@@ -796,6 +812,7 @@ static struct kunit_case wlog_cases[] = {
 	KUNIT_CASE(wlog_limits),
 	KUNIT_CASE(wlog_keeps_segments),
 	KUNIT_CASE(wlog_doom),
+	KUNIT_CASE(wlog_write_fault),
 	KUNIT_CASE(wlog_worn),
 	KUNIT_CASE(wlog_worn_all),
 	KUNIT_CASE(wlog_give_up),

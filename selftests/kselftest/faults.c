@@ -13,6 +13,7 @@
 #define DISK_BYTES	(48 * KVT_MIB)
 #define DRAM_BYTES	(10 * KVT_MIB)
 #define SEG_BYTES	(2 * KVT_MIB)
+#define FIRST_SEG	KVT_MIB		/* where the first one begins */
 #define NR		72
 #define WIDE_BYTES	(256 * KVT_KIB)	/* seven in a segment, 28 in four */
 #define WIDE_FIRST	34
@@ -270,6 +271,27 @@ TEST_F(faults, worn_segment)
 	EXPECT_EQ(SEG_BYTES, number(self, "tiers/bdev30/retired_bytes"));
 	EXPECT_LE(0, check(self, 1000, NR));
 	EXPECT_LE(0, check(self, 2000, NR));
+}
+
+/* Some of a device cannot be written: that segment is not used again, all else is. */
+TEST_F(faults, bad_extent)
+{
+	ASSERT_EQ(0, kvt_dm_bad_extent(&self->dm, FIRST_SEG + SEG_BYTES / 2, BLOCK_BYTES));
+	ASSERT_EQ(NR, put(self, 0, NR));
+	ASSERT_EQ(0, send_down(self));
+	EXPECT_LT(0, (int)stat_of(self, self->tier).write_errors);
+	EXPECT_TRUE(sysfs_is(self, "tiers/bdev30/state", "online"));
+	EXPECT_TRUE(KVT_UNTIL(20000, stat_of(self, self->tier).retired_bytes == SEG_BYTES));
+	EXPECT_EQ(0, number(self, "evictions"));
+	EXPECT_EQ(NR, check(self, 0, NR));
+	/* However much is written after that, it is not tried again. */
+	ASSERT_EQ(0, send_down(self));
+	EXPECT_LT(0, put(self, 1000, NR));
+	EXPECT_EQ(0, send_down(self));
+	EXPECT_LT(0, put(self, 2000, NR));
+	EXPECT_EQ(0, send_down(self));
+	EXPECT_EQ(SEG_BYTES, number(self, "tiers/bdev30/retired_bytes"));
+	EXPECT_GE(2, (int)stat_of(self, self->tier).write_errors);
 }
 
 /* A device that cannot be read for a while costs what is asked for, and no more. */

@@ -56,6 +56,35 @@ static int dm_load(const struct kvt_dm *d, const char *target, const char *param
 	return dm_do(DM_TABLE_LOAD, io);
 }
 
+/* Appends a target of [@from, @to) sectors at @at; returns where the next one goes. */
+static char *dm_target(char *at, const char *target, __u64 from, __u64 to, const char *params)
+{
+	struct dm_target_spec *spec = (void *)at;
+
+	spec->sector_start = from;
+	spec->length = to - from;
+	spec->next = sizeof(*spec) + 256;
+	snprintf(spec->target_type, sizeof(spec->target_type), "%s", target);
+	snprintf((char *)(spec + 1), 256, "%s", params);
+	return at + spec->next;
+}
+
+static int dm_load_bad(const struct kvt_dm *d, __u64 from, __u64 to)
+{
+	char buf[DM_BYTES] __attribute__((aligned(8))), params[256];
+	struct dm_ioctl *io = dm_prepare(buf, d, 0);
+	char *at = buf + sizeof(*io);
+
+	io->target_count = 3;
+	snprintf(params, sizeof(params), "%s 0", d->under.dev);
+	at = dm_target(at, "linear", 0, from, params);
+	/* With "flakey" flushes of the whole device would fail. */
+	at = dm_target(at, "error", from, to, "");
+	snprintf(params, sizeof(params), "%s %llu", d->under.dev, to);
+	dm_target(at, "linear", to, d->disk.bytes / 512, params);
+	return dm_do(DM_TABLE_LOAD, io);
+}
+
 static int dm_suspend(const struct kvt_dm *d, bool suspend)
 {
 	char buf[DM_BYTES] __attribute__((aligned(8)));
@@ -66,6 +95,15 @@ static int dm_suspend(const struct kvt_dm *d, bool suspend)
 int kvt_dm_stop(const struct kvt_dm *d, bool stop)
 {
 	return dm_suspend(d, stop);
+}
+
+int kvt_dm_bad_extent(const struct kvt_dm *d, __u64 at, __u64 bytes)
+{
+	int err = dm_load_bad(d, at / 512, (at + bytes) / 512);
+
+	if (!err)
+		err = dm_suspend(d, true);
+	return err ? err : dm_suspend(d, false);
 }
 
 int kvt_dm_set(const struct kvt_dm *d, enum kvt_dm_mode mode)
