@@ -83,6 +83,11 @@ KVTI_EXPORT int kvtier_ctl_pools(struct kvtier_ctl *ctl, uint32_t **ids)
 		free(array);
 		return ret;
 	}
+	/* The last ones may have gone meanwhile. */
+	if (!q.nr_pools) {
+		free(array);
+		array = NULL;
+	}
 	*ids = array;
 	return (int)q.nr_pools;
 }

@@ -85,7 +85,8 @@ static int ns_list(int argc, char **argv)
 				pool_id);
 	ret = sysfs_list(&list, dir, "");
 	if (ret)
-		return cmd_fail(ret, NULL, "listing namespaces");
+		return cmd_fail(ret, ret == -EACCES ? "only root sees which ones there are" : NULL,
+				"listing namespaces");
 	array = json_object_new_array();
 	for (i = 0; i < list.nr; i++)
 		cmd_append(array, ns_json(pool_id, list.names[i]));
