@@ -16,10 +16,10 @@ kernel=${kernel%%:*}
 # Seconds for a program, and for all of them: many times what is needed here, since they
 # are for what hangs, and other machines are slower.
 limit=400
-timeout=2000
+timeout=3600
 if [ "$kernel" != stock ]; then
 	limit=800
-	timeout=4000
+	timeout=5000
 fi
 if [ "${KVT_LENGTH:-full}" = long ]; then
 	limit=$((limit * 8))
