@@ -122,9 +122,13 @@ static void kvt_held_collect(struct kvt_mlog *m, u32 seg, struct kvt_held *h)
 		.entries_only = true,
 	};
 	struct kvt_seg_found f;
+	bool holds;
 
 	*h = (struct kvt_held) { .m = m };
-	if (!READ_ONCE(m->w.segs[seg].nr_entries))
+	spin_lock(&m->tier->pool->meta_lock);
+	holds = kvt_wlog_holds(&m->w, seg);
+	spin_unlock(&m->tier->pool->meta_lock);
+	if (!holds)
 		return;
 	kvt_recover_segment(&r, seg, &f);
 	/* What it holds for others is not known: it stays. */

@@ -206,6 +206,7 @@ enum kvt_wlog_status kvt_wlog_open(struct kvt_wlog *w, enum kvt_log_head head, u
 	o->life = w->next_life++;
 	w->segs[seg].life = o->life;
 	w->segs[seg].nr_entries = 0;
+	w->segs[seg].nr_lost = 0;
 	w->segs[seg].faults = 0;
 	w->segs[seg].unsealed = false;
 	w->segs[seg].hopeless = false;

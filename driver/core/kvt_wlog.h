@@ -21,7 +21,9 @@
  *       that is in it. Where a block was carried from counts as live until the new
  *       copy is durable.
  *   R2  The end is one batch with all kills and namespace definitions that the
- *       segment still holds for others: both become durable at once.
+ *       segment still holds for others: both become durable at once. What a batch held
+ *       whose write failed is among them if it is there: if that batch was itself an
+ *       end, it counts, and was the only one to hold it.
  *   R3  A footer is written when a flush has covered all batches of its segment.
  *   R4  A superblock is written when a flush has covered all that was written; the
  *       next one only when it is durable.
@@ -116,6 +118,7 @@ enum kvt_wseg_phase {
  * @wait:       ENDING: ordinal of the batch
  * @doom:       number of the doom, 0: not doomed
  * @nr_entries: kills and namespaces in it, of batches that recovery will find
+ * @nr_lost:    likewise, of batches that it may find: their write failed, but who knows
  * @phase:      enum kvt_wseg_phase
  * @unsealed:   left by a crash without a footer
  * @hopeless:   and it will not get one
@@ -132,6 +135,7 @@ struct kvt_wseg {
 	u64 wait;
 	u64 doom;
 	u32 nr_entries;
+	u32 nr_lost;
 	u8 phase;
 	bool unsealed;
 	bool hopeless;
@@ -434,6 +438,7 @@ void kvt_wlog_give_up(struct kvt_wlog *w);
 
 /* kvt_wlog_seg.c */
 u32 kvt_wlog_next_end(const struct kvt_wlog *w);
+bool kvt_wlog_holds(const struct kvt_wlog *w, u32 seg);
 bool kvt_wlog_write_fault(struct kvt_wlog *w, u32 seg);
 bool kvt_wlog_held_all(const struct kvt_wlog *w, u32 seg, const struct kvt_seg_found *f);
 enum kvt_wlog_status kvt_wlog_end_start(struct kvt_wlog *w, u32 nr_kills, u32 nr_ns);

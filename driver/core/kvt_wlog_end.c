@@ -331,6 +331,7 @@ static void kvt_wbatch_lose(struct kvt_wlog *w, struct kvt_wbatch *b)
 static void kvt_wopen_settle(struct kvt_wlog *w, struct kvt_wopen *o)
 {
 	bool good = o->state == KVT_WOPEN_FOOTED && o->flush <= w->flush_done;
+	struct kvt_wseg *ws = &w->segs[o->seg];
 	bool left = false;
 	u32 i;
 
@@ -351,17 +352,15 @@ static void kvt_wopen_settle(struct kvt_wlog *w, struct kvt_wopen *o)
 		} else if (b->state == KVT_WBATCH_FAILED || b->state == KVT_WBATCH_WRITTEN) {
 			kvt_wbatch_lose(w, b);
 			/* A footer has them all the same. */
-			w->segs[b->seg].nr_entries -= good ? 0 : b->nr_ns + b->nr_kills;
+			ws->nr_entries -= good ? 0 : b->nr_ns + b->nr_kills;
+			ws->nr_lost += good ? 0 : b->nr_ns + b->nr_kills;
 		}
 	}
 	if (left)
 		return;
-	if (good) {
-		w->segs[o->seg].unsealed = false;
-		w->segs[o->seg].media_life = o->life;
-	} else {
-		w->segs[o->seg].unsealed = true;
-	}
+	if (good)
+		ws->media_life = o->life;
+	ws->unsealed = !good;
 	o->state = KVT_WOPEN_FREE;
 	kvt_log_write_done(w->cfg.log, o->seg * w->cfg.geo->seg_units);
 }

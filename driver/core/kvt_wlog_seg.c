@@ -16,8 +16,8 @@
  * now, whatever was found; of one that is being destroyed the end is told, because a
  * definition must never follow that. Then, under one hold of the
  * lock: kvt_wlog_end_start(), kvt_wlog_end_kill() and kvt_wlog_ns() for each,
- * kvt_wlog_end(), and for the carry head kvt_wlog_close(). Nothing has to be read when
- * @nr_entries of the segment is 0.
+ * kvt_wlog_end(), and for the carry head kvt_wlog_close(). Nothing has to be read unless
+ * kvt_wlog_holds().
  * Return: segment, or KVT_NO_SEG.
  */
 u32 kvt_wlog_next_end(const struct kvt_wlog *w)
@@ -37,6 +37,16 @@ u32 kvt_wlog_next_end(const struct kvt_wlog *w)
 }
 
 /**
+ * kvt_wlog_holds() - may there be anything in a dead segment that is for others
+ * @w:   writer
+ * @seg: from kvt_wlog_next_end()
+ */
+bool kvt_wlog_holds(const struct kvt_wlog *w, u32 seg)
+{
+	return w->segs[seg].nr_entries || w->segs[seg].nr_lost;
+}
+
+/**
  * kvt_wlog_held_all() - was all found that a dead segment holds for others
  * @w:   writer
  * @seg: from kvt_wlog_next_end()
@@ -51,7 +61,7 @@ bool kvt_wlog_held_all(const struct kvt_wlog *w, u32 seg, const struct kvt_seg_f
 
 	if (f->nr_io)
 		return false;
-	/* No batch of this life ever counted. */
+	/* No batch of this life is certain to be there. */
 	if (ws->media_life != ws->life)
 		return true;
 	if (f->life != ws->life)

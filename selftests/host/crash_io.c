@@ -606,7 +606,7 @@ static void collect_held(struct cr_store *s, u32 seg, struct held *h)
 	struct kvt_seg_found f;
 
 	*h = (struct held) { .s = s };
-	if (!s->w.segs[seg].nr_entries)
+	if (!kvt_wlog_holds(&s->w, seg))
 		return;
 	kvt_recover_segment(&r, seg, &f);
 	CR_ASSERT(kvt_wlog_held_all(&s->w, seg, &f));

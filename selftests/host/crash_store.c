@@ -404,7 +404,7 @@ static void op_fsync(struct cr_store *s)
 	u32 i;
 
 	for (i = 0; i < CR_SLOTS; i++) {
-		if (s->ns[i].dirty && !s->ns[i].going)
+		if (s->ns[i].id && s->ns[i].dirty && !s->ns[i].going)
 			cr_emit_ns(s, i);
 		dirty[i] = s->ns[i].dirty;
 		quota[i] = s->ns[i].quota;
