@@ -54,14 +54,15 @@
  * @life:   from its first header, 0: nothing counts. Constant after the first pass
  * @stale:  life in the footer of one without a first header, 0: none. Likewise
  * @placed: units of blocks that were found
- * @ended:  a kill says that nothing of that life counts
+ * @ended:  life of which a kill says that nothing of it counts: @life, or @stale or a later
+ *          one, which had no footer; 0: none
  */
 struct kvt_as_seg {
 	struct kvt_seg_found found;
 	u64 life;
 	u64 stale;
 	u32 placed;
-	bool ended;
+	u64 ended;
 };
 
 /**

@@ -232,6 +232,15 @@ static void kvt_as_no_block(void *ctx, u32 seg, u64 life, const struct kvt_rec *
 {
 }
 
+/* The latest that any of the workers has found. */
+static void kvt_as_end(struct kvt_as_seg *s, u64 life)
+{
+	u64 old = READ_ONCE(s->ended);
+
+	while (old < life && !try_cmpxchg64(&s->ended, &old, life))
+		;
+}
+
 static void kvt_as_on_kill(void *ctx, u32 seg, const struct kvt_kill *k)
 {
 	struct kvt_as_worker *w = ctx;
@@ -239,11 +248,11 @@ static void kvt_as_on_kill(void *ctx, u32 seg, const struct kvt_kill *k)
 
 	/* Or of a later life, which had no footer. */
 	if (s->stale && k->unit == KVT_KILL_ALL && k->life >= s->stale)
-		WRITE_ONCE(s->ended, true);
+		kvt_as_end(s, k->life);
 	if (s->life != k->life)
 		return;
 	if (k->unit == KVT_KILL_ALL)
-		WRITE_ONCE(s->ended, true);
+		kvt_as_end(s, k->life);
 	else
 		set_bit((u64)k->seg * w->m->super.geo.seg_units + k->unit, w->m->dead);
 }

@@ -447,7 +447,7 @@ bool kvt_wlog_ns_needed(const struct kvt_wlog *w, u32 seg, const struct kvt_nsde
 enum kvt_wlog_status kvt_wlog_end(struct kvt_wlog *w, u32 seg);
 void kvt_wlog_doom(struct kvt_wlog *w, u32 seg);
 bool kvt_wlog_fault(struct kvt_wlog *w, u32 seg);
-void kvt_wlog_restore(struct kvt_wlog *w, u32 seg, const struct kvt_seg_found *f, bool ended);
+void kvt_wlog_restore(struct kvt_wlog *w, u32 seg, const struct kvt_seg_found *f, u64 ended);
 void kvt_wlog_restored(struct kvt_wlog *w, const struct kvt_super *s, u64 max_seq);
 enum kvt_wlog_status kvt_wlog_refill(struct kvt_wlog *w, u32 seg, u32 *handle);
 bool kvt_wlog_refill_block(struct kvt_wlog *w, u32 handle, const struct kvt_rec *r);

@@ -220,18 +220,27 @@ bool kvt_wlog_write_fault(struct kvt_wlog *w, u32 seg)
  * @w:     writer, just initialised
  * @seg:   segment; restored in the log (kvt_log_restore()), or FREE there
  * @f:     what was found
- * @ended: a kill of all of this life was found: it is FREE
+ * @ended: life of which a kill of all was found, 0: none. That is the life of what was
+ *         found, and the segment is FREE; or nothing was found but a footer of that life
+ *         or of an earlier one
+ *
+ * A footer that still stands where the first header does not is told from damage by that
+ * kill, so it is needed until another life has begun.
  */
-void kvt_wlog_restore(struct kvt_wlog *w, u32 seg, const struct kvt_seg_found *f, bool ended)
+void kvt_wlog_restore(struct kvt_wlog *w, u32 seg, const struct kvt_seg_found *f, u64 ended)
 {
 	struct kvt_wseg *ws = &w->segs[seg];
 
 	memset(ws, 0, sizeof(*ws));
-	if (f->state == KVT_RC_FREE)
+	if (f->state == KVT_RC_FREE) {
+		ws->life = ended;
+		ws->media_life = ended;
+		ws->ended = ended;
 		return;
+	}
 	ws->life = f->life;
 	ws->media_life = f->life;
-	ws->ended = ended ? f->life : 0;
+	ws->ended = ended;
 	ws->nr_entries = f->nr_kills + f->nr_ns;
 	ws->unsealed = f->state == KVT_RC_UNSEALED && !ended;
 	w->next_life = max(w->next_life, f->life + 1);

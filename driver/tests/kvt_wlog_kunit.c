@@ -734,7 +734,7 @@ static void wlog_refill(struct kunit *test)
 	s.fill = g->m->found.fill;
 	s.ids = g->ids[g->nr_ids++];
 	kvt_log_restore(&g->log, seg, &s);
-	kvt_wlog_restore(&g->w, seg, &g->m->found, false);
+	kvt_wlog_restore(&g->w, seg, &g->m->found, 0);
 	kvt_wlog_restored(&g->w, &f->super, g->m->found.max_seq);
 	KUNIT_EXPECT_FALSE(test, kvt_wlog_quiet(&g->w));
 	KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_refill(&g->w, seg, &handle), (u32)KVT_W_OK);

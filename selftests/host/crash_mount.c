@@ -25,7 +25,8 @@ struct mount {
 	u32 nr_ns;
 	u32 first[CR_SEGS_MAX + 1];
 	struct kvt_seg_found seg[CR_SEGS_MAX];
-	bool ended[CR_SEGS_MAX];
+	u64 ended[CR_SEGS_MAX];	/* life that a kill says is over */
+	u64 stale[CR_SEGS_MAX];	/* life in the footer of one without a first header */
 	struct found found[FOUND_MAX];
 	struct kvt_kill kills[FOUND_MAX * 8];
 	struct kvt_nsdef ns[FOUND_MAX];
@@ -144,6 +145,16 @@ static void init_writer(struct cr_store *s)
 	CR_ASSERT(s->wmem && !kvt_wlog_init(&s->w, &cfg, s->wmem));
 }
 
+static u64 foot_life(struct cr_store *s, u32 seg)
+{
+	struct kvt_footer_info foot;
+	u8 block[CR_UNIT];
+
+	cr_dev_read(s->dev, kvt_geo_byte(&s->geo, seg, s->geo.seg_units - 1), block,
+		    sizeof(block));
+	return kvt_footer_decode(&s->geo, seg, (void *)block, &foot) ? foot.life : 0;
+}
+
 static void read_segments(struct mount *m)
 {
 	static u64 buf[KVT_RECOVER_BUF_MIN / 8];
@@ -160,6 +171,8 @@ static void read_segments(struct mount *m)
 	for (seg = 0; seg < m->s->geo.nr_segs; seg++) {
 		m->first[seg] = m->nr;
 		kvt_recover_segment(&r, seg, &m->seg[seg]);
+		if (m->seg[seg].state == KVT_RC_FREE)
+			m->stale[seg] = foot_life(m->s, seg);
 		m->s->count[CR_N_UNSEALED] += m->seg[seg].state == KVT_RC_UNSEALED;
 	}
 	m->first[seg] = m->nr;
@@ -172,13 +185,28 @@ static void apply_kills(struct mount *m)
 	for (n = 0; n < m->nr_kills; n++) {
 		const struct kvt_kill *k = &m->kills[n];
 
+		if (m->stale[k->seg] && k->unit == KVT_KILL_ALL && k->life >= m->stale[k->seg])
+			m->ended[k->seg] = max(m->ended[k->seg], k->life);
 		if (m->seg[k->seg].life != k->life)
 			continue;
-		m->ended[k->seg] |= k->unit == KVT_KILL_ALL;
+		if (k->unit == KVT_KILL_ALL)
+			m->ended[k->seg] = k->life;
 		for (i = m->first[k->seg]; i < m->first[k->seg + 1]; i++) {
 			if (k->unit == KVT_KILL_ALL || m->found[i].rec.unit == k->unit)
 				m->found[i].dead = true;
 		}
+	}
+}
+
+/* A footer that nothing says is over, without a first header, is taken for damage. */
+static void check_stale(const struct mount *m)
+{
+	u32 seg;
+
+	for (seg = 0; seg < m->s->geo.nr_segs; seg++) {
+		if (m->stale[seg] && !m->ended[seg])
+			cr_fail("segment %u looks damaged: life %llu has not ended", seg,
+				(unsigned long long)m->stale[seg]);
 	}
 }
 
@@ -349,10 +377,12 @@ void cr_mount(struct cr_store *s)
 	m.nr_kills = 0;
 	m.nr_ns = 0;
 	memset(m.ended, 0, sizeof(m.ended));
+	memset(m.stale, 0, sizeof(m.stale));
 	read_super(s);
 	init_writer(s);
 	read_segments(&m);
 	apply_kills(&m);
+	check_stale(&m);
 	check_clean(&m);
 	merge_ns(&m);
 	for (i = 0; i < m.nr; i++) {
