@@ -419,6 +419,7 @@ struct kvt_pool {
 	u32 watermark_low_percent;
 	u32 watermark_high_percent;
 	u32 reservation_timeout_ms;
+	bool discard;	/* see kvt_mlog_trim() */
 };
 
 enum kvt_lease_kind {

@@ -52,6 +52,7 @@ static void kvt_mlog_limits(struct kvt_tier *t, struct kvt_mlog *m, struct kvt_w
 		.max_kills = clamp(2 * g->seg_units, 256u, KVT_MLOG_KILLS_MAX),
 		.ring = KVT_MLOG_RING,
 		.free_aim = clamp(g->nr_segs / 8, 4u, 16u),
+		.trim = t->discards,
 	};
 	/* A few large units: as much as a segment with nothing else has room for. */
 	while (cfg->max_ns > 2 &&

@@ -339,8 +339,47 @@ static bool kvt_mlog_footer(struct kvt_mlog *m)
 	return !st;
 }
 
+static void kvt_mlog_discard(struct kvt_mlog *m, u32 seg)
+{
+	struct kvt_tier *t = m->tier;
+	int err;
+
+	if (!READ_ONCE(t->discards) || !READ_ONCE(t->pool->discard))
+		return;
+	err = t->ops->discard(t, kvt_geo_byte(&m->geo, seg, 0), m->geo.seg_bytes);
+	if (!err) {
+		atomic64_add(m->geo.seg_bytes, &t->count.discarded_bytes);
+	} else if (err != -EOPNOTSUPP && !READ_ONCE(m->w.given_up)) {
+		WRITE_ONCE(t->discards, false);
+		pr_warn("kvtier%u: tier %s: a discard failed (%d), no more are sent\n",
+			t->pool->id, kobject_name(&t->kobj), err);
+	}
+}
+
+/*
+ * Let the device forget one segment, which is free then. Under io_lock, so that who wants
+ * a segment, and makes progress for that, finds it free afterwards.
+ */
+static bool kvt_mlog_trim(struct kvt_mlog *m)
+{
+	struct kvt_pool *p = m->tier->pool;
+	u32 seg;
+
+	lockdep_assert_held(&m->io_lock);
+	spin_lock(&p->meta_lock);
+	seg = kvt_wlog_next_trim(&m->w);
+	spin_unlock(&p->meta_lock);
+	if (seg == KVT_NO_SEG)
+		return false;
+	kvt_mlog_discard(m, seg);
+	spin_lock(&p->meta_lock);
+	kvt_wlog_trimmed(&m->w, seg);
+	spin_unlock(&p->meta_lock);
+	return true;
+}
+
 /**
- * kvt_mlog_progress() - flush, and write footers, as long as something waits for that
+ * kvt_mlog_progress() - flush, write footers, discard, as long as something waits for that
  * @m: member; no spinlock and no io_lock held, sleeps
  * Return: whether there was something.
  */
@@ -358,10 +397,15 @@ bool kvt_mlog_progress(struct kvt_mlog *m)
 		more = (work & KVT_WORK_FOOTER) && kvt_mlog_footer(m);
 		if (!more && (work & KVT_WORK_FLUSH))
 			more = kvt_mlog_flush_locked(m);
+		if (!more && (work & KVT_WORK_TRIM))
+			more = kvt_mlog_trim(m);
 		any |= more;
 	} while (more);
 	mutex_unlock(&m->io_lock);
 	kvt_mlog_advance(m);
+	/* More may have come free by that: it is not, before somebody has discarded it. */
+	if (READ_ONCE(m->w.nr_trim))
+		kvt_mlog_kick(m);
 	kvt_garbage_free(p);
 	return any;
 }

@@ -3,7 +3,7 @@
  * A member's background work. See kvt_mlog.h for the model and the locks.
  *
  *   - flushes and footers, as soon as something waits for them
- *   - ends of dead segments, when few are free
+ *   - ends of dead segments, when few are free, and their discards
  *   - kills, when half of the ring is pending or somebody waits for them
  *   - ends of namespaces
  *   - footers that a crash has left out
@@ -316,6 +316,10 @@ bool kvt_mlog_reap(struct kvt_mlog *m)
 {
 	u32 before = READ_ONCE(m->tier->log.nr_free), last, now = before, nr;
 
+	if (kvt_mlog_todo(m) & KVT_WORK_TRIM) {
+		kvt_mlog_progress(m);
+		now = READ_ONCE(m->tier->log.nr_free);
+	}
 	for (nr = 0; nr < KVT_REAP_MAX && (kvt_mlog_todo(m) & KVT_WORK_END); nr++) {
 		last = now;
 		if (!kvt_mlog_end_one(m))
@@ -460,7 +464,7 @@ static enum kvt_room kvt_mlog_room(struct kvt_mlog *m)
 	else if (t->state == KVTIER_TIER_ONLINE && !t->pool->assembling)
 		room = KVT_ROOM_CLEAN;
 	for (i = 0; room == KVT_ROOM_DOOM && i < m->geo.nr_segs; i++) {
-		if (m->w.segs[i].phase == KVT_WSEG_ENDING)
+		if (m->w.segs[i].phase != KVT_WSEG_NONE)
 			room = KVT_ROOM_WAIT;
 	}
 	spin_unlock(&t->pool->meta_lock);

@@ -292,6 +292,7 @@ static struct kvt_pool *kvt_pool_alloc(u32 id)
 	p->watermark_low_percent = 85;
 	p->watermark_high_percent = 92;
 	p->reservation_timeout_ms = 30000;
+	p->discard = true;
 	kvt_pool_init_locks(p);
 	device_initialize(&p->dev);
 	p->dev.class = &kvt_class;

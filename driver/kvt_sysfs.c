@@ -287,6 +287,24 @@ static ssize_t prefetch_max_bytes_store(struct device *dev, struct device_attrib
 }
 static DEVICE_ATTR_RW(prefetch_max_bytes);
 
+static ssize_t discard_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%d\n", READ_ONCE(to_pool(dev)->discard));
+}
+
+static ssize_t discard_store(struct device *dev, struct device_attribute *attr, const char *buf,
+			     size_t len)
+{
+	bool val;
+	int err = kstrtobool(buf, &val);
+
+	if (err)
+		return err;
+	WRITE_ONCE(to_pool(dev)->discard, val);
+	return len;
+}
+static DEVICE_ATTR_RW(discard);
+
 static struct attribute *kvt_pool_attrs[] = {
 	&dev_attr_cgroup_limits.attr,
 	&dev_attr_capacity_bytes.attr,
@@ -319,6 +337,7 @@ static struct attribute *kvt_pool_attrs[] = {
 	&dev_attr_watermark_high_percent.attr,
 	&dev_attr_reservation_timeout_ms.attr,
 	&dev_attr_prefetch_max_bytes.attr,
+	&dev_attr_discard.attr,
 	NULL
 };
 
@@ -404,6 +423,7 @@ KVT_TIER_LEFT(dropped, KVT_WHY_DROP);
 KVT_TIER_COUNT(read_bytes);
 KVT_TIER_COUNT(write_bytes);
 KVT_TIER_COUNT(log_bytes);
+KVT_TIER_COUNT(discarded_bytes);
 KVT_TIER_COUNT(dma_bytes);
 KVT_TIER_COUNT(io_errors);
 KVT_TIER_COUNT(quarantined_bytes);
@@ -431,7 +451,8 @@ static struct attribute *kvt_tier_attrs[] = {
 	&tier_attr_evicted_lost.attr, &tier_attr_evicted_detach.attr,
 	&tier_attr_dropped.attr,
 	&tier_attr_evictions.attr, &tier_attr_read_bytes.attr, &tier_attr_write_bytes.attr,
-	&tier_attr_log_bytes.attr, &tier_attr_dma_bytes.attr, &tier_attr_io_errors.attr,
+	&tier_attr_log_bytes.attr, &tier_attr_discarded_bytes.attr,
+	&tier_attr_dma_bytes.attr, &tier_attr_io_errors.attr,
 	&tier_attr_quarantined_bytes.attr, &tier_attr_retired_bytes.attr,
 	&tier_attr_absent_bytes.attr,
 	&tier_attr_read_errors.attr, &tier_attr_checksum_errors.attr,

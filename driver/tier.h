@@ -89,6 +89,9 @@ struct kvt_zone_ops {
  * @rw:      block: @len bytes at byte @byte of the device, between it and kernel
  *           memory of any kind; all three aligned to 4096. Sleeps until it is over
  * @flush:   block: all writes that have ended are on the media. Sleeps
+ * @discard: block, or NULL: what is in @len bytes at @byte is not needed any more, both
+ *           aligned to segments. Sleeps. 0; -EOPNOTSUPP: the device does not care, just
+ *           now; or another error. It may have been done in part
  *
  * Of a zoned device all addresses are as if zones followed each other without gaps, see
  * core/kvt_zone.h. Writes to it come at the write pointer of their zone, and what was
@@ -111,6 +114,7 @@ struct kvt_tier_ops {
 	void (*submit)(struct kvt_tier *t, struct kvt_bio_xfer *x);
 	int (*rw)(struct kvt_tier *t, u64 byte, void *buf, u32 len, bool write, bool fua);
 	int (*flush)(struct kvt_tier *t);
+	int (*discard)(struct kvt_tier *t, u64 byte, u64 len);
 };
 
 /**
@@ -161,6 +165,7 @@ enum kvt_why {
  * @clean_demotions: block: of @demotions_in, those for which nothing was written
  * @demoted_bytes: block: payload written for the others
  * @log_bytes: block: written beside payload: headers, footers, superblocks
+ * @discarded_bytes: block: of segments that the device was told to forget
  * @unread: blocks that left this tier for a slower one, or the pool, after they had been
  *          promoted here and before anybody read them
  * @prefetches: blocks that came here before anybody had asked for them; see kvt_look.c
@@ -184,6 +189,7 @@ struct kvt_tier_count {
 	atomic64_t read_bytes;
 	atomic64_t write_bytes;
 	atomic64_t log_bytes;
+	atomic64_t discarded_bytes;
 	atomic64_t dma_bytes;
 	atomic64_t io_errors;
 	atomic64_t faults[KVT_CAUSES];
@@ -219,6 +225,8 @@ struct kvt_tier_count {
  * @device_bytes: block: length of the device; what can be written to it if it is zoned
  * @zones:    block: NULL, or it is zoned. attach() sets this, and the next one
  * @max_active_zones: 0: any number
+ * @discards: block: its device wants to know what is free. attach() sets it; unset when
+ *            it failed to take that in
  * @unit_bytes: block: as in @geo: power of two, at least 4096
  * @nr_segs:  block: as in @geo: segments
  * @seg_units: block: as in @geo: units in each
@@ -267,6 +275,7 @@ struct kvt_tier {
 	u64 device_bytes;
 	const struct kvt_zone_ops *zones;
 	u32 max_active_zones;
+	bool discards;
 	u32 unit_bytes;
 	u32 nr_segs;
 	u32 seg_units;

@@ -15,12 +15,16 @@
  * are of its written space (core/kvt_zone.h), and no bio crosses the end of a zone's
  * capacity.
  *
+ * A device that takes discards gets one for each segment that is free again. Zones are
+ * reset instead, before they are written anew.
+ *
  * When the device is reported dead a work tells the pool. Transfers fail on their
  * own then. After detach has closed the device there are no more such reports.
  */
 #include <linux/bio.h>
 #include <linux/blkdev.h>
 #include <linux/log2.h>
+#include <linux/sched/mm.h>
 #include <linux/semaphore.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
@@ -210,6 +214,8 @@ static int kvt_bdev_attach(struct kvt_tier *t)
 	t->priv = b;
 	if (b->zones.zone_bytes)
 		t->zones = &kvt_zoned_ops;
+	else
+		t->discards = bdev_max_discard_sectors(b->bdev);
 	t->max_active_zones = b->zones.max_active;
 	return 0;
 }
@@ -352,6 +358,21 @@ static int kvt_bdev_flush(struct kvt_tier *t)
 	return blkdev_issue_flush(b->bdev) ? -EIO : 0;
 }
 
+static int kvt_bdev_discard(struct kvt_tier *t, u64 byte, u64 len)
+{
+	struct kvt_bdev *b = t->priv;
+	unsigned int noio;
+	int err;
+
+	/* The administrator may have changed that. */
+	if (!bdev_max_discard_sectors(b->bdev))
+		return -EOPNOTSUPP;
+	noio = memalloc_noio_save();
+	err = blkdev_issue_discard(b->bdev, byte >> SECTOR_SHIFT, len >> SECTOR_SHIFT, GFP_NOIO);
+	memalloc_noio_restore(noio);
+	return err;
+}
+
 const struct kvt_tier_ops kvt_tier_bdev_ops = {
 	.name = "bdev",
 	.attach = kvt_bdev_attach,
@@ -359,4 +380,5 @@ const struct kvt_tier_ops kvt_tier_bdev_ops = {
 	.submit = kvt_bdev_submit,
 	.rw = kvt_bdev_rw,
 	.flush = kvt_bdev_flush,
+	.discard = kvt_bdev_discard,
 };

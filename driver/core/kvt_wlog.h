@@ -18,7 +18,7 @@
  * brings nothing back that was dead for good:
  *
  *   R1  A segment that died is reused only when its end is durable: a kill of all
- *       that is in it. Where a block was carried from counts as live until the new
+ *       that is in it. Nor is it discarded before that. Where a block was carried from counts as live until the new
  *       copy is durable.
  *   R2  The end is one batch with all kills and namespace definitions that the
  *       segment still holds for others: both become durable at once. What a batch held
@@ -90,6 +90,7 @@ struct kvt_wlog;
  * @free_aim:   free segments below which dead ones are ended. Not before, because
  *              what they hold for others would have to be written anew each time.
  *              Less than a quarter of @max_kills
+ * @trim:       segments are discarded before they are free again
  */
 struct kvt_wlog_cfg {
 	const struct kvt_geometry *geo;
@@ -102,12 +103,14 @@ struct kvt_wlog_cfg {
 	u32 max_kills;
 	u32 ring;
 	u32 free_aim;
+	bool trim;
 };
 
 /* Where a segment is on its way from EMPTY to FREE. */
 enum kvt_wseg_phase {
 	KVT_WSEG_NONE = 0,
 	KVT_WSEG_ENDING,	/* its end is in a batch that is not durable */
+	KVT_WSEG_TRIM,		/* its end is durable; it is to be discarded first */
 };
 
 /**
@@ -279,6 +282,7 @@ struct kvt_wkill {
  * @nr_doomed:  segments doomed and not ended
  * @dooms:      number of the last doom
  * @nr_worn:    segments worn and not empty for good
+ * @nr_trim:    segments that wait for kvt_wlog_trimmed()
  * @nr_lost:    batches that could not be made durable
  * @given_up:   see kvt_wlog_give_up()
  */
@@ -312,6 +316,7 @@ struct kvt_wlog {
 	u32 nr_doomed;
 	u64 dooms;
 	u32 nr_worn;
+	u32 nr_trim;
 	u64 nr_lost;
 	bool given_up;
 };
@@ -400,6 +405,7 @@ struct kvt_wlog_fence {
 #define KVT_WORK_END		0x2u	/* a segment should be ended */
 #define KVT_WORK_FLUSH		0x4u	/* something waits for a flush */
 #define KVT_WORK_KILLS		0x8u	/* half of the ring is pending */
+#define KVT_WORK_TRIM		0x10u	/* kvt_wlog_next_trim() has one */
 
 /* kvt_wlog.c */
 size_t kvt_wlog_mem_bytes(const struct kvt_wlog_cfg *cfg);
@@ -445,6 +451,8 @@ enum kvt_wlog_status kvt_wlog_end_start(struct kvt_wlog *w, u32 nr_kills, u32 nr
 void kvt_wlog_end_kill(struct kvt_wlog *w, const struct kvt_kill *k);
 bool kvt_wlog_ns_needed(const struct kvt_wlog *w, u32 seg, const struct kvt_nsdef *def);
 enum kvt_wlog_status kvt_wlog_end(struct kvt_wlog *w, u32 seg);
+u32 kvt_wlog_next_trim(const struct kvt_wlog *w);
+void kvt_wlog_trimmed(struct kvt_wlog *w, u32 seg);
 void kvt_wlog_doom(struct kvt_wlog *w, u32 seg);
 bool kvt_wlog_fault(struct kvt_wlog *w, u32 seg);
 void kvt_wlog_restore(struct kvt_wlog *w, u32 seg, const struct kvt_seg_found *f, u64 ended);

@@ -162,6 +162,11 @@ static void kvt_wbatch_ends(struct kvt_wlog *w, struct kvt_wbatch *b)
 		/* The last ones stay in use: ends live on each giving one back. */
 		ws->bad |= ws->worn && w->cfg.log->nr_free > w->cfg.log->keep[KVT_HEAD_DEMOTE];
 		ws->worn = false;
+		if (w->cfg.trim && !ws->bad) {
+			ws->phase = KVT_WSEG_TRIM;
+			w->nr_trim++;
+			continue;
+		}
 		kvt_log_release(w->cfg.log, i, ws->bad);
 	}
 	b->nr_ends = 0;
@@ -469,6 +474,8 @@ u32 kvt_wlog_work(const struct kvt_wlog *w)
 		work |= KVT_WORK_FLUSH;
 	if (w->nr_pending > w->cfg.ring / 2)
 		work |= KVT_WORK_KILLS;
+	if (w->nr_trim)
+		work |= KVT_WORK_TRIM;
 	return work;
 }
 

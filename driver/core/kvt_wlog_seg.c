@@ -158,6 +158,37 @@ enum kvt_wlog_status kvt_wlog_end(struct kvt_wlog *w, u32 seg)
 }
 
 /**
+ * kvt_wlog_next_trim() - a segment that is to be discarded
+ * @w: writer
+ *
+ * All of it, also if only some of that happens: nothing in it counts. It is not used
+ * before kvt_wlog_trimmed(), so that the discard cannot meet what is written next.
+ * Return: segment, or KVT_NO_SEG.
+ */
+u32 kvt_wlog_next_trim(const struct kvt_wlog *w)
+{
+	u32 i;
+
+	for (i = 0; w->nr_trim && !w->given_up && i < w->cfg.geo->nr_segs; i++) {
+		if (w->segs[i].phase == KVT_WSEG_TRIM)
+			return i;
+	}
+	return KVT_NO_SEG;
+}
+
+/**
+ * kvt_wlog_trimmed() - the discard of a segment is over, well or not
+ * @w:   writer
+ * @seg: from kvt_wlog_next_trim(), by the same caller; free now
+ */
+void kvt_wlog_trimmed(struct kvt_wlog *w, u32 seg)
+{
+	w->segs[seg].phase = KVT_WSEG_NONE;
+	w->nr_trim--;
+	kvt_log_release(w->cfg.log, seg, false);
+}
+
+/**
  * kvt_wlog_doom() - a segment will be emptied whatever it takes
  * @w:   writer
  * @seg: CLEANING

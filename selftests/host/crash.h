@@ -244,6 +244,7 @@ enum cr_count {
 	CR_N_FOUND,
 	CR_N_CARRIED,
 	CR_N_ENDS,
+	CR_N_TRIMS,
 	CR_N_FOOTERS,
 	CR_N_DOOMED,
 	CR_N_CLEAN,
@@ -300,6 +301,7 @@ void cr_strays(struct cr_store *s);
 void cr_close(struct cr_store *s, enum kvt_log_head head);
 bool cr_open(struct cr_store *s, enum kvt_log_head head, bool urgent);
 bool cr_end_one(struct cr_store *s);
+bool cr_trim(struct cr_store *s);
 bool cr_seg_room(const struct cr_store *s, u32 seg, u32 unit);
 
 /* crash_mount.c */

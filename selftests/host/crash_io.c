@@ -27,15 +27,13 @@ bool cr_open(struct cr_store *s, enum kvt_log_head head, bool urgent)
 {
 	u32 *ids = ids_get(s);
 	enum kvt_wlog_status st;
-	u32 seg;
 
+	while (cr_trim(s))
+		;
 	st = kvt_wlog_open(&s->w, head, ids, CR_IDS, urgent);
 	if (st)
 		return false;
 	s->ids_used[(u32)(ids - s->ids[0]) / CR_IDS] = true;
-	seg = s->log.open[head];
-	if (cr_random(s->rng, 2) && !s->geo.zone_bytes)
-		cr_dev_discard(s->dev, kvt_geo_byte(&s->geo, seg, 0), (u32)s->geo.seg_bytes);
 	return true;
 }
 
@@ -803,6 +801,7 @@ bool cr_progress(struct cr_store *s, bool kills)
 		any |= cr_flush(s);
 	while (write_footer(s))
 		any = true;
+	any |= cr_trim(s);
 	if (kvt_wlog_work(&s->w) & KVT_WORK_END || s->w.nr_doomed || !any)
 		any |= cr_end_one(s);
 	if (kills && s->w.nr_pending)
@@ -890,6 +889,7 @@ void cr_background(struct cr_store *s)
 			overtake(s);
 		break;
 	default:
+		cr_trim(s);
 		break;
 	}
 	advance(s);

@@ -23,6 +23,7 @@ static const char *const count_names[CR_NR_COUNTS] = {
 	[CR_N_MUST] = "of them had to be",
 	[CR_N_CARRIED] = "blocks carried",
 	[CR_N_ENDS] = "segments ended",
+	[CR_N_TRIMS] = "segments discarded",
 	[CR_N_FOOTERS] = "footers",
 	[CR_N_DOOMED] = "segments doomed",
 	[CR_N_CLEAN] = "clean shutdowns",

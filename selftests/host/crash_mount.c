@@ -138,6 +138,7 @@ static void init_writer(struct cr_store *s)
 		.max_kills = 60,
 		.ring = CR_RING,
 		.free_aim = 3 + cr_random(s->rng, 3),
+		.trim = !s->geo.zone_bytes && cr_random(s->rng, 4),
 	};
 
 	kvt_log_init(&s->log, s->segs, s->geo.nr_segs, s->geo.seg_units);

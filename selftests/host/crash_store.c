@@ -188,6 +188,19 @@ void cr_nsdef(const struct cr_store *s, u32 slot, struct kvt_nsdef *d)
 	d->identity[0] = (u8)slot;
 }
 
+/* A segment is free when its discard is over, well or not. False: none waits for that. */
+bool cr_trim(struct cr_store *s)
+{
+	u32 seg = kvt_wlog_next_trim(&s->w);
+
+	if (seg == KVT_NO_SEG)
+		return false;
+	cr_dev_discard(s->dev, kvt_geo_byte(&s->geo, seg, 0), (u32)s->geo.seg_bytes);
+	kvt_wlog_trimmed(&s->w, seg);
+	s->count[CR_N_TRIMS]++;
+	return true;
+}
+
 /* The cache gives a block up, wherever it is. */
 static void evict(struct cr_store *s, u32 id)
 {

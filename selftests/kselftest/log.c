@@ -206,6 +206,63 @@ TEST_F_TIMEOUT(log, clean_end_after_churn, 300)
 	free(all);
 }
 
+/* Bytes that the device was told to forget since it appeared; -errno. */
+static long long disk_discarded(void)
+{
+	long long sectors = -EIO;
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/class/block/%s/stat", strrchr(kvt_env_bdev(), '/') + 1);
+	f = fopen(path, "r");
+	if (!f)
+		return -errno;
+	/* Read, write: 4 each; in flight, ticks, ticks; discards, merged, sectors. */
+	if (fscanf(f, "%*d %*d %*d %*d %*d %*d %*d %*d %*d %*d %*d %*d %*d %lld", &sectors) == 1)
+		sectors *= 512;
+	fclose(f);
+	return sectors;
+}
+
+/* What a round of churn adds to what the tier, and its device, have counted. */
+static int churn_discards(FIXTURE_DATA(log) *self, int round, long long *tier, long long *disk)
+{
+	long long before = tier_number(&self->pool, "discarded_bytes");
+	long long disk_before = disk_discarded();
+	struct kvtier_entry *all;
+	int ret;
+
+	ret = put_chains(&self->c, round * 5 * CHAINS, 5 * CHAINS);
+	if (ret >= 0)
+		ret = settled(&self->pool, &self->c, &all);
+	if (ret < 0)
+		return ret;
+	free(all);
+	*tier = tier_number(&self->pool, "discarded_bytes") - before;
+	*disk = disk_discarded() - disk_before;
+	return disk_before < 0 ? (int)disk_before : 0;
+}
+
+/* A device is told what is free, unless the administrator does not want that. */
+TEST_F_TIMEOUT(log, discards, 300)
+{
+	long long tier, disk;
+
+	ASSERT_EQ(0, churn_discards(self, 0, &tier, &disk));
+	ASSERT_EQ(0, churn_discards(self, 1, &tier, &disk));
+	EXPECT_LT(0, tier);
+	EXPECT_EQ(0, tier % (2 * (long long)KVT_MIB));
+	EXPECT_EQ(tier, disk);
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "discard", "0"));
+	ASSERT_EQ(0, churn_discards(self, 2, &tier, &disk));
+	EXPECT_EQ(0, tier);
+	EXPECT_EQ(0, disk);
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "discard", "1"));
+	ASSERT_EQ(0, churn_discards(self, 3, &tier, &disk));
+	EXPECT_LT(0, tier);
+	EXPECT_EQ(tier, disk);
+}
+
 /* Of the blocks that were on the tier before, those that are there and not durable. */
 static int undurable(const struct kvtier_entry *before, int nr_before,
 		     const struct kvtier_entry *now, int nr, int tier)

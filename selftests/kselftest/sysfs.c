@@ -217,7 +217,7 @@ TEST_F(sysfs, modes)
 {
 	static const char *const writable[] = {
 		"policy", "watermark_low_percent", "watermark_high_percent",
-		"reservation_timeout_ms", "prefetch_max_bytes",
+		"reservation_timeout_ms", "prefetch_max_bytes", "discard",
 	};
 	/* What changes with what others do is for root, and so is who they are. */
 	static const char *const writable_secret[] = { "cgroup_limits" };
@@ -269,7 +269,8 @@ TEST_F(sysfs, bad_values)
 		{ "reservation_timeout_ms", "soon" }, { "policy", "" }, { "policy", "lr" },
 		{ "policy", "lruu" }, { "policy", "nonsense" },
 		{ "prefetch_max_bytes", "-1" }, { "prefetch_max_bytes", "all" },
-		{ "prefetch_max_bytes", "17592186044417" },
+		{ "prefetch_max_bytes", "17592186044417" }, { "discard", "2" },
+		{ "discard", "always" },
 	};
 	char before[64], after[64];
 	size_t i;

@@ -195,7 +195,7 @@ static int set_one(uint32_t pool_id, char *pair)
 {
 	static const char *const keys[] = {
 		"policy", "watermark_low_percent", "watermark_high_percent",
-		"reservation_timeout_ms", "prefetch_max_bytes",
+		"reservation_timeout_ms", "prefetch_max_bytes", "discard",
 	};
 	char *value = strchr(pair, '=');
 	size_t i;
@@ -208,7 +208,7 @@ static int set_one(uint32_t pool_id, char *pair)
 		if (!strcmp(keys[i], pair))
 			break;
 	if (i == ARRAY_SIZE(keys))
-		return cmd_usage("a pool has no setting '%s' (policy, watermark_low_percent, watermark_high_percent, reservation_timeout_ms, prefetch_max_bytes)",
+		return cmd_usage("a pool has no setting '%s' (policy, watermark_low_percent, watermark_high_percent, reservation_timeout_ms, prefetch_max_bytes, discard)",
 				 pair);
 	ret = write_setting(pool_id, pair, value);
 	if (ret == -ENOENT)

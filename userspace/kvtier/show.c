@@ -37,6 +37,7 @@ static const struct cmd_column pool_columns[] = {
 	{ "watermark_high_percent", "High watermark, %", CMD_COUNT },
 	{ "reservation_timeout_ms", "Reservation timeout, ms", CMD_COUNT },
 	{ "prefetch_max_bytes", "Most ahead of need", CMD_BYTES },
+	{ "discard", "Discard", CMD_COUNT },
 	{ "meta_bytes_per_block", "Metadata bytes per block", CMD_COUNT },
 	{ "block_bytes_max", "Largest block", CMD_BYTES },
 	{ "leases_max", "Leases per file", CMD_COUNT },
@@ -152,7 +153,8 @@ struct json_object *show_pool(struct kvtier_pool *pool, uint32_t pool_id,
 	static const char *const files[] = {
 		"uuid", "hits", "misses", "policy", "policies",
 		"watermark_low_percent", "watermark_high_percent",
-		"reservation_timeout_ms", "prefetch_max_bytes", "meta_bytes_per_block",
+		"reservation_timeout_ms", "prefetch_max_bytes", "discard",
+		"meta_bytes_per_block",
 	};
 	struct kvtier_query q = KVTIER_QUERY_INIT;
 	struct json_object *obj, *tiers;
