@@ -37,6 +37,7 @@ struct json_object;
  * @max_requests: 0: the whole trace
  * @speed_milli:  1000: as timed in the trace; 0: no pauses
  * @seed:         goes into keys; equal seeds share blocks
+ * @lookup_only:  ask what is there; read, store and make nothing
  * @verify_full:  every byte of every block read; otherwise samples
  * @progress:     lines on stderr; redrawn in place if that is a terminal
  * @timeout_ns:   longest wait of a single command
@@ -50,6 +51,7 @@ struct replay_options {
 	uint64_t max_requests;
 	uint64_t speed_milli;
 	uint64_t seed;
+	bool lookup_only;
 	bool verify_full;
 	bool progress;
 	uint64_t timeout_ns;
@@ -60,9 +62,9 @@ struct replay_options {
  *                          said otherwise
  * @requests:     requests done
  * @asked:        blocks of requests, from when it is known whether they are there
- * @hits:         leased and read, as part of an unbroken prefix
+ * @hits:         leased and read, as part of an unbroken prefix; or found, if only asked for
  * @hits_by_tier: of @hits, by the tier they were in when asked for
- *  * @stored:       filled and committed
+ * @stored:       filled and committed
  * @existing:     stored by another process between being missed and being reserved
  * @skipped:      not stored because room, quota or a parent was missing
  * @wrong_blocks, @wrong_bytes: did not hold what they should

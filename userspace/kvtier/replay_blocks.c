@@ -231,6 +231,34 @@ static int read_prefix(struct replay_blocks *b, size_t *prefix)
 	return 0;
 }
 
+/* Asks for the longest prefix there is, and leaves all where it is. */
+static int ask_prefix(struct replay_blocks *b)
+{
+	struct kvtier_opts opts = opts_of(b, 0);
+	uint64_t start = replay_now_ns();
+	uint32_t nr = 1, got = 1;
+	size_t prefix = 0;
+
+	while (got == nr && prefix < b->nr) {
+		size_t left = b->nr - prefix;
+		int ret;
+
+		nr = left < b->window ? (uint32_t)left : b->window;
+		set_what(b, "LOOKUP");
+		ret = kvtier_lookup(b->ns, &opts, b->keys + prefix, nr, b->found, NULL);
+		if (ret < 0)
+			return ret;
+		got = (uint32_t)ret;
+		for (uint32_t i = 0; i < got; i++)
+			count(&counters(b)->hits_by_tier[b->found[i].tier % KVTIER_TIERS_MAX], 1);
+		prefix += got;
+	}
+	count(&counters(b)->asked, b->nr);
+	count(&counters(b)->hits, prefix);
+	replay_hist_add(&b->me->latency.get_request, replay_now_ns() - start, 1);
+	return 0;
+}
+
 static void fill(struct replay_blocks *b, size_t at, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++) {
@@ -404,10 +432,13 @@ int replay_blocks_request(struct replay_blocks *b, uint64_t request,
 
 	set_what(b, "request");
 	err = set_request(b, request, ids, nr);
-	if (!err && nr)
+	if (!err && nr && b->o->lookup_only) {
+		err = ask_prefix(b);
+	} else if (!err && nr) {
 		err = read_prefix(b, &prefix);
-	if (!err && nr)
-		err = store_rest(b, prefix);
+		if (!err)
+			err = store_rest(b, prefix);
+	}
 	if (err)
 		return err;
 	count(&counters(b)->requests, 1);

@@ -33,7 +33,7 @@ int replay_open_ns(const struct replay_options *o, struct kvtier_ns **ns)
 	err = kvtier_pool_open(o->pool_id, &pool);
 	if (err)
 		return err;
-	params.flags = KVTIER_NS_CREATE;
+	params.flags = o->lookup_only ? 0 : KVTIER_NS_CREATE;
 	params.identity = o->identity;
 	params.identity_len = strlen(o->identity);
 	params.nr_groups = 1;

@@ -27,6 +27,7 @@ static const char usage_text[] =
 "                           10: ten times as fast\n"
 "  -s, --seed N             goes into the keys (default 1)\n"
 "      --verify full|sample every byte read (default), or the start of each page\n"
+"      --lookup             only ask what is there: read nothing, store nothing\n"
 "      --timeout TIME       longest wait of one command (default 30s)\n"
 "      --progress           show progress, also where stderr is no terminal\n"
 "  -o, --out FILE           write the result as JSON there, besides printing it\n"
@@ -35,6 +36,7 @@ static const char usage_text[] =
 
 enum {
 	OPT_POOL = 256, OPT_NS, OPT_SPEED, OPT_VERIFY, OPT_TIMEOUT, OPT_PROGRESS,
+	OPT_LOOKUP,
 };
 
 static const struct option long_options[] = {
@@ -48,6 +50,7 @@ static const struct option long_options[] = {
 	{ "verify", required_argument, NULL, OPT_VERIFY },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ "progress", no_argument, NULL, OPT_PROGRESS },
+	{ "lookup", no_argument, NULL, OPT_LOOKUP },
 	{ "out", required_argument, NULL, 'o' },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
@@ -143,6 +146,9 @@ static int parse_option(struct replay_command *c, int option)
 		return 0;
 	case OPT_PROGRESS:
 		c->o.progress = true;
+		return 0;
+	case OPT_LOOKUP:
+		c->o.lookup_only = true;
 		return 0;
 	case 'o':
 		c->out = optarg;

@@ -104,6 +104,21 @@ test_replay_procs()
 	done
 }
 
+# It finds what a replay has stored, and changes nothing itself.
+test_replay_lookup()
+{
+	want 0 gen --seed 1 --context-tokens 4096 --blocks 200 --out "$work/trace.csv"
+	want 0 pool create --tier dram:size=64M
+	want 1 -j replay --lookup --block-bytes 4K "$work/trace.csv"
+	want 1 -j replay --lookup --block-bytes 4K "$work/trace.csv"
+	want 0 -j replay --procs 2 --max-requests 10 --block-bytes 4K "$work/trace.csv"
+	json 'j["clients"]["stored"] > 0'
+	want 0 -j replay --lookup --procs 2 --block-bytes 4K "$work/trace.csv"
+	json 'j["passed"] and j["clients"]["hits"] > 0'
+	json 'not j["clients"]["stored"] and not j["clients"]["verified_bytes"]'
+	json 'sum(t["hits"] for t in j["tiers"]) == j["clients"]["hits"]'
+}
+
 # --- completion --------------------------------------------------------------
 
 # complete_lines: for each line on stdin what bash offers at its end, separated by "|".
@@ -198,7 +213,7 @@ test_completion_options()
 	END
 }
 
-for name in trace-cut trace-cut-choice replay-procs completion completion-options; do
+for name in trace-cut trace-cut-choice replay-procs replay-lookup completion completion-options; do
 	run_test "$name"
 done
 exit "$failed"

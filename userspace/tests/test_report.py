@@ -237,7 +237,8 @@ def make_bench_log(folder, parts=LOG_PARTS):
              "demoted_bytes": 1000 << 20, "moved_bytes": 1080 << 20, "log_bytes": 20 << 20,
              "device_bytes": 1100 << 20, "clean_demotions": 7}
     survive = {"before": 200, "found": 199, "served": 198}
-    rows = (streams, streams, [churn], [survive], [survive])
+    ask = [{"clients": {"blocks": 400, "hits": hits}} for hits in (300, 299)]
+    rows = (streams, streams, [churn], [survive], [survive], ask)
     for name, lines in zip(log_tables.FILES, rows):
         if name in parts:
             with open(os.path.join(folder, name + ".jsonl"), "w", encoding="utf-8") as file:
@@ -268,7 +269,8 @@ def test_bench_log_readme():
     after, _ = bench_log_readme(LOG_PARTS)
     assert after.startswith("head\n") and after.endswith("tail\n") and "old" not in after
     lines = {"log-churn": "| 1.100 | 0.080 | 0.020 | 7 |", "log-throttled": "| 39.0 | 40.0 | 0.975 |",
-             "log-survive-clean": "| 200 | 199 | 198 | 99.00 % |", "recovery": "2,000,000"}
+             "log-survive-clean": "| 200 | 199 | 198 | 99.00 % |", "log-ask": "| 400 | 75.00 % | 74.75 % | 99.67 % |",
+             "recovery": "2,000,000"}
     for part, line in lines.items():
         assert line in after, part
         after, _ = bench_log_readme([p for p in LOG_PARTS if not p.startswith(part[:11])])
@@ -290,7 +292,8 @@ def test_bench_log_promises():
     broken = {"log-churn": ("device_bytes", 1200 << 20, "log.amplification.64k.4m"),
               "log-throttled": ("median", 1e9, "log.seq_read.1024k"),
               "log-survive-clean": ("served", 197, "log.survive.restart"),
-              "log-survive-crash": ("before", 0, "log.survive.reset")}
+              "log-survive-crash": ("before", 0, "log.survive.reset"),
+              "log-ask": ("clients", {"blocks": 400, "hits": 296}, "log.survive.hit_rate")}
     for name, (key, value, promise) in broken.items():
         with tempfile.TemporaryDirectory() as folder:
             make_bench_log(folder)
