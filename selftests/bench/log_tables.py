@@ -14,9 +14,9 @@ SURVIVE_MIN = 0.99
 RECOVERY_MIN = 1_000_000    # blocks a second
 BLOCKS = (65536, 1048576)
 
-PARTS = ("log_stream", "log_counted", "log_churn", "log_clean", "log_crash")
-FILES = ("log-throttled", "log-icount", "log-churn", "log-survive-clean", "log-survive-crash")
-
+PARTS = ("log_stream", "log_counted", "log_churn", "log_clean", "log_crash", "log_ask")
+FILES = ("log-throttled", "log-icount", "log-churn", "log-survive-clean", "log-survive-crash",
+         "log-ask")
 
 HOW = """Measured by `make bench`, too: ratios within one boot, or counted instructions. The emulated device is small and
 forgets nothing that was flushed or not, so neither its own write amplification nor the price of a flush is in here.
@@ -110,6 +110,22 @@ def survive_table(data):
             ["", "before", "found", "served", "served / before"], rows)
 
 
+def asked(data):
+    """What the same trace found before and after: pairs of blocks asked for and hits."""
+    clients = [r["clients"] for r in data["log_ask"]]
+    return [(c["blocks"], c["hits"]) for c in clients] if len(clients) == 2 else []
+
+
+def asked_table(data):
+    (blocks, before), (_, after) = asked(data)
+    return ("Hit rate of a trace before and after a reboot",
+            "The last requests of the churn, asked for by LOOKUP in the pool whose memory had been drained to NVMe, and "
+            "again after shutdown, boot and assembly. Hits are those of an unbroken prefix.",
+            ["blocks asked for", "hit rate before", "after", "after / before"],
+            [[f"{blocks:,}", f"{100 * before / blocks:.2f} %", f"{100 * after / blocks:.2f} %",
+              f"{100 * after / before:.2f} %"]])
+
+
 def recovery_table(data):
     r = data["recovery"]
     return ("Recovery on the host harness",
@@ -128,6 +144,8 @@ def log_tables(data):
         out.append(stream_table(data))
     if data["log_clean"] or data["log_crash"]:
         out.append(survive_table(data))
+    if asked(data):
+        out.append(asked_table(data))
     if data["recovery"]:
         out.append(recovery_table(data))
     return out
@@ -181,6 +199,9 @@ def survive_checks(data):
         out.append((f"log.survive.{name}",
                     r["before"] > 0 and r["served"] >= SURVIVE_MIN * r["before"],
                     f"{r['served']} of {r['before']} blocks that were on NVMe are served"))
+    before, after = [hits for _, hits in asked(data)] or (0, 0)
+    out.append(("log.survive.hit_rate", before > 0 and after >= SURVIVE_MIN * before,
+                f"a trace had {before} hits before the reboot, and {after} after it"))
     return out
 
 

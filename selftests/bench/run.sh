@@ -140,7 +140,8 @@ step_churn()
 {
 	local disk="$BENCH/log-disk.img"
 	log "what the log writes, and what is left of it after a restart (some minutes)"
-	rm -f "$BENCH"/log-{churn,survive-clean,survive-crash}.jsonl "$BENCH"/log-{kept,crash-kept}
+	rm -f "$BENCH"/log-{churn,survive-clean,survive-crash}.jsonl "$BENCH"/log-{kept,crash-kept} \
+		"$BENCH"/log-ask.jsonl
 	churn_traces >&2
 	rm -f "$disk"
 	truncate -s "$((CHURN_MIB + 1))M" "$disk"

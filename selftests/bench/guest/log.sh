@@ -7,10 +7,12 @@
 #   log.sh stream NAME [OPTION]...  sequential throughput, and the device's own before and
 #                                   after; the options are kvtier-bench's
 #   log.sh churn                    pools serve traces; what was written to the device, and
-#                                   how much of that was payload. The last one is shut
-#                                   down, its blocks are listed in /host/log-kept
-#   log.sh again                    the next boot: what of that is still served; then the
-#                                   machine resets in the middle of a replay
+#                                   how much of that was payload. The memory of the last one
+#                                   is drained, its blocks are listed in /host/log-kept, a
+#                                   trace asks for what is there, and it is shut down
+#   log.sh again                    the next boot: what of that is still served, one by one
+#                                   and to the same trace; then the machine resets in the
+#                                   middle of a replay
 #   log.sh crashed                  the boot after that: what of what was durable is served
 #
 # LOG_MIB, LOG_DRAM_MIB: sizes of the tiers, but for stream. Lists have only blocks that
@@ -110,14 +112,26 @@ churn()
 	churn_one churn-64K.csv 65536
 	kvtier pool destroy 0
 	churn_one churn-64K.csv 65536 "segment=$((LOG_MIB < 256 ? 2 : LOG_MIB / 128))M"
+	kvtier tier drain 0 dram0
 	kvtier-bench --save /host/log-kept
+	ask
 	kvtier pool destroy 0
 }
 
-# still_there LIST NAME : assemble, and ask for what was listed.
-still_there()
+# Hits of a trace in what is on the device, a line for before and one for after.
+ask()
+{
+	kvtier -j replay --lookup --procs 1 /host/tail.csv >>/host/log-ask.jsonl
+}
+
+assemble()
 {
 	kvtier pool assemble "$DISK" --tier "dram:name=dram0,size=${LOG_DRAM_MIB}M" >/tmp/pool.txt
+}
+
+# still_there LIST NAME : what of that is served.
+still_there()
+{
 	kvtier-bench --out "/host/log-$2.jsonl" --check "/host/$1"
 }
 
@@ -141,6 +155,8 @@ reset_in_replay()
 
 again()
 {
+	assemble
+	ask
 	still_there log-kept survive-clean
 	replay --verify full /host/tail.csv
 	reset_in_replay
@@ -148,6 +164,7 @@ again()
 
 crashed()
 {
+	assemble
 	still_there log-crash-kept survive-crash
 	replay --verify full --seed "$CRASH_SEED" /host/crash.csv
 	kvtier pool destroy 0
