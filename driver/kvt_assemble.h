@@ -54,8 +54,8 @@
  * @life:   from its first header, 0: nothing counts. Constant after the first pass
  * @stale:  life in the footer of one without a first header, 0: none. Likewise
  * @placed: units of blocks that were found
- * @ended:  life of which a kill says that nothing of it counts: @life, or @stale or a later
- *          one, which had no footer; 0: none
+ * @ended:  life of which a kill says that nothing of it counts: @life; or, if there is none,
+ *          @stale or a later one, which had no footer; 0: none
  */
 struct kvt_as_seg {
 	struct kvt_seg_found found;

@@ -246,8 +246,11 @@ static void kvt_as_on_kill(void *ctx, u32 seg, const struct kvt_kill *k)
 	struct kvt_as_worker *w = ctx;
 	struct kvt_as_seg *s = &w->m->segs[k->seg];
 
+	/* None that was given out. */
+	if (k->life >= w->m->super.life_limit)
+		return;
 	/* Or of a later life, which had no footer. */
-	if (s->stale && k->unit == KVT_KILL_ALL && k->life >= s->stale)
+	if (!s->life && k->unit == KVT_KILL_ALL && k->life >= s->stale)
 		kvt_as_end(s, k->life);
 	if (s->life != k->life)
 		return;

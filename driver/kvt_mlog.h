@@ -15,7 +15,8 @@
  * Locks, outermost first: put_lock[DEMOTE], put_lock[CARRY], io_lock, meta lock. A
  * head has an open batch only while its put_lock is held, and who waits for anything
  * but these locks and his own I/O has no batch that is open or not written. Batches
- * are written under none of them; footers, superblocks and flushes under io_lock.
+ * are written under none of them; footers, superblocks, flushes and discards under
+ * io_lock.
  * Nobody waits under the meta lock.
  *
  * A block that goes from one block tier to another, or is carried forward by the
@@ -55,7 +56,7 @@ struct kvt_tier;
  * @geo:      layout; constant, @w refers to it
  * @super:    superblock as last read or written. io_lock
  * @put_lock: for each head: who adds to its open batch
- * @io_lock:  footer, superblock or flush: one at a time
+ * @io_lock:  footer, superblock, flush or discard: one at a time
  * @wait:     something has become durable, or room has come
  * @work:     background; on the pool's log_wq
  * @running:  @work may be queued. Meta lock

@@ -395,17 +395,20 @@ bool kvt_mlog_progress(struct kvt_mlog *m)
 		work = kvt_wlog_work(&m->w);
 		spin_unlock(&p->meta_lock);
 		more = (work & KVT_WORK_FOOTER) && kvt_mlog_footer(m);
-		if (!more && (work & KVT_WORK_FLUSH))
-			more = kvt_mlog_flush_locked(m);
+		/* Before the next flush: with steady writers there is always one more. */
 		if (!more && (work & KVT_WORK_TRIM))
 			more = kvt_mlog_trim(m);
+		if (!more && (work & KVT_WORK_FLUSH))
+			more = kvt_mlog_flush_locked(m);
 		any |= more;
 	} while (more);
 	mutex_unlock(&m->io_lock);
 	kvt_mlog_advance(m);
 	/* More may have come free by that: it is not, before somebody has discarded it. */
-	if (READ_ONCE(m->w.nr_trim))
+	spin_lock(&p->meta_lock);
+	if (kvt_wlog_work(&m->w) & KVT_WORK_TRIM)
 		kvt_mlog_kick(m);
+	spin_unlock(&p->meta_lock);
 	kvt_garbage_free(p);
 	return any;
 }

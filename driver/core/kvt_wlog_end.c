@@ -22,7 +22,7 @@ bool kvt_wlog_kill_needed(const struct kvt_wlog *w, const struct kvt_kill *k)
 
 	if (k->life != ws->life && k->life != ws->media_life)
 		return false;
-	return k->unit == KVT_KILL_ALL || k->life != ws->ended;
+	return k->unit == KVT_KILL_ALL || k->life > ws->ended;
 }
 
 void kvt_wlog_ring_trim(struct kvt_wlog *w)
@@ -162,7 +162,7 @@ static void kvt_wbatch_ends(struct kvt_wlog *w, struct kvt_wbatch *b)
 		/* The last ones stay in use: ends live on each giving one back. */
 		ws->bad |= ws->worn && w->cfg.log->nr_free > w->cfg.log->keep[KVT_HEAD_DEMOTE];
 		ws->worn = false;
-		if (w->cfg.trim && !ws->bad) {
+		if (w->cfg.trim && !ws->bad && !w->given_up) {
 			ws->phase = KVT_WSEG_TRIM;
 			w->nr_trim++;
 			continue;

@@ -59,12 +59,10 @@ bool kvt_wlog_held_all(const struct kvt_wlog *w, u32 seg, const struct kvt_seg_f
 {
 	const struct kvt_wseg *ws = &w->segs[seg];
 
-	if (f->nr_io)
-		return false;
-	/* No batch of this life is certain to be there. */
-	if (ws->media_life != ws->life)
+	/* What may be there is taken if it can be had; only what is certain to be has to be. */
+	if (!ws->nr_entries || ws->media_life != ws->life)
 		return true;
-	if (f->life != ws->life)
+	if (f->nr_io || f->life != ws->life)
 		return false;
 	/* A summary is complete, and leaves out what has become obsolete. */
 	return f->state == KVT_RC_SEALED || f->nr_ns + f->nr_kills >= ws->nr_entries;
@@ -124,10 +122,10 @@ bool kvt_wlog_ns_needed(const struct kvt_wlog *w, u32 seg, const struct kvt_nsde
 
 		if (i == seg)
 			continue;
-		if (ws->media_life && ws->media_life <= def->life_mark &&
-		    ws->media_life != ws->ended)
+		/* Lives end in their order: one that never counted may have ended after it. */
+		if (ws->media_life <= def->life_mark && ws->media_life > ws->ended)
 			return true;
-		if (ws->life && ws->life <= def->life_mark && ws->life != ws->ended)
+		if (ws->life <= def->life_mark && ws->life > ws->ended)
 			return true;
 	}
 	return false;
@@ -252,11 +250,11 @@ bool kvt_wlog_write_fault(struct kvt_wlog *w, u32 seg)
  * @seg:   segment; restored in the log (kvt_log_restore()), or FREE there
  * @f:     what was found
  * @ended: life of which a kill of all was found, 0: none. That is the life of what was
- *         found, and the segment is FREE; or nothing was found but a footer of that life
- *         or of an earlier one
+ *         found, and the segment is FREE; or there is no first header, and perhaps a
+ *         footer of that life or of an earlier one
  *
- * A footer that still stands where the first header does not is told from damage by that
- * kill, so it is needed until another life has begun.
+ * That kill is needed until another life has begun: it tells a footer that still stands
+ * from damage; and what a device has discarded may be there again after a loss of power.
  */
 void kvt_wlog_restore(struct kvt_wlog *w, u32 seg, const struct kvt_seg_found *f, u64 ended)
 {

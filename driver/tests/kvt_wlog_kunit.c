@@ -316,6 +316,41 @@ static void wlog_end(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kvt_wlog_kill_needed(&f->w, &k));
 }
 
+/* With discards an ended segment is free when it has got its own, or there will be none. */
+static void wlog_trim(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	u32 seg[2], nr_free, i;
+
+	f->w.cfg.trim = true;
+	for (i = 0; i < 2; i++) {
+		u32 unit = put_durable(test, f, DEMOTE, i + 1);
+
+		seg[i] = unit / TM_SEG_UNITS;
+		seal(test, f, DEMOTE);
+		KUNIT_ASSERT_EQ(test, (u32)kvt_wlog_free(&f->w, unit, 1), (u32)KVT_W_OK);
+		KUNIT_ASSERT_EQ(test, end_one(test, f, NULL, 0), seg[i]);
+		KUNIT_EXPECT_EQ(test, kvt_wlog_next_trim(&f->w), KVT_NO_SEG);
+		nr_free = f->log.nr_free;
+		flush(f);
+		KUNIT_EXPECT_EQ(test, kvt_wlog_next_trim(&f->w), seg[i]);
+		KUNIT_EXPECT_TRUE(test, kvt_wlog_work(&f->w) & KVT_WORK_TRIM);
+		KUNIT_EXPECT_EQ(test, (u32)f->segs[seg[i]].state, (u32)KVT_SEG_EMPTY);
+		KUNIT_EXPECT_EQ(test, kvt_wlog_next_end(&f->w), KVT_NO_SEG);
+		KUNIT_EXPECT_EQ(test, f->log.nr_free, nr_free);
+		if (i)
+			break;
+		kvt_wlog_trimmed(&f->w, seg[i]);
+		KUNIT_EXPECT_EQ(test, (u32)f->segs[seg[i]].state, (u32)KVT_SEG_FREE);
+		KUNIT_EXPECT_EQ(test, f->log.nr_free, nr_free + 1);
+		KUNIT_EXPECT_FALSE(test, kvt_wlog_work(&f->w) & KVT_WORK_TRIM);
+	}
+	/* Nobody is to wait for work that nobody does. */
+	kvt_wlog_give_up(&f->w);
+	KUNIT_EXPECT_EQ(test, kvt_wlog_work(&f->w), 0u);
+	KUNIT_EXPECT_EQ(test, kvt_wlog_next_trim(&f->w), KVT_NO_SEG);
+}
+
 /* Is all there that an end would have to carry, of what is on the media now. */
 static bool held_all(struct wf *f, u32 seg)
 {
@@ -812,6 +847,7 @@ static struct kunit_case wlog_cases[] = {
 	KUNIT_CASE(wlog_limits),
 	KUNIT_CASE(wlog_keeps_segments),
 	KUNIT_CASE(wlog_doom),
+	KUNIT_CASE(wlog_trim),
 	KUNIT_CASE(wlog_write_fault),
 	KUNIT_CASE(wlog_worn),
 	KUNIT_CASE(wlog_worn_all),

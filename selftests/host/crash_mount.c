@@ -186,7 +186,8 @@ static void apply_kills(struct mount *m)
 	for (n = 0; n < m->nr_kills; n++) {
 		const struct kvt_kill *k = &m->kills[n];
 
-		if (m->stale[k->seg] && k->unit == KVT_KILL_ALL && k->life >= m->stale[k->seg])
+		if (!m->seg[k->seg].life && k->unit == KVT_KILL_ALL &&
+		    k->life >= m->stale[k->seg])
 			m->ended[k->seg] = max(m->ended[k->seg], k->life);
 		if (m->seg[k->seg].life != k->life)
 			continue;
