@@ -310,7 +310,9 @@ TEST_F_TIMEOUT(copies, go_first, 300)
 	EXPECT_EQ(0, st.evictions);
 	EXPECT_EQ(BLOCKS + MORE * CHAIN, st.nr_blocks);
 	EXPECT_EQ(BLOCKS, kvt_release(self->c.fd, handle, BLOCKS, NULL));
-	EXPECT_EQ(BLOCKS + MORE * CHAIN, check_chains(&self->c, 0, CHAINS + MORE));
+	EXPECT_EQ(BLOCKS + MORE * CHAIN, check_chains(&self->c, 0, CHAINS + MORE))
+		TH_LOG("left the disk: %lld for room, %lld by errors", on_disk(self, "evicted_room"),
+		       on_disk(self, "evicted_io"));
 	/* What has no copy any more is written when it goes down. */
 	EXPECT_EQ(BLOCKS + MORE * CHAIN, check_chains(&self->c, 0, CHAINS + MORE));
 }
