@@ -173,6 +173,7 @@ static void kvt_carry_arrive(struct kvt_pool *p, struct kvt_mv *mv)
 	lockdep_assert_held(&p->meta_lock);
 	kvt_limit_came(p, mv);
 	if (ready && from != to) {
+		p->policy.now_ms = kvt_now_ms();
 		p->policy.ops->remove(&p->policy, from->id, mv->id);
 		kvt_tier_count_block(p, from, h->ns_group, -1);
 	}

@@ -218,6 +218,7 @@ void kvt_copy_used(struct kvt_pool *p, u32 id, struct kvt_tier *from)
 
 	lockdep_assert_held(&p->meta_lock);
 	kvt_copy_account(p, h, false);
+	p->policy.now_ms = kvt_now_ms();
 	p->policy.ops->remove(&p->policy, from->id, id);
 	kvt_tier_count_block(p, from, h->ns_group, -1);
 	p->policy.ops->insert(&p->policy, to->id, id);

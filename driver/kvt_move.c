@@ -449,6 +449,7 @@ bool kvt_mv_finish(struct kvt_pool *p, struct kvt_mv *mv, bool lease)
 		return false;
 	}
 	kvt_limit_came(p, mv);
+	p->policy.now_ms = kvt_now_ms();
 	p->policy.ops->remove(&p->policy, from->id, mv->id);
 	kvt_tier_count_block(p, from, h->ns_group, -1);
 	kvt_mv_arrive(p, mv, lease);

@@ -424,6 +424,7 @@ void kvt_block_kill(struct kvt_pool *p, u32 id)
 	u32 tier = kvt_block_tier(h, kvt_ctl(h));
 
 	lockdep_assert_held(&p->meta_lock);
+	p->policy.now_ms = kvt_now_ms();
 	p->policy.ops->remove(&p->policy, tier, id);
 	kvt_tier_count_block(p, p->tiers[tier], h->ns_group, -1);
 	kvt_block_die(p, id);

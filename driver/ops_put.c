@@ -568,7 +568,8 @@ s32 kvt_commit_locked(struct kvt_pool *p, struct kvt_ns *ns, u32 id, bool lease)
 	kvt_list_del(&p->table, &p->filling, id);
 	c->owner = 0;
 	c->csum = 0;
-	c->touch_ms = kvt_now_ms();
+	p->policy.now_ms = kvt_now_ms();
+	c->touch_ms = p->policy.now_ms;
 	p->policy.ops->insert(&p->policy, t->id, id);
 	kvt_tier_count_block(p, t, h->ns_group, 1);
 	kvt_count(p, ns, KVT_CNT_PUTS, 1);

@@ -10,7 +10,7 @@
 #include "kvt_same.h"
 
 #define BLOCK_BYTES	4096
-#define REQUESTS	64
+#define REQUESTS	100
 #define REQUESTS_LONG	1000
 #define SESSIONS	24
 #define SHARED		3	/* beginnings that sessions have in common */
