@@ -18,8 +18,8 @@
  * brings nothing back that was dead for good:
  *
  *   R1  A segment that died is reused only when its end is durable: a kill of all
- *       that is in it. Nor is it discarded before that. Where a block was carried from counts as live until the new
- *       copy is durable.
+ *       that is in it. Nor is it discarded before that. Where a block was carried
+ *       from counts as live until the new copy is durable.
  *   R2  The end is one batch with all kills and namespace definitions that the
  *       segment still holds for others: both become durable at once. What a batch held
  *       whose write failed is among them if it is there: if that batch was itself an

@@ -110,6 +110,7 @@ test_replay_lookup()
 	want 0 gen --seed 1 --context-tokens 4096 --blocks 200 --out "$work/trace.csv"
 	want 0 pool create --tier dram:size=64M
 	want 1 -j replay --lookup --block-bytes 4K "$work/trace.csv"
+	# The first one has not made the namespace that it missed.
 	want 1 -j replay --lookup --block-bytes 4K "$work/trace.csv"
 	want 0 -j replay --procs 2 --max-requests 10 --block-bytes 4K "$work/trace.csv"
 	json 'j["clients"]["stored"] > 0'
