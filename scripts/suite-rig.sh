@@ -54,6 +54,8 @@ cxl_create_region 2 $((256 << 20)) noautoprobe
 test -e /sys/bus/dax/devices/dax0.0
 udevadm --version
 '
+# See machine_args() of run.sh.
+[ "${KVTIER_ACCEL:-tcg}" != tcg ] || guest_devices="set -e; dmesg | grep -q 'x2apic enabled'; $guest_devices"
 # Reports that say neither WARNING nor BUG: with a colon.
 # shellcheck disable=SC2016 # for the guest's shell
 guest_complaints='

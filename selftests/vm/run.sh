@@ -198,7 +198,11 @@ machine_args()
 	if [ "$ICOUNT" = yes ]; then
 		QEMU+=(-accel "tcg,thread=single" -icount "shift=0,sleep=off" -smp 1)
 	elif [ "$accel" = tcg ]; then
-		QEMU+=(-accel "tcg,thread=multi" -smp "$SMP")
+		# The emulator's processors write to the wrong device when one that appears or
+		# goes changes the map at that moment. Most such writes are ends of interrupts,
+		# and a processor that loses one stands still: with x2APIC, which needs an IOMMU
+		# that remaps interrupts, these are no memory accesses.
+		QEMU+=(-accel "tcg,thread=multi" -smp "$SMP" -device "intel-iommu,intremap=on,eim=on")
 	else
 		QEMU+=(-accel "$accel" -smp "$SMP")
 	fi
@@ -239,7 +243,9 @@ boot_args()
 	local cmdline="console=ttyS0 loglevel=6 log_buf_len=8M panic=-1 random.trust_cpu=on"
 	# A watchdog of the guest, and the check of its timer at boot, fail when the host is
 	# merely slow.
-	cmdline+=" nowatchdog no_timer_check rcupdate.rcu_cpu_stall_suppress=1 $APPEND"
+	cmdline+=" nowatchdog no_timer_check rcupdate.rcu_cpu_stall_suppress=1"
+	# It is there for interrupts alone.
+	cmdline+=" intel_iommu=off $APPEND"
 	QEMU+=(-kernel "$KERNEL/vmlinuz" -initrd "$TMP/initramfs" -append "$cmdline")
 	[ -z "$PIDFILE" ] || QEMU+=(-pidfile "$PIDFILE")
 	if [ -n "$QEMU_EXTRA" ]; then
