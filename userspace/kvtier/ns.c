@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kvtier ns list|claim
+ * kvtier ns list|claim; ns tiers is in ns_tiers.c
  */
 #include <errno.h>
 #include <getopt.h>
 #include <string.h>
 #include "cmd.h"
+#include "ns_tiers.h"
 #include "show.h"
 #include "sysfs.h"
 
@@ -174,5 +175,7 @@ const struct cmd_verb ns_verbs[] = {
 	{ "list", "[POOL]", "list namespaces", ns_list },
 	{ "claim", "POOL NS --uid N [--gid N]",
 	  "say whose a namespace of an assembled pool is", ns_claim },
+	{ "tiers", "POOL NS [--limit TIER=SIZE|max]... [--guarantee TIER=SIZE]...",
+	  "what a namespace has and may have on each tier", ns_tiers },
 	{ NULL, NULL, NULL, NULL },
 };

@@ -61,11 +61,31 @@ static int read_path(const char *path, char *buf, size_t room)
 	if (len < 0)
 		return (int)len;
 	buf[len] = 0;
-	buf[strcspn(buf, "\n")] = 0;
 	return 0;
 }
 
+static int read_line(const char *path, char *buf, size_t room)
+{
+	int ret = read_path(path, buf, room);
+
+	if (!ret)
+		buf[strcspn(buf, "\n")] = 0;
+	return ret;
+}
+
 int sysfs_read(char *buf, size_t room, const char *fmt, ...)
+{
+	char path[SYSFS_PATH_MAX];
+	va_list args;
+	int ret;
+
+	va_start(args, fmt);
+	ret = make_path(path, fmt, args);
+	va_end(args);
+	return ret ? ret : read_line(path, buf, room);
+}
+
+int sysfs_read_all(char *buf, size_t room, const char *fmt, ...)
 {
 	char path[SYSFS_PATH_MAX];
 	va_list args;
@@ -87,7 +107,7 @@ int sysfs_read_u64(uint64_t *value, const char *fmt, ...)
 	ret = make_path(path, fmt, args);
 	va_end(args);
 	if (!ret)
-		ret = read_path(path, text, sizeof(text));
+		ret = read_line(path, text, sizeof(text));
 	return ret ? ret : cmd_parse_u64(text, UINT64_MAX, value);
 }
 

@@ -21,6 +21,9 @@ bool sysfs_exists(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* The file's first line. */
 int sysfs_read(char *buf, size_t room, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/* All of its lines. */
+int sysfs_read_all(char *buf, size_t room, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 /* A decimal or 0x hex number. */
 int sysfs_read_u64(uint64_t *value, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -343,6 +343,45 @@ test_ns_list()
 	says '1M'
 }
 
+test_ns_tiers()
+{
+	local ns=class/kvtier/kvtier0/namespaces/7 dir
+	dir=$KVTIER_SYSFS/$ns
+	want 0 pool create
+	want 1 ns tiers 0 7
+	complains 'kvtier ns list'
+	mkdir -p "$dir"
+	printf 'dram0 4096\nnvme0 1048576\nnvme01 7\n' >"$dir/tier_used_bytes"
+	printf 'nvme0 1048576 2097152\n' >"$dir/tier_limits"
+	printf 'nvme01 7 65536\n' >"$dir/tier_mins"
+	want 0 -j ns tiers 0 7
+	json '[t["tier"] for t in j] == ["dram0", "nvme0", "nvme01"]'
+	json '[t["used_bytes"] for t in j] == [4096, 1 << 20, 7]'
+	json '[t.get("limit_bytes") for t in j] == [None, 2 << 20, None]'
+	json '[t.get("guaranteed_bytes") for t in j] == [None, None, 65536]'
+	want 0 ns tiers 0 7
+	says '2M'
+	# What is wrong about the last changes nothing of the first.
+	: >"$work/log"
+	want 1 ns tiers 0 7 --limit dram0=4K --limit nvme=4K
+	complains 'kvtier tier list'
+	want 2 ns tiers 0 7 --limit dram0=4K --guarantee nvme0=max
+	want 2 ns tiers 0 7 --limit dram0=4K --limit nvme0=lots
+	complains 'or max'
+	want 2 ns tiers 0 7 --limit dram0
+	want 2 ns tiers 0 7 --limit =4K
+	want 2 ns tiers 0
+	want 2 ns tiers 0 seven
+	[ ! -s "$work/log" ] || fail 'something was written'
+	want 0 ns tiers 0 7 --limit dram0=4K --limit nvme01=max --guarantee nvme0=1.5M
+	printf '%s\n' "$ns/tier_limits=dram0 4096" "$ns/tier_limits=nvme01 max" \
+		"$ns/tier_mins=nvme0 1572864" >"$work/wanted"
+	same "$work/wanted" "$work/log"
+	echo "$ns/tier_mins 28" >"$work/fail"
+	want 1 ns tiers 0 7 --guarantee nvme0=1T
+	complains 'three quarters'
+}
+
 test_stat()
 {
 	want 0 pool create --tier dram:size=16M
@@ -749,7 +788,7 @@ test_cxl_none()
 }
 
 for name in help prefixes usage-errors no-module json-forms manual pool \
-	pool-create-undoes tier-devices tier pool-by-uuid pool-set ns-list stat blocks \
+	pool-create-undoes tier-devices tier pool-by-uuid pool-set ns-list ns-tiers stat blocks \
 	block-sizes secrets chains cxl-create cxl-choose cxl-create-fails \
 	cxl-driver-refuses cxl-device-late cxl-signal cxl-autoprobe-off cxl-bind cxl-in-use cxl-pmem \
 	cxl-none; do
