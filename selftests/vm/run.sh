@@ -245,7 +245,11 @@ boot_args()
 	# merely slow.
 	cmdline+=" nowatchdog no_timer_check rcupdate.rcu_cpu_stall_suppress=1"
 	# It is there for interrupts alone.
-	cmdline+=" intel_iommu=off $APPEND"
+	cmdline+=" intel_iommu=off"
+	# The kernel forgets for a moment of its boot what its processor can do. An interrupt
+	# in that moment is a wild access to KASAN, which asks whether five levels are in use.
+	[ "$KERNEL_KIND" != debug ] || cmdline+=" no5lvl"
+	cmdline+=" $APPEND"
 	QEMU+=(-kernel "$KERNEL/vmlinuz" -initrd "$TMP/initramfs" -append "$cmdline")
 	[ -z "$PIDFILE" ] || QEMU+=(-pidfile "$PIDFILE")
 	if [ -n "$QEMU_EXTRA" ]; then
