@@ -139,14 +139,23 @@ static void pass_lives(struct fsck *f, u32 seg)
 
 /* --- Kills ----------------------------------------------------------------- */
 
+/* Recovery does not heed others. A limit that is too low will be put right by repair. */
+static bool given_out(const struct fsck *f, u64 life)
+{
+	return life < max(f->supers.pick.super.life_limit, f->max_life + 1);
+}
+
 static void on_kill(void *ctx, u32 seg, const struct kvt_kill *k)
 {
 	struct fsck *f = ctx;
 	struct fsck_seg *s = &f->segs[k->seg];
 	u32 unit;
 
-	(void)seg;
 	f->count.kills++;
+	if (!given_out(f, k->life)) {
+		fsck_report(f, FSCK_KILL_LIFE, FSCK_FIX_NONE, seg, FSCK_NOWHERE, k->life);
+		return;
+	}
 	if (k->unit == KVT_KILL_ALL) {
 		s->ended = max(s->ended, k->life);
 		s->dead |= s->life == k->life;

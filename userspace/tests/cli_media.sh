@@ -294,6 +294,25 @@ print(json.load(sys.stdin)[0]["counts"]["blocks"])' <"$work/stdout")
 	says "segment $seg: "
 }
 
+# Of a life that was never given out, it says nothing: recovery does not heed it, either.
+test_kill_life()
+{
+	local seg byte summary footer limit
+	image clean
+	read -r seg byte < <(sealed_segment)
+	read -r summary footer limit < <(dumped "next('%d %d %d' % (s['byte'] +
+		4096 * s['summary_unit'], s['byte'] + j['superblocks'][0]['segment_bytes'] - 4096,
+		max(v['life_limit'] for v in j['superblocks']))
+		for s in sealed if s['kills'] and s['segment'] != $seg)")
+	damage kill "$summary" "$footer" "$seg" "$((limit + 9))"
+	want 0 -j fsck --payload "$image"
+	json "any(p['problem'] == 'kill-life' and p['severity'] == 'note' for p in j[0]['problems'])"
+	want 0 -j dump "$image" --kills
+	json "any(k['dead_segment'] == $seg and k['dead_life'] == $limit + 9 for k in j['kills'])"
+	damage flip $((byte + 300))
+	repairs segment-headless
+}
+
 # Recovery takes the batches instead.
 test_footer()
 {
@@ -391,7 +410,7 @@ test_dump()
 }
 
 for name in good crash-is-no-error foreign in-use super super-newer super-limits truncated \
-	head footer payload batch anywhere dump; do
+	head kill-life footer payload batch anywhere dump; do
 	run_test "$name"
 done
 exit "$failed"

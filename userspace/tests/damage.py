@@ -5,6 +5,10 @@
   damage.py IMAGE flip BYTE                 one bit there
   damage.py IMAGE zero BYTE COUNT
   damage.py IMAGE super SLOT FIELD VALUE    a field, and the checksum made right
+  damage.py IMAGE kill SUMMARY FOOTER SEGMENT LIFE
+                                            the first kill in the summary at that byte,
+                                            whose footer is at that other: of the whole
+                                            segment in that life, and valid
   damage.py IMAGE member POOL MEMBER GENERATION NAME [MEMBER:GENERATION]...
                                             a new image; POOL and MEMBER are bytes that
                                             their uuids consist of
@@ -24,6 +28,9 @@ FIELDS = {
     "ns_limit": (128, "Q"),
     "state": (152, "I"),
 }
+
+U64 = (1 << 64) - 1
+GAMMA = 0x9E3779B97F4A7C15
 
 
 def crc32c(data):
@@ -46,6 +53,43 @@ def superblock(pool, member, generation, name, members):
         struct.pack_into("<16sQ", block, 256 + 32 * number, bytes([uuid] * 16), known)
     struct.pack_into("<I", block, 8, crc32c(block))
     return block
+
+
+def mix(z):
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & U64
+    z = (z ^ z >> 27) * 0x94D049BB133111EB & U64
+    return z ^ z >> 31
+
+
+def scrambled(data, life, salt, offset):
+    """Both ways; see kvt_scramble() of the driver's core."""
+    state = mix(mix(life + GAMMA & U64) ^ salt)
+    out = bytearray()
+    for number, (word,) in enumerate(struct.iter_unpack("<Q", data), offset // 8 + 1):
+        out += struct.pack("<Q", word ^ mix(state + number * GAMMA & U64))
+    return out
+
+
+def forge_kill(image, summary_at, footer_at, segment, life):
+    image.seek(footer_at)
+    footer = bytearray(image.read(128))
+    own_life, = struct.unpack_from("<Q", footer, 32)
+    length, = struct.unpack_from("<I", footer, 64)
+    nr_ns, nr_blocks, nr_kills = struct.unpack_from("<III", footer, 72)
+    salt, = struct.unpack_from("<Q", footer, 96)
+    assert nr_kills, "there is no kill in this summary"
+    image.seek(summary_at)
+    summary = bytearray(image.read(length))
+    at = 512 * nr_ns + 128 * nr_blocks
+    kill = struct.pack("<IIQ", segment, 0xFFFFFFFF, life)
+    summary[at:at + 16] = scrambled(kill, own_life, salt, at)
+    struct.pack_into("<I", footer, 68, crc32c(summary))
+    struct.pack_into("<I", footer, 8, 0)
+    struct.pack_into("<I", footer, 8, crc32c(footer))
+    image.seek(summary_at)
+    image.write(summary)
+    image.seek(footer_at)
+    image.write(footer)
 
 
 def make_member(path, pool, member, generation, name, *members):
@@ -72,6 +116,9 @@ def main(path, what, *args):
             struct.pack_into("<I", block, 8, crc32c(block))
             image.seek(slot << 19)
             image.write(block)
+            return
+        if what == "kill":
+            forge_kill(image, *map(int, args))
             return
         byte = int(args[0])
         image.seek(byte)
