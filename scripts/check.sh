@@ -30,6 +30,7 @@ LANES=$(($(nproc) < 2 ? 1 : 3))
 PASSED=0
 FAILED=0
 SKIPPED=0
+YARDSTICK_MS=0
 SUMMARY=()
 SKIPS=()
 FAILURES=()
@@ -59,6 +60,19 @@ suite_command()
 cpu_seconds()
 {
 	tail -n 1 "$1" | awk -F '[ms ]+' '{ printf "%d\n", ($1 + $3) * 60 + $2 + $4 }'
+}
+
+# How long a fixed piece of work takes on all processors at once, in ms: suites take twice
+# as long on a machine that is half as fast, which the same one may be an hour later.
+yardstick_ms()
+{
+	local start i
+	start=$(date +%s%N)
+	for ((i = 0; i < $(nproc); i++)); do
+		awk 'BEGIN { for (i = 0; i < 10000000; i++) sum += i % 7 }' &
+	done
+	wait
+	echo $((($(date +%s%N) - start) / 1000000))
 }
 
 # In a process group of its own, which can be ended as one.
@@ -133,6 +147,7 @@ report()
 {
 	echo
 	printf '%s\n' "${SUMMARY[@]}"
+	echo "yardstick: $YARDSTICK_MS ms before, $(yardstick_ms) ms after"
 	if [ ${#SKIPS[@]} -gt 0 ]; then
 		printf '%s\n' '' 'Skipped:' "${SKIPS[@]/#/  }"
 	fi
@@ -187,6 +202,7 @@ main()
 		exit 1
 	fi
 	build_shared
+	YARDSTICK_MS=$(yardstick_ms)
 	run_suites "${suites[@]}"
 	report
 	[ "$FAILED" -eq 0 ]
