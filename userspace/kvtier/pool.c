@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kvtier pool create|list|show|set|destroy; the rest is in assemble.c and scrub.c
+ * kvtier pool create|list|show|set|destroy; the rest is in assemble.c, scrub.c and
+ * pool_cgroups.c
  */
 #include <errno.h>
 #include <getopt.h>
@@ -277,5 +278,7 @@ const struct cmd_verb pool_verbs[] = {
 	  "bring pools up again from their block devices", pool_assemble },
 	{ "scrub", "[POOL] [--rate SIZE] [--wait] | --stop | --status",
 	  "have what block devices hold verified, in the background", pool_scrub },
+	{ "cgroups", "[POOL] [--limit CGROUP=SIZE|max]...",
+	  "show what control groups have in a pool, and limit it", pool_cgroups },
 	{ NULL, NULL, NULL, NULL },
 };

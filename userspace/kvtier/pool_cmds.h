@@ -8,5 +8,6 @@
 int pool_members(int argc, char **argv);
 int pool_assemble(int argc, char **argv);
 int pool_scrub(int argc, char **argv);
+int pool_cgroups(int argc, char **argv);
 
 #endif /* KVTIER_POOL_CMDS_H */

@@ -324,6 +324,52 @@ test_pool_set()
 	[ ! -e "$work/fail" ] || fail 'the error was not injected'
 }
 
+test_pool_cgroups()
+{
+	local pool=class/kvtier/kvtier0 groups=$KVTIER_SYSFS/fs/cgroup a b
+	want 0 pool create
+	mkdir -p "$KVTIER_SYSFS/$pool" "$groups/a.slice/one two.scope" "$groups/b"
+	: >"$groups/file"
+	a=$(stat -c %i "$groups/a.slice/one two.scope")
+	b=$(stat -c %i "$groups")
+	want 1 pool cgroups 0
+	complains 'kvtier pool list'
+	: >"$KVTIER_SYSFS/$pool/cgroup_limits"
+	want 0 -j pool cgroups
+	json 'j == []'
+	printf '%s 1048576 2097152\n%s 7 65536\n18446744073709551615 0 4096\n' "$a" "$b" \
+		>"$KVTIER_SYSFS/$pool/cgroup_limits"
+	want 0 -j pool cgroups 0
+	json "[c['cgroup'] for c in j] == [$a, $b, (1 << 64) - 1]"
+	json '[c.get("path") for c in j] == ["/a.slice/one two.scope", "/", None]'
+	json '[c["used_bytes"] for c in j] == [1 << 20, 7, 0]'
+	json '[c["limit_bytes"] for c in j] == [2 << 20, 65536, 4096]'
+	want 0 pool cgroups
+	says 'one two.scope'
+	# What is wrong about the last changes nothing of the first.
+	: >"$work/log"
+	want 1 pool cgroups 0 --limit /b=4K --limit /c=4K
+	complains "cgroup '/c'"
+	want 1 pool cgroups 0 --limit /b=4K --limit /file=4K
+	want 2 pool cgroups 0 --limit /b=4K --limit /b=lots
+	complains 'or max'
+	want 2 pool cgroups 0 --limit /b
+	want 2 pool cgroups 0 --limit =4K
+	want 2 pool cgroups 0 --limit b=4K
+	want 2 pool cgroups 0 --limit 0=4K
+	want 2 pool cgroups --limit /b=4K
+	want 2 pool cgroups 0 1
+	[ ! -s "$work/log" ] || fail 'something was written'
+	want 0 pool cgroups 0 --limit "/a.slice/one two.scope=1.5M" --limit "$groups/b=max" \
+		--limit "$groups=4K" --limit 5123=64K
+	printf '%s/cgroup_limits=%s\n' "$pool" '/a.slice/one two.scope 1572864' "$pool" '/b max' \
+		"$pool" '/ 4096' "$pool" '5123 65536' >"$work/wanted"
+	same "$work/wanted" "$work/log"
+	echo "$pool/cgroup_limits 28" >"$work/fail"
+	want 1 pool cgroups 0 --limit /b=1T
+	complains 'take one away'
+}
+
 test_ns_list()
 {
 	local dir=$KVTIER_SYSFS/class/kvtier/kvtier0/namespaces
@@ -788,7 +834,7 @@ test_cxl_none()
 }
 
 for name in help prefixes usage-errors no-module json-forms manual pool \
-	pool-create-undoes tier-devices tier pool-by-uuid pool-set ns-list ns-tiers stat blocks \
+	pool-create-undoes tier-devices tier pool-by-uuid pool-set pool-cgroups ns-list ns-tiers stat blocks \
 	block-sizes secrets chains cxl-create cxl-choose cxl-create-fails \
 	cxl-driver-refuses cxl-device-late cxl-signal cxl-autoprobe-off cxl-bind cxl-in-use cxl-pmem \
 	cxl-none; do
