@@ -103,6 +103,7 @@ static const struct cmd_column tier_cols[] = {
 	{ "blocks", "BLOCKS", CMD_COUNT },
 	{ "hits", "HITS", CMD_COUNT },
 	{ "promotions_in", "UP IN", CMD_COUNT },
+	{ "promotions_unread", "UNREAD", CMD_COUNT },
 	{ "promotions_out", "UP OUT", CMD_COUNT },
 	{ "demotions_in", "DOWN IN", CMD_COUNT },
 	{ "demotions_out", "DOWN OUT", CMD_COUNT },
@@ -160,19 +161,42 @@ static const char *name_of(const struct sample *s, uint32_t tier_id)
 	return "?";
 }
 
-static struct json_object *tiers_json(const struct sample *s)
+/* Counters that STAT does not have; older modules have not all of them. */
+static void add_sysfs(struct json_object *obj, const char *dir, const char *const *names,
+		      size_t nr)
 {
+	uint64_t value;
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		if (!sysfs_read_u64(&value, "%s/%s", dir, names[i]))
+			cmd_add_u64(obj, names[i], value);
+	}
+}
+
+static struct json_object *tiers_json(uint32_t pool_id, const struct sample *s)
+{
+	static const char *const names[] = {
+		"promotions_unread", "prefetches", "prefetches_used", "prefetches_unread",
+		"evicted_room", "evicted_quota", "evicted_ttl", "evicted_worth", "evicted_io",
+		"evicted_lost", "evicted_detach", "dropped", "demoted_bytes", "log_bytes",
+		"clean_demotions", "copy_bytes",
+	};
 	struct json_object *array = json_object_new_array();
+	char dir[SYSFS_PATH_MAX];
 	int i;
 
 	for (i = 0; i < s->nr_tiers; i++) {
 		const struct kvtier_tier_stat *tier = &s->tiers[i];
 		struct json_object *obj = json_object_new_object();
 
+		snprintf(dir, sizeof(dir), "class/kvtier/kvtier%u/tiers/%s", pool_id,
+			 name_of(s, tier->id));
 		cmd_add_str(obj, "tier", name_of(s, tier->id));
 		cmd_add_u64(obj, "id", tier->id);
 		cmd_add_u64(obj, "rank", tier->rank);
 		add_fields(obj, tier, tier_fields, ARRAY_SIZE(tier_fields));
+		add_sysfs(obj, dir, names, ARRAY_SIZE(names));
 		cmd_append(array, obj);
 	}
 	return array;
@@ -195,40 +219,29 @@ static void add_rates(struct json_object *obj, const struct sample *s,
 		    (uint64_t)((double)(b->puts - a->puts) / seconds));
 }
 
-/* Counters that STAT does not have; older modules have none of them. */
-static void add_sysfs(struct json_object *obj, uint32_t pool_id)
-{
-	static const char *const names[] = {
-		"prefetches", "prefetches_used", "prefetches_unread",
-	};
-	uint64_t value;
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(names); i++) {
-		if (!sysfs_read_u64(&value, "class/kvtier/kvtier%u/%s", pool_id,
-				    names[i]))
-			cmd_add_u64(obj, names[i], value);
-	}
-}
-
 static void emit(uint32_t pool_id, const struct sample *s,
 		 const struct sample *before)
 {
 	static const struct cmd_table tables[] = {
 		{ "tiers", tier_cols }, { NULL, NULL },
 	};
+	static const char *const names[] = {
+		"prefetches", "prefetches_used", "prefetches_unread",
+	};
 	struct json_object *obj = json_object_new_object();
+	char dir[SYSFS_PATH_MAX];
 	uint64_t asked = s->pool.hits + s->pool.misses + s->pool.unreached;
 
 	cmd_add_u64(obj, "pool", pool_id);
 	add_fields(obj, &s->pool, pool_fields, ARRAY_SIZE(pool_fields));
-	add_sysfs(obj, pool_id);
+	snprintf(dir, sizeof(dir), "class/kvtier/kvtier%u", pool_id);
+	add_sysfs(obj, dir, names, ARRAY_SIZE(names));
 	if (asked)
 		cmd_add_double(obj, "hit_rate",
 			       (double)s->pool.hits / (double)asked);
 	if (before)
 		add_rates(obj, s, before);
-	cmd_add(obj, "tiers", tiers_json(s));
+	cmd_add(obj, "tiers", tiers_json(pool_id, s));
 	cmd_emit_nested(obj, pool_cols, tables);
 	fflush(stdout);
 }

@@ -434,11 +434,18 @@ test_stat()
 	want 0 -j stat
 	json 'j["pool"] == 0 and j["tiers"][0]["tier"] == "dram0"'
 	json '"hit_rate" not in j and j["meta_bytes_per_block"] == 120'
+	json '"promotions_unread" not in j["tiers"][0]'
+	mkdir -p "$KVTIER_SYSFS/class/kvtier/kvtier0/tiers/dram0"
+	echo 12345 >"$KVTIER_SYSFS/class/kvtier/kvtier0/tiers/dram0/promotions_unread"
+	echo 7 >"$KVTIER_SYSFS/class/kvtier/kvtier0/tiers/dram0/evicted_worth"
+	want 0 -j stat
+	json 'j["tiers"][0]["promotions_unread"] == 12345 and j["tiers"][0]["evicted_worth"] == 7'
 	want 0 -j stat --watch 10ms --count 3
 	[ "$(wc -l <"$work/stdout")" -eq 3 ] || fail 'not three samples'
 	[ "$(grep -c hits_per_s "$work/stdout")" -eq 2 ] || fail 'rates'
 	want 0 stat 0
 	says 'dram0'
+	says '12345'
 	export KVTIER_MOCK_FAIL_OP=14 KVTIER_MOCK_FAIL_ERRNO=1
 	want 1 stat
 	complains 'CAP_SYS_ADMIN'
