@@ -202,6 +202,7 @@ struct fsck {
 	bool many_ns;		/* there are more than could be kept */
 
 	u32 pass;
+	u32 nr_stray;		/* kills in the segment of lives that were never given out */
 	u32 nr_told;		/* bad records of the segment that have been reported */
 	int err;		/* of a callback */
 	bool blind;		/* recovery is not to see footers */

@@ -151,9 +151,10 @@ static void on_kill(void *ctx, u32 seg, const struct kvt_kill *k)
 	struct fsck_seg *s = &f->segs[k->seg];
 	u32 unit;
 
+	(void)seg;
 	f->count.kills++;
 	if (!given_out(f, k->life)) {
-		fsck_report(f, FSCK_KILL_LIFE, FSCK_FIX_NONE, seg, FSCK_NOWHERE, k->life);
+		f->nr_stray++;
 		return;
 	}
 	if (k->unit == KVT_KILL_ALL) {
@@ -170,7 +171,10 @@ static void pass_kills(struct fsck *f, u32 seg)
 	static const struct kvt_recover_sink sink = { .block = no_block, .kill = on_kill };
 	struct kvt_seg_found found;
 
+	f->nr_stray = 0;
 	recover(f, seg, &sink, false, &found);
+	if (f->nr_stray)
+		fsck_report(f, FSCK_KILL_LIFE, FSCK_FIX_NONE, seg, FSCK_NOWHERE, f->nr_stray);
 }
 
 /* --- Records --------------------------------------------------------------- */

@@ -52,7 +52,7 @@ static const struct word {
 	[FSCK_ENTRY] = { "entry-damaged", ALWAYS,
 		"%N namespaces or kills are not valid" },
 	[FSCK_KILL_LIFE] = { "kill-life", NEVER,
-		"a kill is of life %N, which no segment was ever given: it does not count" },
+		"%N kills are of lives that no segment was ever given: they do not count" },
 	[FSCK_REC_DAMAGED] = { "record-damaged", UNLESS_DIRTY,
 		"the record of a block does not verify" },
 	[FSCK_REC_UNKNOWN] = { "record-unknown", UNLESS_DIRTY,

@@ -841,8 +841,8 @@ test_cxl_none()
 }
 
 for name in help prefixes usage-errors no-module json-forms manual pool \
-	pool-create-undoes tier-devices tier pool-by-uuid pool-set pool-cgroups ns-list ns-tiers stat blocks \
-	block-sizes secrets chains cxl-create cxl-choose cxl-create-fails \
+	pool-create-undoes tier-devices tier pool-by-uuid pool-set pool-cgroups ns-list ns-tiers stat \
+	blocks block-sizes secrets chains cxl-create cxl-choose cxl-create-fails \
 	cxl-driver-refuses cxl-device-late cxl-signal cxl-autoprobe-off cxl-bind cxl-in-use cxl-pmem \
 	cxl-none; do
 	run_test "$name"

@@ -307,6 +307,8 @@ test_kill_life()
 	damage kill "$summary" "$footer" "$seg" "$((limit + 9))"
 	want 0 -j fsck --payload "$image"
 	json "any(p['problem'] == 'kill-life' and p['severity'] == 'note' for p in j[0]['problems'])"
+	want 0 fsck --notes "$image"
+	says '1 kills are of lives'
 	want 0 -j dump "$image" --kills
 	json "any(k['dead_segment'] == $seg and k['dead_life'] == $limit + 9 for k in j['kills'])"
 	damage flip $((byte + 300))
