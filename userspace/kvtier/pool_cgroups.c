@@ -108,13 +108,15 @@ static int parse(int argc, char **argv, struct request *req)
 	return cmd_pick_pool(req->pool, &req->pool_id);
 }
 
-/* All cgroups are there, so that a slip of the pen changes nothing. */
+/* The pool and all cgroups are there, so that a slip of the pen changes nothing. */
 static int check_limits(const struct request *req)
 {
 	char path[2 * PATH_MAX], root[PATH_MAX];
 	const struct limit *l;
 	struct stat st;
 
+	if (!sysfs_exists("class/kvtier/kvtier%u", req->pool_id))
+		return cmd_fail(ENOENT, "see: kvtier pool list", "pool %u", req->pool_id);
 	cgroup_root(root);
 	for (l = req->limits; l < req->limits + req->nr; l++) {
 		if (*l->cgroup != '/')

@@ -351,6 +351,8 @@ test_pool_cgroups()
 	want 1 pool cgroups 0 --limit /b=4K --limit /c=4K
 	complains "cgroup '/c'"
 	want 1 pool cgroups 0 --limit /b=4K --limit /file=4K
+	want 1 pool cgroups 9 --limit /b=max
+	complains 'kvtier pool list'
 	want 2 pool cgroups 0 --limit /b=4K --limit /b=lots
 	complains 'or max'
 	want 2 pool cgroups 0 --limit /b
