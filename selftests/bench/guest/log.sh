@@ -46,6 +46,8 @@ stream()
 	shift
 	kvtier-bench --out /tmp/raw0 --raw "$DISK" "$@"
 	kvtier pool create --tier dram:name=dram0,size=640M --tier "bdev:name=nvme0,path=$DISK"
+	# By age alone, so that what was used last is what stays in memory.
+	kvtier pool set 0 policy=lru
 	kvtier-bench --out /tmp/log --log "$POOL" "$@"
 	kvtier pool destroy 0
 	kvtier-bench --out /tmp/raw1 --raw "$DISK" "$@"
