@@ -33,6 +33,15 @@ u32 kvt_hint_class(u32 reuse_ms)
 	return cls;
 }
 
+/* Where it is counted what became of a hint. */
+static u16 *hint_counter(struct kvt_learn *l, u32 cls, u32 age_ms, bool used)
+{
+	u32 i = cls - KVT_CLS_HINT;
+	bool late = cls != HINT_LAST && age_ms / HINT_LATE > hint_end_ms(cls);
+
+	return used && !late ? &l->kept[i] : &l->broken[i];
+}
+
 /**
  * kvt_hint_count() - it has turned out whether a hint was right
  * @l:      what was learned
@@ -48,10 +57,23 @@ void kvt_hint_count(struct kvt_learn *l, u32 cls, u32 age_ms, bool used)
 		l->kept[i] /= 2;
 		l->broken[i] /= 2;
 	}
-	if (used && (cls == HINT_LAST || age_ms / HINT_LATE <= hint_end_ms(cls)))
-		l->kept[i]++;
-	else
-		l->broken[i]++;
+	(*hint_counter(l, cls, age_ms, used))++;
+}
+
+/**
+ * kvt_hint_uncount() - take back what kvt_hint_count() was told just now
+ * @l:      what was learned
+ * @cls:    as then
+ * @age_ms: as then
+ * @used:   as then
+ *
+ * Once halved, there may be nothing to take back.
+ */
+void kvt_hint_uncount(struct kvt_learn *l, u32 cls, u32 age_ms, bool used)
+{
+	u16 *count = hint_counter(l, cls, age_ms, used);
+
+	*count -= !!*count;
 }
 
 /**

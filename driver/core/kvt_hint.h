@@ -23,5 +23,6 @@
 u32 kvt_hint_class(u32 reuse_ms);
 u32 kvt_hint_worth(const struct kvt_learn *l, u32 cls, u32 bin, u32 age_ms);
 void kvt_hint_count(struct kvt_learn *l, u32 cls, u32 age_ms, bool used);
+void kvt_hint_uncount(struct kvt_learn *l, u32 cls, u32 age_ms, bool used);
 
 #endif /* KVT_HINT_H */

@@ -89,7 +89,9 @@ void kvt_learn_forget(struct kvt_learn *l, u32 cls, u32 age_ms, bool used)
 {
 	u32 bin = kvt_age_bin(age_ms), pool = learn_pool(cls);
 
-	if (!kvt_class_hinted(cls))
+	if (kvt_class_hinted(cls))
+		kvt_hint_uncount(l, cls, age_ms, used);
+	else
 		learn_uncount(l, cls, bin, used);
 	if (pool != cls)
 		learn_uncount(l, pool, bin, used);

@@ -145,15 +145,20 @@ static void asks_are_bounded(struct kunit *test)
 
 /* --- what the policy makes of it ------------------------------------------------------ */
 
-/* Turn 0, 1, ... of a session, @grow blocks more each time, in calls of @chunk blocks. */
+#define TURN_MS	20000u
+
+/*
+ * Turn 0, 1, ... of a session, @grow blocks more each time, in calls of @chunk blocks.
+ * @hinted: at the end of each it is said when the next one comes.
+ */
 static void turns(struct kunit *test, struct kvt_policy *p, struct kvt_table *t, u32 grow,
-		  u32 chunk)
+		  u32 chunk, bool hinted)
 {
 	struct kvt_call c = { .who = 1, .request = 0 };
 	u32 turn, i, id = KVT_NIL, at;
 
 	for (turn = 0; turn < 6; turn++) {
-		p->now_ms += 20000;
+		p->now_ms += TURN_MS;
 		c.request++;
 		c.tip = id;
 		for (at = id; at; at = kvt_cold(t, at)->parent)
@@ -174,6 +179,8 @@ static void turns(struct kunit *test, struct kvt_policy *p, struct kvt_table *t,
 			if (i % chunk == 0 || i == grow)
 				kvt_policy_call(p, &c);
 		}
+		if (hinted)
+			p->ops->hint(p, id, TURN_MS);
 	}
 }
 
@@ -191,8 +198,8 @@ static void parts_are_one(struct kunit *test)
 	kvt_policy_init(parts, &kvt_policy_reuse, tp);
 	mw = kvt_test_mind(test, whole);
 	mp = kvt_test_mind(test, parts);
-	turns(test, whole, tw, 10, 10);
-	turns(test, parts, tp, 10, 3);
+	turns(test, whole, tw, 10, 10, false);
+	turns(test, parts, tp, 10, 3, false);
 	KUNIT_EXPECT_EQ(test, mw->nr_requests, 6u);
 	KUNIT_EXPECT_EQ(test, mp->nr_requests, 6u);
 	KUNIT_EXPECT_EQ(test, mw->learn.total[KVT_CLS_NEW], 5u);
@@ -209,6 +216,26 @@ static void parts_are_one(struct kunit *test)
 	}
 }
 
+/* A hint comes true once, however many calls its session's next turn is made of. */
+static void parts_keep_a_word_once(struct kunit *test)
+{
+	struct kvt_policy *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+	struct kvt_table *t = kvt_test_table(test, 1);
+	u32 i, kept = 0, broken = 0;
+	struct kvt_mind *m;
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	kvt_policy_init(p, &kvt_policy_reuse, t);
+	m = kvt_test_mind(test, p);
+	turns(test, p, t, 10, 1, true);
+	for (i = 0; i < KVT_HINTS; i++) {
+		kept += m->learn.kept[i];
+		broken += m->learn.broken[i];
+	}
+	KUNIT_EXPECT_EQ(test, kept, 5u);
+	KUNIT_EXPECT_EQ(test, broken, 0u);
+}
+
 static struct kunit_case kvt_ask_cases[] = {
 	KUNIT_CASE(numbers_tell),
 	KUNIT_CASE(time_and_chain_tell),
@@ -216,6 +243,7 @@ static struct kunit_case kvt_ask_cases[] = {
 	KUNIT_CASE(tips_go),
 	KUNIT_CASE(asks_are_bounded),
 	KUNIT_CASE(parts_are_one),
+	KUNIT_CASE(parts_keep_a_word_once),
 	{ }
 };
 

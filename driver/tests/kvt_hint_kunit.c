@@ -75,8 +75,27 @@ static void liars_are_not_believed(struct kunit *test)
 	for (i = 0; i < 100000; i++)
 		kvt_learn_use(l, cls, MINUTE, true);
 	KUNIT_EXPECT_LT(test, before, worth(l, MINUTE, 0) + (1u << KVT_WORTH_SHIFT) / 4);
-	kvt_learn_forget(l, cls, MINUTE, true);
 	KUNIT_EXPECT_LE(test, l->kept[cls - KVT_CLS_HINT] + l->broken[cls - KVT_CLS_HINT], 1024);
+}
+
+/* What was counted can be taken back, from where it was counted, and nothing else. */
+static void words_are_taken_back(struct kunit *test)
+{
+	struct kvt_learn *l = learn_new(test);
+	u32 cls = kvt_hint_class(MINUTE), i = cls - KVT_CLS_HINT;
+
+	kvt_learn_use(l, cls, MINUTE, true);
+	kvt_learn_use(l, cls, 20 * MINUTE, true);
+	kvt_learn_use(l, cls, MINUTE, false);
+	KUNIT_EXPECT_EQ(test, l->kept[i], 1u);
+	KUNIT_EXPECT_EQ(test, l->broken[i], 2u);
+	kvt_learn_forget(l, cls, MINUTE, true);
+	KUNIT_EXPECT_EQ(test, l->kept[i], 0u);
+	kvt_learn_forget(l, cls, MINUTE, true);
+	KUNIT_EXPECT_EQ(test, l->kept[i], 0u);
+	kvt_learn_forget(l, cls, 20 * MINUTE, true);
+	kvt_learn_forget(l, cls, MINUTE, false);
+	KUNIT_EXPECT_EQ(test, l->broken[i], 0u);
 }
 
 /* The last class is of what comes after its beginning, whenever that is. */
@@ -298,6 +317,7 @@ static struct kunit_case kvt_hint_cases[] = {
 	KUNIT_CASE(classes_by_time),
 	KUNIT_CASE(worth_follows_time),
 	KUNIT_CASE(liars_are_not_believed),
+	KUNIT_CASE(words_are_taken_back),
 	KUNIT_CASE(the_far_future_is_not_late),
 	KUNIT_CASE(done_is_doubted),
 	KUNIT_CASE(told_when),
