@@ -325,16 +325,25 @@ static void kvt_zwrite_fill(struct kvt_zwrite *z, u32 unit)
 	z->end = unit;
 }
 
-/* From another place on the log, or another one's. */
-static void kvt_zwrite_carried(struct kvt_zwrite *z, struct kvt_mv *mv, u32 units)
+/* Have all the bytes been written, whether or not they were the right ones. */
+static bool kvt_zwrite_is_full(const struct kvt_mv *mv)
+{
+	return !mv->x.err || mv->x.err == -EBADMSG || mv->x.err == -EAGAIN;
+}
+
+/* Through pages of our own: from a log, or from what clients can write to. */
+static void kvt_zwrite_staged(struct kvt_zwrite *z, struct kvt_mv *mv, u32 units)
 {
 	kvt_zwrite_wait(z);
 	if (z->err)
 		return;
-	kvt_xfer_run(&mv->x, 1);
-	if (mv->x.err && !mv->x.src_bad && mv->x.err != -ENOMEM)
+	if (mv->x.src->ops->is_mem)
+		kvt_xfer_write_shared(&mv->x);
+	else
+		kvt_xfer_run(&mv->x, 1);
+	if (mv->x.err == -EIO && !mv->x.src_bad)
 		z->err = mv->x.err;
-	else if (mv->x.err && mv->x.err != -EBADMSG)
+	else if (!kvt_zwrite_is_full(mv))
 		kvt_zwrite_fill(z, z->end + units);
 }
 
@@ -348,10 +357,10 @@ static void kvt_zwrite_one(struct kvt_zwrite *z, struct kvt_mv *mv)
 		return;
 	if (unit != z->end)
 		kvt_zwrite_fill(z, unit);
-	if (!mv->x.src->ops->is_mem) {
-		kvt_zwrite_carried(z, mv, units);
-	} else if (mv->x.err) {
+	if (mv->x.src->ops->is_mem && mv->x.err) {
 		kvt_zwrite_fill(z, unit + units);
+	} else if (!mv->x.src->ops->is_mem || mv->x.shared) {
+		kvt_zwrite_staged(z, mv, units);
 	} else {
 		mv->flying = true;
 		kvt_xfer_write_start(&mv->x);

@@ -15,6 +15,17 @@
 #include "kvt_mlog.h"
 #include "kvt_trace.h"
 
+/*
+ * Can clients write to where the block is: in an arena, and in what was one, since devices
+ * may still have its pages.
+ */
+static bool kvt_mv_shared(const struct kvt_mv *mv)
+{
+	const struct kvt_region *reg = kvt_mem_region_of(&mv->x.src->mem, mv->x.src_addr);
+
+	return reg->arena || reg->retire;
+}
+
 /**
  * kvt_mv_start() - describe the move of a block
  * @p:  pool, meta lock held
@@ -35,6 +46,7 @@ void kvt_mv_start(struct kvt_pool *p, struct kvt_mv *mv, u32 id)
 	mv->x.src_addr = mem ? h->mem_page : h->log_unit;
 	mv->x.bytes = kvt_slot_bytes(kvt_group_of(p, h->ns_group));
 	mv->x.csum = kvt_cold(&p->table, id)->csum;
+	mv->x.shared = mem && kvt_mv_shared(mv);
 }
 
 static int kvt_mv_region(struct kvt_mv *mv, struct kvt_tier *t, struct kvt_ns *ns, u32 group)

@@ -2,7 +2,8 @@
 /*
  * Moves of blocks between tiers.
  *
- *   memory -> block   checksum first, then bios on the pages
+ *   memory -> block   checksum first, then bios on the pages; where somebody may still
+ *                     write to these, both are of a private copy
  *   block  -> memory  bios on the pages, then the checksum must be right
  *   memory -> memory  DMA engine, else the processor, in a way that survives poison
  *   block  -> block   through a stage of ordinary pages, a round at a time
@@ -28,7 +29,7 @@
 #include "kvt_test.h"
 #include "tier.h"
 
-#define KVT_STAGE_PAGES		2048u	/* at most, for one round block to block */
+#define KVT_STAGE_PAGES		2048u	/* at most, for one round, or copies in flight */
 #define KVT_CPU_PAGES		16u	/* between chances to reschedule */
 #define KVT_SOME_BYTES		512u	/* on the stack; a part of a page */
 
@@ -227,6 +228,34 @@ static void kvt_xfer_start(struct kvt_xfer *x)
 	kvt_xfer_submit(x, write ? x->dst : x->src);
 }
 
+static void kvt_stage_put(struct kvt_stage *s)
+{
+	while (s->nr)
+		__free_page(s->pages[--s->nr]);
+	kvfree(s->pages);
+	s->pages = NULL;
+}
+
+/* As many pages as there are to be had, up to @most. Whether there are at least @least. */
+static bool kvt_stage_get(struct kvt_stage *s, u32 most, u32 least)
+{
+	gfp_t gfp = GFP_NOIO | __GFP_NOWARN;
+
+	s->nr = 0;
+	s->pages = kvmalloc_array(most, sizeof(*s->pages), gfp);
+	if (!s->pages)
+		return false;
+	for (; s->nr < most; s->nr++) {
+		s->pages[s->nr] = alloc_page(gfp | (s->nr ? __GFP_NORETRY : 0));
+		if (!s->pages[s->nr])
+			break;
+	}
+	if (s->nr >= least)
+		return true;
+	kvt_stage_put(s);
+	return false;
+}
+
 /**
  * struct kvt_read_span - reads from one tier that were in flight together
  * @tier:     from where, NULL: none yet
@@ -271,6 +300,7 @@ static void kvt_xfer_finish(struct kvt_xfer *x, struct kvt_read_span *span)
 	if (x->err == -EHWPOISON)
 		return;
 	kvt_xfer_wait_io(x);
+	kvt_stage_put(&x->stage);
 	if (x->err) {
 		kvt_xfer_failed(x, read, x->err);
 		return;
@@ -324,25 +354,12 @@ static void kvt_xfer_mem(struct kvt_xfer *x)
 		kvt_xfer_failed(x, true, err);
 }
 
-/* As many pages as there are to be had, up to @nr. */
-static u32 kvt_stage_alloc(struct page **pages, u32 nr)
-{
-	u32 i;
-
-	for (i = 0; i < nr; i++) {
-		pages[i] = alloc_page(GFP_NOIO | __GFP_NOWARN | (i ? __GFP_NORETRY : 0));
-		if (!pages[i])
-			break;
-	}
-	return i;
-}
-
-static int kvt_stage_io(struct kvt_xfer *x, struct page **pages, u32 nr, u32 at, bool write)
+static int kvt_stage_io(struct kvt_xfer *x, u32 nr, u32 at, bool write)
 {
 	struct kvt_tier *t = write ? x->dst : x->src;
 
 	x->bio = (struct kvt_bio_xfer) {
-		.pages = pages,
+		.pages = x->stage.pages,
 		.nr_pages = nr,
 		.unit = (write ? x->dst_addr : x->src_addr) +
 			(at << PAGE_SHIFT) / t->unit_bytes,
@@ -359,46 +376,114 @@ static int kvt_stage_io(struct kvt_xfer *x, struct page **pages, u32 nr, u32 at,
  * Bytes that turn out wrong at the end have been written by then; nobody is told
  * where.
  */
-static void kvt_stage_copy(struct kvt_xfer *x, struct page **pages, u32 most)
+static void kvt_stage_copy(struct kvt_xfer *x)
 {
 	u32 nr = kvt_xfer_pages(x), at, n, i;
 	struct kvt_payload_sum sum;
 
 	kvt_payload_sum_start(&sum);
 	for (at = 0; at < nr; at += n) {
-		n = min(most, nr - at);
-		if (kvt_stage_io(x, pages, n, at, false))
+		n = min(x->round_pages, nr - at);
+		if (kvt_stage_io(x, n, at, false))
 			return;
 		for (i = 0; i < n; i++)
-			kvt_payload_sum_add(&sum, page_address(pages[i]), PAGE_SIZE);
-		if (kvt_stage_io(x, pages, n, at, true))
+			kvt_payload_sum_add(&sum, page_address(x->stage.pages[i]), PAGE_SIZE);
+		if (kvt_stage_io(x, n, at, true))
 			return;
 	}
 	if (kvt_payload_sum_end(&sum) != x->csum)
 		kvt_xfer_failed(x, true, -EBADMSG);
 }
 
-static void kvt_xfer_block(struct kvt_xfer *x)
+/*
+ * Pages for a transfer in rounds: for all of it, or for whole units of both sides, since a
+ * round must end where a unit does unless it is the last. Else @x->err is set.
+ */
+static bool kvt_stage_rounds(struct kvt_xfer *x)
 {
 	u32 unit_pages = max(x->src->unit_bytes, x->dst->unit_bytes) >> PAGE_SHIFT;
-	u32 nr = min(kvt_xfer_pages(x), KVT_STAGE_PAGES), got, i;
-	struct page **pages;
+	u32 nr = kvt_xfer_pages(x);
 
-	pages = kvmalloc_array(nr, sizeof(*pages), GFP_NOIO);
-	if (!pages) {
+	if (!kvt_stage_get(&x->stage, min(nr, KVT_STAGE_PAGES), min(nr, unit_pages))) {
 		x->err = -ENOMEM;
-		return;
+		return false;
 	}
-	got = kvt_stage_alloc(pages, nr);
-	/* A round must end where a unit does, unless it is the last. */
-	if (got == kvt_xfer_pages(x) || got >= unit_pages)
-		kvt_stage_copy(x, pages, got == kvt_xfer_pages(x) ? got :
-			       round_down(got, unit_pages));
-	else
-		x->err = -ENOMEM;
-	for (i = 0; i < got; i++)
-		__free_page(pages[i]);
-	kvfree(pages);
+	x->round_pages = x->stage.nr < nr ? round_down(x->stage.nr, unit_pages) : nr;
+	return true;
+}
+
+static void kvt_xfer_block(struct kvt_xfer *x)
+{
+	if (!kvt_stage_rounds(x))
+		return;
+	kvt_stage_copy(x);
+	kvt_stage_put(&x->stage);
+}
+
+/* Copy what others may be writing, and sum what was copied. 0 or -EHWPOISON. */
+static int kvt_stage_fill(struct kvt_xfer *x, u32 at, u32 nr, struct kvt_payload_sum *sum)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		void *to = page_address(x->stage.pages[i]);
+
+		if (kvt_copy_mc(x->src, x->src_addr + at + i, 0, to, PAGE_SIZE)) {
+			kvt_xfer_failed(x, true, -EHWPOISON);
+			return -EHWPOISON;
+		}
+		kvt_payload_sum_add(sum, to, PAGE_SIZE);
+		if (!(i % KVT_CPU_PAGES))
+			cond_resched();
+	}
+	return 0;
+}
+
+/* Write a private copy, a round at a time; @csum: of what was written. */
+static void kvt_shared_rounds(struct kvt_xfer *x, u32 *csum)
+{
+	u32 nr = kvt_xfer_pages(x), at, n;
+	struct kvt_payload_sum sum;
+
+	if (!kvt_stage_rounds(x))
+		return;
+	kvt_payload_sum_start(&sum);
+	for (at = 0; at < nr && !x->err; at += n) {
+		n = min(x->round_pages, nr - at);
+		if (!kvt_stage_fill(x, at, n, &sum))
+			kvt_stage_io(x, n, at, true);
+	}
+	*csum = kvt_payload_sum_end(&sum);
+	kvt_stage_put(&x->stage);
+}
+
+/* Start to write a private copy. Whether that is settled; if not there is no room for it. */
+static bool kvt_shared_start(struct kvt_xfer *x, u32 *room_pages)
+{
+	u32 nr = kvt_xfer_pages(x);
+	struct kvt_payload_sum sum;
+
+	if (kvt_pages_poisoned(x->src, x->src_addr, nr)) {
+		kvt_xfer_failed(x, true, -EHWPOISON);
+		return true;
+	}
+	if (nr > *room_pages || !kvt_stage_get(&x->stage, nr, nr))
+		return false;
+	kvt_payload_sum_start(&sum);
+	if (kvt_stage_fill(x, 0, nr, &sum)) {
+		kvt_stage_put(&x->stage);
+		return true;
+	}
+	*room_pages -= nr;
+	x->csum = kvt_payload_sum_end(&sum);
+	x->bio = (struct kvt_bio_xfer) {
+		.pages = x->stage.pages,
+		.nr_pages = nr,
+		.unit = x->dst_addr,
+		.write = true,
+	};
+	kvt_xfer_submit(x, x->dst);
+	return true;
 }
 
 static bool kvt_xfer_mixed(const struct kvt_xfer *x)
@@ -406,22 +491,76 @@ static bool kvt_xfer_mixed(const struct kvt_xfer *x)
 	return x->src->ops->is_mem != x->dst->ops->is_mem;
 }
 
-/* See tier.h. */
-void kvt_xfer_run(struct kvt_xfer *x, u32 nr)
+static void kvt_xfer_reset(struct kvt_xfer *x)
 {
-	struct kvt_read_span span = {};
+	x->err = 0;
+	x->src_bad = false;
+	x->dma = false;
+	x->later = false;
+	x->stage = (struct kvt_stage) { 0 };
+}
+
+/* Start those between memory and blocks, as far as there is room for private copies. */
+static void kvt_xfer_start_all(struct kvt_xfer *x, u32 nr, u32 *room_pages)
+{
 	struct blk_plug plug;
 	u32 i;
 
 	blk_start_plug(&plug);
 	for (i = 0; i < nr; i++) {
-		x[i].err = 0;
-		x[i].src_bad = false;
-		x[i].dma = false;
-		if (kvt_xfer_mixed(&x[i]) && kvt_xfer_prepare(&x[i]))
+		kvt_xfer_reset(&x[i]);
+		if (!kvt_xfer_mixed(&x[i]))
+			continue;
+		if (x[i].shared)
+			x[i].later = !kvt_shared_start(&x[i], room_pages);
+		else if (kvt_xfer_prepare(&x[i]))
 			kvt_xfer_start(&x[i]);
 	}
 	blk_finish_plug(&plug);
+}
+
+/* Those that had to wait for room take what others have given back. */
+static void kvt_xfer_start_later(struct kvt_xfer *x, u32 nr, u32 *room_pages)
+{
+	u32 i;
+
+	for (i = 0; i < nr && *room_pages; i++) {
+		if (!x[i].later)
+			continue;
+		x[i].later = !kvt_shared_start(&x[i], room_pages);
+		if (x[i].later)
+			return;
+	}
+}
+
+static void kvt_xfer_finish_all(struct kvt_xfer *x, u32 nr, u32 *room_pages)
+{
+	struct kvt_read_span span = {};
+	u32 i, held;
+
+	for (i = 0; i < nr; i++) {
+		if (!kvt_xfer_mixed(&x[i]))
+			continue;
+		held = x[i].stage.nr;
+		if (x[i].later)
+			kvt_shared_rounds(&x[i], &x[i].csum);
+		else
+			kvt_xfer_finish(&x[i], &span);
+		kvt_xfer_count(&x[i]);
+		if (held) {
+			*room_pages += held;
+			kvt_xfer_start_later(x + i + 1, nr - i - 1, room_pages);
+		}
+	}
+	kvt_span_end(&span);
+}
+
+/* See tier.h. */
+void kvt_xfer_run(struct kvt_xfer *x, u32 nr)
+{
+	u32 room_pages = KVT_STAGE_PAGES, i;
+
+	kvt_xfer_start_all(x, nr, &room_pages);
 	for (i = 0; i < nr; i++) {
 		if (kvt_xfer_mixed(&x[i]))
 			continue;
@@ -431,21 +570,13 @@ void kvt_xfer_run(struct kvt_xfer *x, u32 nr)
 			kvt_xfer_block(&x[i]);
 		kvt_xfer_count(&x[i]);
 	}
-	for (i = 0; i < nr; i++) {
-		if (!kvt_xfer_mixed(&x[i]))
-			continue;
-		kvt_xfer_finish(&x[i], &span);
-		kvt_xfer_count(&x[i]);
-	}
-	kvt_span_end(&span);
+	kvt_xfer_finish_all(x, nr, &room_pages);
 }
 
-/* See tier.h, as the next two. */
+/* See tier.h, as the next three. */
 void kvt_xfer_write_prepare(struct kvt_xfer *x)
 {
-	x->err = 0;
-	x->src_bad = false;
-	x->dma = false;
+	kvt_xfer_reset(x);
 	kvt_xfer_prepare(x);
 }
 
@@ -462,6 +593,17 @@ void kvt_xfer_write_end(struct kvt_xfer *x)
 	if (!x->dma)
 		return;
 	kvt_xfer_finish(x, &span);
+	kvt_xfer_count(x);
+}
+
+void kvt_xfer_write_shared(struct kvt_xfer *x)
+{
+	u32 csum;
+
+	kvt_shared_rounds(x, &csum);
+	/* Nobody's fault: somebody has written there since, as he may. */
+	if (!x->err && csum != x->csum)
+		x->err = -EAGAIN;
 	kvt_xfer_count(x);
 }
 

@@ -396,6 +396,12 @@ static inline int kvt_page_extra_refs(struct page *page)
 	return refs - 1 - min(before, after);
 }
 
+/* Ordinary pages for bytes on their way. */
+struct kvt_stage {
+	struct page **pages;
+	u32 nr;
+};
+
 /**
  * struct kvt_xfer - move of one block's bytes between any two tiers
  * @src:      from
@@ -408,12 +414,15 @@ static inline int kvt_page_extra_refs(struct page *page)
  * @err:      out: 0, -EIO (device), -EBADMSG (bytes do not verify), -EHWPOISON
  *            (source memory), -ENOMEM (nothing to stage in), -ETIMEDOUT (a DMA
  *            engine does not finish: the pages of both sides carry a foreign
- *            reference until it does, and must not be used again before)
+ *            reference until it does, and must not be used again before), -EAGAIN
+ *            (kvt_xfer_write_shared() only)
+ * @shared:   memory to block: clients can write to the source meanwhile, so that what is
+ *            summed and what is written must be the same copy of it
  * @src_bad:  out: @err is the source's: the bytes cannot be had from there. Else they are
  *            as good there as before
  * @dma:      out: no CPU copy was made of it
  *
- * @bio, @done, @start_ns, @end_ns: kvt_xfer.c's
+ * @bio, @done, @stage, @round_pages, @later, @start_ns, @end_ns: kvt_xfer.c's
  */
 struct kvt_xfer {
 	struct kvt_tier *src;
@@ -423,11 +432,15 @@ struct kvt_xfer {
 	u32 bytes;
 	u32 csum;
 	int err;
+	bool shared;
 	bool src_bad;
 	bool dma;
 
 	struct kvt_bio_xfer bio;
 	struct completion done;
+	struct kvt_stage stage;
+	u32 round_pages;
+	bool later;
 	u64 start_ns;
 	u64 end_ns;
 };
@@ -438,7 +451,8 @@ void kvt_tier_fault(struct kvt_tier *t, int err, bool write);
 /*
  * kvt_xfer_run() - carry out @nr moves, all of them, and wait
  *
- * Memory to block computes the checksum and submits bios in the order given;
+ * Memory to block computes the checksum and submits bios, in the order given but for what
+ * is shared and has to wait for pages to be copied to;
  * block to memory reads and verifies; memory to memory goes through a dmaengine
  * memcpy channel if there is one, by machine-check-safe CPU copy otherwise;
  * block to block is staged in pages of its own. Many are in flight at a time.
@@ -450,11 +464,14 @@ void kvt_xfer_run(struct kvt_xfer *x, u32 nr);
 /*
  * A move from memory to a block tier step by step, for who has to write in a certain
  * order: prepare() computes the checksum, and tells whether there is anything to write;
- * start() submits, unless x->err is set; end() waits for that, if it was done.
+ * start() submits, unless x->err is set; end() waits for that, if it was done. What is shared
+ * is written by write_shared() in the place of the two, which waits, and says -EAGAIN if what
+ * it has written has another checksum by now: the record is to be given up.
  */
 void kvt_xfer_write_prepare(struct kvt_xfer *x);
 void kvt_xfer_write_start(struct kvt_xfer *x);
 void kvt_xfer_write_end(struct kvt_xfer *x);
+void kvt_xfer_write_shared(struct kvt_xfer *x);
 int kvt_xfer_init(void);
 void kvt_xfer_exit(void);
 bool kvt_xfer_has_dmaengine(void);

@@ -6,6 +6,7 @@
  */
 #include "kvt_test.h"
 #include <liburing.h>
+#include <pthread.h>
 
 #define BLOCK_BYTES	4096
 #define TIER_BYTES	(16 * KVT_MIB)
@@ -373,6 +374,142 @@ TEST_F(carry, close_while_registered)
 	ASSERT_EQ(0, io_uring_queue_init(2, &self->k.ring, 0));
 	kvt_client_close(&c);
 	ASSERT_EQ(0, open_client(&self->pool, &self->c, self->group, "carry", MIN_BYTES));
+}
+
+/* --- what is written to while it goes to a disk ---------------------------------------- */
+
+FIXTURE(scribbled)
+{
+	struct kvt_pool pool;
+	struct kvtier_group group[2];
+	struct kvt_client c;
+	struct kvt_client reader;
+	struct kvtier_arena a;
+	int disk;
+	pthread_t thread;
+	int pause_us;
+	int stop;
+};
+
+FIXTURE_VARIANT(scribbled)
+{
+	const char *env;	/* where the tier's device is named */
+	int pause_us;		/* after each round */
+};
+
+FIXTURE_VARIANT_ADD(scribbled, disk) { .env = "KVT_BDEV" };
+/* What is written to in the wrong moment stays where it is: there have to be others. */
+FIXTURE_VARIANT_ADD(scribbled, zoned) { .env = "KVT_ZONED", .pause_us = 50000 };
+
+/* One word of each slot of the arena, again and again. */
+static void *scribble(void *arg)
+{
+	FIXTURE_DATA(scribbled) *self = arg;
+	char *base = kvt_wr(&self->c, self->a.offset);
+	__u64 n = 0;
+	__u32 i;
+
+	while (!__atomic_load_n(&self->stop, __ATOMIC_RELAXED)) {
+		for (i = 0; i < self->a.nr_slots; i++)
+			*(volatile __u64 *)(base + i * self->a.slot_bytes + 2048) = ++n;
+		if (self->pause_us)
+			usleep(self->pause_us);
+	}
+	return NULL;
+}
+
+FIXTURE_SETUP(scribbled)
+{
+	struct kvtier_tier_attach a;
+
+	if (!getenv(variant->env))
+		SKIP(return, "no such device to use (%s)", variant->env);
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, TIER_BYTES));
+	kvt_tier_args(&self->pool, &a, KVTIER_TIER_BDEV, 1);
+	a.flags = KVTIER_ATTACH_FORCE;
+	snprintf(a.path, sizeof(a.path), "%s", getenv(variant->env));
+	ASSERT_EQ(0, kvt_ioctl(self->pool.ctl, KVTIER_OP_TIER_ATTACH, &a));
+	self->disk = a.tier_id;
+	self->group[0].block_bytes = BLOCK_BYTES;
+	self->group[1].block_bytes = 2 * BLOCK_BYTES;
+	ASSERT_EQ(0, open_client(&self->pool, &self->c, self->group, "scribbled", MIN_BYTES));
+	ASSERT_EQ(0, open_client(&self->pool, &self->reader, self->group, "scribbled",
+				 MIN_BYTES));
+	ASSERT_EQ(0, claim(&self->c, 0, SLOTS, &self->a));
+	self->pause_us = variant->pause_us;
+	ASSERT_EQ(0, pthread_create(&self->thread, NULL, scribble, self));
+}
+
+FIXTURE_TEARDOWN(scribbled)
+{
+	kvt_client_close(&self->c);
+	kvt_client_close(&self->reader);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+}
+
+static int store_batch(const struct kvt_client *c, const struct kvt_key *keys)
+{
+	struct kvtier_block_result res[BATCH], done[BATCH];
+	__u64 handle[BATCH];
+	int i, ret;
+
+	ret = kvt_reserve(c->fd, KVTIER_RESERVE_ARENA | KVTIER_RESERVE_WAIT, 0, keys, NULL, BATCH,
+			  res, 10 * KVT_SEC);
+	if (ret != BATCH)
+		return ret < 0 ? ret : -ENOSPC;
+	for (i = 0; i < BATCH; i++)
+		handle[i] = res[i].handle;
+	return kvt_commit(c->fd, 0, handle, BATCH, done);
+}
+
+/* How many of a batch can be read, or -errno. */
+static int read_batch(const struct kvt_client *c, const struct kvt_key *keys)
+{
+	struct kvtier_block_result res[BATCH];
+	__u64 handle[BATCH];
+	int i, nr = 0, ret;
+
+	ret = kvt_get(c->fd, KVTIER_GET_WAIT, 0, keys, BATCH, res, 20 * KVT_SEC);
+	for (i = 0; i < ret; i++)
+		handle[nr++] = res[i].handle;
+	if (nr && kvt_release(c->fd, handle, nr, NULL) != nr)
+		return -EIO;
+	return ret;
+}
+
+/*
+ * Its writer may do what he likes with his memory: what the disk has of it verifies, and the
+ * disk, which others use, too, is not taken for a bad one.
+ */
+TEST_F_TIMEOUT(scribbled, verifies, 120)
+{
+	int batch, nr = kvt_env_rounds(3000, 20000) / BATCH + 1, ret, there = 0;
+	struct kvt_key keys[BATCH];
+	struct kvtier_stat st;
+
+	for (batch = 0; batch < nr; batch++) {
+		kvt_keys(keys, SET, batch * BATCH, BATCH);
+		ret = store_batch(&self->c, keys);
+		ASSERT_EQ(BATCH, ret) TH_LOG("batch %d: %d", batch, ret);
+	}
+	__atomic_store_n(&self->stop, 1, __ATOMIC_RELAXED);
+	ASSERT_EQ(0, pthread_join(self->thread, NULL));
+	for (batch = 0; batch < nr; batch++) {
+		kvt_keys(keys, SET, batch * BATCH, BATCH);
+		ret = read_batch(&self->reader, keys);
+		ASSERT_LE(0, ret) TH_LOG("batch %d: %d", batch, ret);
+		there += ret;
+	}
+	ASSERT_EQ(0, kvt_stat(self->c.fd, 0, &st));
+	TH_LOG("%d of %d blocks are there, %llu went down", there, nr * BATCH, st.demotions);
+	EXPECT_EQ(0, kvt_tier_errors(self->c.fd, self->disk));
+	EXPECT_LT(0, st.demotions);
+	/* On a zoned device what is written to all the time leaves the pool. */
+	if (!variant->pause_us) {
+		EXPECT_LT(nr * BATCH / 2, st.demotions);
+		EXPECT_EQ(nr * BATCH, there);
+	}
 }
 
 TEST_HARNESS_MAIN
