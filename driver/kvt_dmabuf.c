@@ -31,6 +31,7 @@
 #include <linux/uaccess.h>
 
 #include "compat/kvt_compat.h"
+#include "kvt_fault.h"
 #include "ops.h"
 
 KVT_IMPORT_NS_DMA_BUF;
@@ -229,7 +230,7 @@ static vm_fault_t kvt_export_insert(struct vm_fault *vmf, const struct kvt_expor
 		return VM_FAULT_HWPOISON;
 	}
 	nr = min(part->nr_pages - skip, KVT_EXPORT_FAULT_PAGES);
-	nr = min_t(unsigned long, nr, (vmf->vma->vm_end - addr) >> PAGE_SHIFT);
+	nr = min_t(unsigned long, nr, kvt_fault_after(vmf));
 	return part->tier->ops->insert(part->tier, vmf->vma, addr, part->page + skip, nr, false);
 }
 
@@ -242,6 +243,7 @@ static vm_fault_t kvt_export_fault(struct vm_fault *vmf)
 	if (page >= x->nr_pages || (vmf->flags & FAULT_FLAG_WRITE))
 		return VM_FAULT_SIGBUS;
 	page = array_index_nospec(page, x->nr_pages);
+	kvt_fault_table(vmf);
 	down_read(&x->pool->map_sem);
 	ret = kvt_export_insert(vmf, kvt_export_find(x, page), page);
 	up_read(&x->pool->map_sem);

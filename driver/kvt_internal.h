@@ -13,7 +13,8 @@
  *     ns->session_lock    mutex   sessions of a namespace's open files; not with the above
  *  -- mmap_lock (faults come in here)
  *  5  pool->map_sem       rwsem   read: a fault installs entries; write: what a fault
- *                                 may install has just changed, wait for those under way
+ *                                 may install has just changed, wait for those under way.
+ *                                 Nothing that waits for memory is done under it
  *  6  pool->meta_lock     spin    entries, chains, lists, space, quotas, policy
  *  7  shard->lock         spin    one shard of the index
  *  8  ring->lock          spin    one CPU's recorded touches

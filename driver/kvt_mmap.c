@@ -19,6 +19,7 @@
 #include <linux/nospec.h>
 #include <linux/pagemap.h>
 
+#include "kvt_fault.h"
 #include "kvt_internal.h"
 
 #define KVT_FAULT_PAGES	64u	/* most 4 KiB entries made by one fault */
@@ -114,18 +115,16 @@ static bool kvt_fault_resolve(struct kvt_file *f, u64 offset, bool fill, struct 
 /* Map the faulting page and, as far as it is free, what surrounds it. */
 static vm_fault_t kvt_fault_pte(struct vm_fault *vmf, const struct kvt_fault *v, bool fill)
 {
-	struct vm_area_struct *vma = vmf->vma;
 	unsigned long addr = vmf->address & PAGE_MASK, start;
 	u32 first = round_down(v->page, KVT_FAULT_PAGES), end = first + KVT_FAULT_PAGES;
 
 	first = max(first, v->first);
 	end = min(end, v->end);
 	/* Within the VMA, too. */
-	first = max_t(u64, first, v->page - min_t(u64, v->page,
-						  (addr - vma->vm_start) >> PAGE_SHIFT));
-	end = min_t(u64, end, v->page + ((vma->vm_end - addr) >> PAGE_SHIFT));
+	first = max_t(u64, first, v->page - min_t(u64, v->page, kvt_fault_before(vmf)));
+	end = min_t(u64, end, v->page + kvt_fault_after(vmf));
 	start = addr - ((unsigned long)(v->page - first) << PAGE_SHIFT);
-	return v->tier->ops->insert(v->tier, vma, start, first, end - first, fill);
+	return v->tier->ops->insert(v->tier, vmf->vma, start, first, end - first, fill);
 }
 
 static vm_fault_t kvt_fault_pmd(struct vm_fault *vmf, const struct kvt_fault *v, bool fill)
@@ -168,6 +167,8 @@ static vm_fault_t kvt_fault_order(struct vm_fault *vmf, bool pmd)
 		return VM_FAULT_SIGBUS;
 	if (fill)
 		offset -= kvt_fill_base(f->id);
+	if (!pmd)
+		kvt_fault_table(vmf);
 	idx = srcu_read_lock(&p->srcu);
 	down_read(&p->map_sem);
 	if (!kvt_fault_resolve(f, offset, fill, &v))

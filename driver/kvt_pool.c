@@ -11,6 +11,7 @@
 #include <linux/cleanup.h>
 #include <linux/module.h>
 #include <linux/random.h>
+#include <linux/sched/mm.h>
 #include <linux/timekeeping.h>
 #include <linux/vmalloc.h>
 
@@ -197,6 +198,18 @@ static void kvt_pool_release(struct device *dev)
 	kfree(p);
 }
 
+/*
+ * Who waits for memory under map_sem would have everybody wait. Taken once where memory is
+ * being reclaimed, so that lockdep tells of each allocation under it that may do so.
+ */
+static void kvt_pool_init_map_sem(struct kvt_pool *p)
+{
+	init_rwsem(&p->map_sem);
+	fs_reclaim_acquire(GFP_KERNEL);
+	might_lock(&p->map_sem);
+	fs_reclaim_release(GFP_KERNEL);
+}
+
 static void kvt_pool_init_locks(struct kvt_pool *p)
 {
 	int i;
@@ -204,7 +217,7 @@ static void kvt_pool_init_locks(struct kvt_pool *p)
 	mutex_init(&p->tier_lock);
 	mutex_init(&p->conf_lock);
 	spin_lock_init(&p->up_lock);
-	init_rwsem(&p->map_sem);
+	kvt_pool_init_map_sem(p);
 	spin_lock_init(&p->meta_lock);
 	xa_init_flags(&p->ns, XA_FLAGS_ALLOC1);
 	ida_init(&p->file_ids);

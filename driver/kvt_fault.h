@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What all fault handlers have in common.
+ *
+ * A fault makes its entries under map_sem, and whoever takes memory away from somebody waits
+ * for all faults under way. Page tables are charged to the cgroup of whose they are: if one
+ * were allocated under map_sem, a client that has used up its memory would hold up all
+ * others. So the kernel allocates one before it calls a handler, kvt_fault_table() puts it
+ * to use, and entries are made within that one table only. lockdep knows that nothing under
+ * map_sem may wait for memory, see kvt_pool_init_locks().
+ */
+#ifndef KVT_FAULT_H
+#define KVT_FAULT_H
+
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <asm/pgalloc.h>
+
+/**
+ * kvt_fault_table() - make sure that there is a table for entries of 4 KiB
+ * @vmf: fault for such an entry; no lock of ours held
+ */
+static inline void kvt_fault_table(struct vm_fault *vmf)
+{
+	spinlock_t *ptl;
+
+	if (!pmd_none(*vmf->pmd) || !vmf->prealloc_pte)
+		return;
+	ptl = pmd_lock(vmf->vma->vm_mm, vmf->pmd);
+	if (pmd_none(*vmf->pmd)) {
+		mm_inc_nr_ptes(vmf->vma->vm_mm);
+		/* Who finds the table finds it empty. */
+		smp_wmb();
+		pmd_populate(vmf->vma->vm_mm, vmf->pmd, vmf->prealloc_pte);
+		vmf->prealloc_pte = NULL;
+	}
+	spin_unlock(ptl);
+}
+
+/* Pages before the faulting one that are in its area, and in the same table. */
+static inline unsigned long kvt_fault_before(const struct vm_fault *vmf)
+{
+	unsigned long addr = vmf->address & PAGE_MASK;
+
+	return (addr - max(vmf->vma->vm_start, addr & PMD_MASK)) >> PAGE_SHIFT;
+}
+
+/* The same of those from the faulting one on; at least 1. */
+static inline unsigned long kvt_fault_after(const struct vm_fault *vmf)
+{
+	unsigned long addr = vmf->address & PAGE_MASK;
+
+	return min((vmf->vma->vm_end - addr) >> PAGE_SHIFT,
+		   PTRS_PER_PTE - ((addr & ~PMD_MASK) >> PAGE_SHIFT));
+}
+
+#endif /* KVT_FAULT_H */
