@@ -157,18 +157,17 @@ static void kvt_export_unlease(struct kvt_export *x)
 /* What a namespace can keep from being moved this way has a limit, as what it pins. */
 static int kvt_export_charge(struct kvt_export *x)
 {
-	u64 bytes = kvt_export_bytes(x), limit;
+	u64 bytes = kvt_export_bytes(x);
 	struct kvt_ns *ns = x->ns;
 	int err = 0;
 
 	spin_lock(&x->pool->meta_lock);
-	limit = kvt_pin_limit(x->pool);
-	if (ns->nr_exports >= KVT_EXPORTS_PER_NS || bytes > limit ||
-	    ns->export_bytes > limit - bytes) {
+	if (ns->nr_exports >= KVT_EXPORTS_PER_NS ||
+	    bytes > kvt_kept_export_room(x->pool, ns)) {
 		err = -ENOSPC;
 	} else {
 		ns->nr_exports++;
-		ns->export_bytes += bytes;
+		kvt_kept_export(x->pool, ns, bytes);
 	}
 	spin_unlock(&x->pool->meta_lock);
 	return err;
@@ -178,7 +177,7 @@ static void kvt_export_uncharge(struct kvt_export *x)
 {
 	spin_lock(&x->pool->meta_lock);
 	x->ns->nr_exports--;
-	x->ns->export_bytes -= kvt_export_bytes(x);
+	kvt_kept_export(x->pool, x->ns, -(s64)kvt_export_bytes(x));
 	spin_unlock(&x->pool->meta_lock);
 }
 

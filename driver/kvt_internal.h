@@ -70,6 +70,7 @@
 #include "core/kvt_share.h"
 #include "kvt_budget.h"
 #include "kvt_export.h"
+#include "kvt_kept.h"
 #include "kvt_limits.h"
 #include "kvt_look.h"
 #include "kvt_room.h"
@@ -169,8 +170,7 @@ struct kvt_group {
  *              age in which they died
  * @ghost_age:  newest age; there are none of ages before the last two
  * @on_tiers:   block tiers, by id, that it was ever defined on
- * @pinned_bytes: slot bytes of blocks that are pinned or held
- * @export_bytes: in dma-bufs
+ * @kept:       memory it keeps from others
  * @nr_exports: dma-bufs
  * @session_lock: see above
  * @nr_regions: regions it owns
@@ -210,8 +210,7 @@ struct kvt_ns {
 	u64 nr_ghosts[2];
 	u64 ghost_age;
 	u32 on_tiers;
-	u64 pinned_bytes;
-	u64 export_bytes;
+	struct kvt_kept kept;
 	u32 nr_exports;
 	struct mutex session_lock;
 	u32 nr_regions;
@@ -380,6 +379,7 @@ struct kvt_pool {
 	u64 log_lost;
 	u32 nr_quarantined;
 	u64 guaranteed_bytes;
+	u64 beyond_bytes;	/* see kvt_kept.c */
 	struct kvt_budget budget[KVT_BUDGETS];
 	u64 meta_bytes;
 

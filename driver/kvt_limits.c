@@ -252,11 +252,15 @@ static u32 kvt_limit_lower_own(struct kvt_pool *p, struct kvt_tier *t, u32 ns_gr
 	return 0;
 }
 
-/*
- * Make some of a namespace's blocks leave a tier: @bytes, or as many as can be moved at a
- * time. Returns how many went; 0: none can go now.
+/**
+ * kvt_limit_lower() - make some of a namespace's blocks leave a tier
+ * @p:     pool; no spinlock held, srcu held, may sleep; called by the pool's worker
+ * @t:     tier
+ * @ns:    namespace
+ * @bytes: that are to go, if as many can be moved at a time
+ * Return: how many went; 0: none can go now.
  */
-static u32 kvt_limit_lower(struct kvt_pool *p, struct kvt_tier *t, struct kvt_ns *ns, u64 bytes)
+u32 kvt_limit_lower(struct kvt_pool *p, struct kvt_tier *t, struct kvt_ns *ns, u64 bytes)
 {
 	u32 i, gone = 0;
 

@@ -24,6 +24,7 @@ bool kvt_limit_guarded(struct kvt_pool *p, const struct kvt_tier *t, const struc
 
 /* No spinlock held, may sleep */
 int kvt_limit_room(struct kvt_pool *p, struct kvt_tier *t, struct kvt_ns *ns, u32 slot_bytes);
+u32 kvt_limit_lower(struct kvt_pool *p, struct kvt_tier *t, struct kvt_ns *ns, u64 bytes);
 bool kvt_limit_displace(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group, u64 bytes);
 bool kvt_limits_work(struct kvt_pool *p);
 

@@ -125,7 +125,7 @@ static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struc
 static bool kvt_serve_tier(struct kvt_pool *p, struct kvt_tier *t, const struct kvt_want *w)
 {
 	struct kvt_group *g = &w->ns->group[w->group];
-	bool partial;
+	bool partial, barred;
 	int room;
 
 	if (t->state != KVTIER_TIER_ONLINE || (w->region != KVT_NO_REGION && t->id != w->tier))
@@ -137,7 +137,11 @@ static bool kvt_serve_tier(struct kvt_pool *p, struct kvt_tier *t, const struct 
 		return kvt_arena_room(p, t, w->region, kvt_ns_group(w->ns->idx, w->group));
 	spin_lock(&p->meta_lock);
 	partial = g->owner[t->id].partial != KVT_NO_REGION;
+	barred = kvt_kept_barred(p, w->ns);
 	spin_unlock(&p->meta_lock);
+	/* Nobody's blocks make room for what it would not get. */
+	if (barred && !partial)
+		return kvt_limit_lower(p, t, w->ns, kvt_slot_bytes(g));
 	return partial || !kvt_region_get(t, w->ns, w->group) || kvt_steal_region(p, t, w);
 }
 

@@ -151,7 +151,8 @@ static int kvt_region_enter(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u3
 
 	spin_lock(&p->meta_lock);
 	/* First: with a free piece there is a number to be had, without it maybe never. */
-	if (t->state != KVTIER_TIER_ONLINE || nr_pieces > t->mem.nr_free) {
+	if (t->state != KVTIER_TIER_ONLINE || nr_pieces > t->mem.nr_free ||
+	    kvt_kept_barred(p, ns)) {
 		err = -ENOSPC;
 	} else if (kvt_mem_dir_full(&t->mem)) {
 		err = -EAGAIN;
@@ -300,6 +301,16 @@ static struct kvt_owner *kvt_region_owner(struct kvt_tier *t, const struct kvt_r
 	return &kvt_group_of(t->pool, reg->ns_group)->owner[t->id];
 }
 
+/* A region goes into quarantine, or out of it. Meta lock held. */
+static void kvt_region_quarantine(struct kvt_tier *t, struct kvt_region *reg, bool in)
+{
+	s64 bytes = (s64)reg->nr_pieces << KVT_PIECE_SHIFT;
+
+	t->pool->nr_quarantined += in ? 1 : -1;
+	kvt_ns_of(t->pool, reg->ns_group)->kept.quarantined_bytes += in ? bytes : -bytes;
+	atomic64_add(in ? bytes : -bytes, &t->count.quarantined_bytes);
+}
+
 /* The region's pages are nobody's: its pieces go back, its record goes. Meta lock held. */
 static void kvt_region_return(struct kvt_tier *t, struct kvt_region *reg)
 {
@@ -307,6 +318,8 @@ static void kvt_region_return(struct kvt_tier *t, struct kvt_region *reg)
 
 	ns->nr_regions--;
 	t->nr_lost -= reg->retire;
+	if (reg->retire)
+		ns->kept.retired_bytes -= (u64)reg->nr_pieces << KVT_PIECE_SHIFT;
 	t->pool->meta_bytes -= kvt_region_bytes(kvt_region_slots(reg));
 	kvt_mem_region_free(&t->mem, kvt_region_owner(t, reg), reg, ns->id, false);
 	kvt_defer_free(t->pool, reg);
@@ -363,8 +376,7 @@ void kvt_region_clean(struct kvt_tier *t, struct kvt_region *reg)
 	spin_lock(&p->meta_lock);
 	if (foreign) {
 		reg->state = KVT_REGION_QUARANTINED;
-		p->nr_quarantined++;
-		atomic64_add((u64)nr << KVT_PAGE_SHIFT, &t->count.quarantined_bytes);
+		kvt_region_quarantine(t, reg, true);
 	} else {
 		kvt_region_return(t, reg);
 	}
@@ -440,8 +452,7 @@ static bool kvt_tier_unquarantine(struct kvt_tier *t)
 		if (kvt_pages_foreign(t, r * KVT_PIECE_PAGES, nr))
 			continue;
 		spin_lock(&p->meta_lock);
-		p->nr_quarantined--;
-		atomic64_sub((u64)nr << KVT_PAGE_SHIFT, &t->count.quarantined_bytes);
+		kvt_region_quarantine(t, reg, false);
 		kvt_region_return(t, reg);
 		spin_unlock(&p->meta_lock);
 		any = true;
@@ -486,7 +497,7 @@ void kvt_region_release_all(struct kvt_pool *p, struct kvt_tier *t)
 		if (reg->state == KVT_REGION_ACTIVE)
 			kvt_mem_region_drain(&t->mem, kvt_region_owner(t, reg), reg);
 		if (reg->state == KVT_REGION_QUARANTINED)
-			p->nr_quarantined--;
+			kvt_region_quarantine(t, reg, false);
 		kvt_region_return(t, reg);
 		spin_unlock(&p->meta_lock);
 	}

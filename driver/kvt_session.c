@@ -64,19 +64,16 @@ static void kvt_hold_charge(struct kvt_pool *p, u32 ns_group, s64 blocks)
 	if (!blocks)
 		return;
 	ns = kvt_ns_of(p, ns_group);
-	ns->pinned_bytes += blocks * kvt_slot_bytes(&ns->group[ns_group & 15]);
+	kvt_kept_pin(p, ns, blocks * kvt_slot_bytes(&ns->group[ns_group & 15]));
 }
 
 /* Blocks that the namespace may still pay for. */
 static u32 kvt_hold_room(struct kvt_pool *p, u32 ns_group)
 {
 	struct kvt_ns *ns = kvt_ns_of(p, ns_group);
-	u64 limit = kvt_pin_limit(p);
 
 	lockdep_assert_held(&p->meta_lock);
-	if (limit <= ns->pinned_bytes)
-		return 0;
-	return min_t(u64, div_u64(limit - ns->pinned_bytes,
+	return min_t(u64, div_u64(kvt_kept_pin_room(p, ns),
 				  kvt_slot_bytes(&ns->group[ns_group & 15])), U32_MAX);
 }
 

@@ -319,7 +319,7 @@ static void kvt_block_uncharge(struct kvt_pool *p, u32 id)
 		return;
 	WRITE_ONCE(h->flags, h->flags | KVT_HOT_BARE);
 	if (kvt_ctl(h) & KVT_CTL_PINNED)
-		ns->pinned_bytes -= bytes;
+		kvt_kept_pin(p, ns, -(s64)bytes);
 	kvt_ns_use(ns, -(s64)bytes);
 }
 

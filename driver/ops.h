@@ -37,7 +37,6 @@ struct kvt_newfd {
 
 int kvt_op_export(struct kvt_file *f, void *arg, struct kvt_newfd *new);
 
-u64 kvt_pin_limit(struct kvt_pool *p);	/* srcu or meta lock held */
 
 /* kvt_session.c: for these operations */
 #define KVT_SESSIONS_PER_FILE	4096

@@ -11,7 +11,6 @@
 #include "kvt_trace.h"
 #include "ops.h"
 
-#define KVT_PINNED_PERCENT	50	/* of memory that one namespace may pin */
 #define KVT_ITERATE_SCAN	(1u << 16)	/* entries looked at in one call */
 
 /*
@@ -107,21 +106,6 @@ int kvt_op_query(struct kvt_file *f, void *arg)
 	return err;
 }
 
-/* Bytes that one namespace may keep from being evicted, by pins and sessions; or export. */
-u64 kvt_pin_limit(struct kvt_pool *p)
-{
-	u64 sum = 0;
-	u32 i;
-
-	lockdep_assert_held(&p->meta_lock);
-	for (i = 0; i < p->nr_tiers; i++) {
-		struct kvt_tier *t = p->tiers[p->order[i]];
-
-		sum += t->ops->is_mem ? kvt_tier_present_bytes(t) : 0;
-	}
-	return sum * KVT_PINNED_PERCENT / 100;
-}
-
 static s32 kvt_pin_locked(struct kvt_pool *p, struct kvt_ns *ns, struct kvt_hot *h, u32 bytes)
 {
 	lockdep_assert_held(&p->meta_lock);
@@ -129,10 +113,10 @@ static s32 kvt_pin_locked(struct kvt_pool *p, struct kvt_ns *ns, struct kvt_hot 
 		return KVTIER_ST_DONE;
 	/* What is held is paid for. */
 	bytes = kvt_ctl(h) & KVT_CTL_HELD ? 0 : bytes;
-	if (ns->pinned_bytes + bytes > kvt_pin_limit(p))
+	if (bytes > kvt_kept_pin_room(p, ns))
 		return KVTIER_ST_LIMIT;
 	kvt_ctl_update(h, 0, 0, 0, KVT_CTL_PINNED);
-	ns->pinned_bytes += bytes;
+	kvt_kept_pin(p, ns, bytes);
 	return KVTIER_ST_DONE;
 }
 
@@ -159,7 +143,7 @@ static s32 kvt_advise_locked(struct kvt_batch *b, u32 i, u32 advice, u32 expire_
 	case KVTIER_ADV_UNPIN:
 		if (kvt_ctl_update(h, KVT_CTL_PINNED, KVT_CTL_PINNED, KVT_CTL_PINNED, 0) &&
 		    !(kvt_ctl(h) & KVT_CTL_HELD))
-			b->f->ns->pinned_bytes -= kvt_slot_bytes(b->group);
+			kvt_kept_pin(p, b->f->ns, -(s64)kvt_slot_bytes(b->group));
 		break;
 	case KVTIER_ADV_TTL:
 		kvt_cold(&p->table, id)->expire_s = expire_s;
@@ -484,13 +468,19 @@ int kvt_op_stat(struct kvt_file *f, void *arg)
 	return err;
 }
 
-/* Charge an arena to its namespace's guarantee. */
+/*
+ * Charge an arena to its namespace's guarantee. As much again may be on its way out, so that
+ * a client that comes back need not wait for what it has left behind.
+ */
 static int kvt_arena_charge(struct kvt_pool *p, struct kvt_ns *ns, s64 bytes)
 {
 	int err = 0;
+	u64 most;
 
 	spin_lock(&p->meta_lock);
-	if (bytes > 0 && ns->arena_bytes + bytes > kvt_ns_min_bytes(p, ns))
+	most = kvt_ns_min_bytes(p, ns);
+	if (bytes > 0 && (ns->arena_bytes + bytes > most ||
+			  ns->arena_bytes + ns->kept.retired_bytes + bytes > 2 * most))
 		err = -ENOSPC;
 	else
 		ns->arena_bytes += bytes;

@@ -113,6 +113,43 @@ TEST_F(arena, limits)
 	ASSERT_EQ(0, open_client(&self->pool, &self->c, self->group, "arena", MIN_BYTES));
 }
 
+/*
+ * What is left behind with a registration stays charged: closing and coming back does not
+ * make a guarantee go further, though one that is on its way out is in nobody's way.
+ */
+TEST_F(arena, left_behind_again_and_again)
+{
+	struct kvtier_arena a;
+	struct kvt_client c;
+	struct io_uring ring;
+	struct iovec iov;
+	int i, err = 0, rings[4], nr = 2 * KVT_MIB / BLOCK_BYTES;
+
+	for (i = 0; i < 4 && !err; i++) {
+		ASSERT_EQ(0, open_client(&self->pool, &c, self->group, "left behind", 2 * KVT_MIB));
+		err = claim(&c, 0, nr, &a);
+		if (!err) {
+			/* All that it is known by afterwards is its descriptor. */
+			ASSERT_EQ(0, io_uring_queue_init(2, &ring, 0));
+			rings[i] = fcntl(ring.ring_fd, F_DUPFD_CLOEXEC, 0);
+			iov.iov_base = kvt_wr(&c, a.offset);
+			iov.iov_len = 4096;
+			ASSERT_EQ(0, io_uring_register_buffers(&ring, &iov, 1));
+			io_uring_queue_exit(&ring);
+		}
+		kvt_client_close(&c);
+	}
+	EXPECT_EQ(-ENOSPC, err);
+	EXPECT_EQ(3, i);
+	EXPECT_TRUE(KVT_UNTIL(10000, quarantined(&self->c) == 2));
+	while (i-- > 1)
+		close(rings[i - 1]);
+	EXPECT_TRUE(KVT_UNTIL(10000, quarantined(&self->c) == 0));
+	ASSERT_EQ(0, open_client(&self->pool, &c, self->group, "left behind", 2 * KVT_MIB));
+	EXPECT_EQ(0, claim(&c, 0, nr, &a));
+	kvt_client_close(&c);
+}
+
 /* Without an arena its slots cannot be asked for. */
 TEST_F(arena, reserve_without_one)
 {

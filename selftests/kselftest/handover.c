@@ -275,6 +275,62 @@ TEST_F(handover, commit_of_a_held_slot_is_refused)
 	EXPECT_EQ(1, kvt_check(&self->a, 0, &key, 1, 0));
 }
 
+/* Store, read and forget blocks all over memory, with a page of each region in a pipe. */
+static int hold_regions(const struct kvt_client *c, int pipe_in, int nr)
+{
+	struct kvtier_block_result res;
+	bool held[SLOTS] = { false };
+	struct kvt_key key;
+	int i, regions = 0, ret;
+
+	ret = put_roots(c, SET_A, 0, nr);
+	for (i = 0; i < nr && ret == nr; i++) {
+		__u64 piece;
+
+		key = kvt_key(SET_A, i);
+		if (kvt_get(c->fd, 0, 0, &key, 1, &res, 0) != 1)
+			return -ENOENT;
+		piece = (res.offset - c->rd.start) / (2 * KVT_MIB);
+		if (!held[piece] && hold_page(pipe_in, kvt_rd(c, res.offset)) != 4096)
+			return -EIO;
+		regions += !held[piece];
+		held[piece] = true;
+		kvt_release(c->fd, &res.handle, 1, NULL);
+		kvt_drop(c->fd, 0, &key, 1, NULL);
+	}
+	return ret == nr ? regions : -ENOSPC;
+}
+
+/*
+ * Whose regions others refer to has had them: there are no more for him at others' cost
+ * before those references have gone.
+ */
+TEST_F(handover, held_regions_are_the_holders_loss)
+{
+	int regions = hold_regions(&self->a, self->pipe[1], SLOTS * 3 / 4), n, i, there = 0;
+	struct kvt_key key = kvt_key(SET_A, 1000);
+	struct kvtier_stat st;
+	char page[4096];
+
+	ASSERT_EQ(3, regions);
+	/* The neighbour gets what is left, and stores there. */
+	n = free_slots(&self->b, SET_B, NULL);
+	EXPECT_EQ(SLOTS / 4, n);
+	ASSERT_EQ(n, put_roots(&self->b, SET_B, 0, n));
+	ASSERT_EQ(0, kvt_stat(self->b.fd, KVTIER_STAT_POOL, &st));
+	EXPECT_EQ(3, st.regions_quarantined);
+	EXPECT_EQ(0, free_slots(&self->a, SET_A, NULL));
+	EXPECT_EQ(0, kvt_put(&self->a, 0, 0, &key, NULL, 1));
+	for (i = 0; i < n; i++) {
+		key = kvt_key(SET_B, i);
+		there += kvt_check(&self->b, 0, &key, 1, 0) == 1;
+	}
+	EXPECT_EQ(n, there);
+	for (i = 0; i < regions; i++)
+		ASSERT_EQ(4096, read(self->pipe[0], page, sizeof(page)));
+	EXPECT_TRUE(KVT_UNTIL(10000, free_slots(&self->a, SET_A, NULL) >= SLOTS * 3 / 4));
+}
+
 /* In a batch only the held slot is refused. */
 TEST_F(handover, one_held_slot_of_many)
 {

@@ -147,6 +147,50 @@ TEST_F(pressure, pinned_stays)
 	EXPECT_EQ(0, kvt_lookup(self->c.fd, 0, keys, CHAIN, NULL));
 }
 
+/* Store and pin one after the other; how many could be, up to @nr. */
+static int put_pinned(const struct kvt_client *c, int nr)
+{
+	struct kvt_key key;
+	__s32 res;
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		key = kvt_key(SET, i);
+		if (kvt_put(c, KVTIER_RESERVE_WAIT, 0, &key, NULL, 1) != 1)
+			break;
+		if (kvt_advise(c->fd, 0, &key, 1, KVTIER_ADV_PIN, 0, &res) != 1)
+			break;
+	}
+	return i;
+}
+
+/*
+ * What one namespace may not have, several cannot have together: three quarters of what is
+ * guaranteed to nobody. Others still store, and who has a guarantee finds room for it.
+ */
+TEST_F(pressure, pinned_by_many)
+{
+	struct kvtier_group g = { .block_bytes = BLOCK_BYTES };
+	int fd = kvt_open(&self->pool), n = SLOTS / 4, pinned;
+	struct kvt_client sure, hog[2];
+	struct kvtier_ns_open a;
+
+	kvt_ns_args(&a, "guaranteed", &g, 1);
+	a.min_bytes = TIER_BYTES / 4;
+	ASSERT_EQ(0, kvt_client_bind(&sure, fd, &a));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &hog[0], "hog", BLOCK_BYTES));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &hog[1], "accomplice", BLOCK_BYTES));
+	EXPECT_EQ(SLOTS / 2, put_pinned(&hog[0], SLOTS));
+	EXPECT_EQ(SLOTS * 9 / 16 - SLOTS / 2, put_pinned(&hog[1], SLOTS));
+	EXPECT_EQ(CHAIN, put_chain(&self->c, 0));
+	/* And pins what it was promised, too. */
+	pinned = put_pinned(&sure, n);
+	EXPECT_EQ(n, pinned);
+	kvt_client_close(&hog[0]);
+	kvt_client_close(&hog[1]);
+	kvt_client_close(&sure);
+}
+
 /* Nothing can go: the caller waits as long as he said, and is told. */
 TEST_F(pressure, all_leased)
 {

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Memory that a namespace keeps from others: see kvt_kept.c.
+ */
+#ifndef KVT_KEPT_H
+#define KVT_KEPT_H
+
+#include <linux/types.h>
+
+struct kvt_ns;
+struct kvt_pool;
+
+/**
+ * struct kvt_kept - of a namespace
+ * @pinned_bytes: slot bytes of blocks that are pinned, or held for sessions
+ * @export_bytes: in dma-bufs
+ * @beyond_bytes: of both, what is more than was guaranteed to the namespace
+ * @retired_bytes: regions that were arenas of files that have gone, until they are free
+ * @quarantined_bytes: regions in quarantine, some of them @retired_bytes as well
+ *
+ * Meta lock.
+ */
+struct kvt_kept {
+	u64 pinned_bytes;
+	u64 export_bytes;
+	u64 beyond_bytes;
+	u64 retired_bytes;
+	u64 quarantined_bytes;
+};
+
+/* Meta lock held */
+u64 kvt_kept_pin_room(const struct kvt_pool *p, const struct kvt_ns *ns);
+u64 kvt_kept_export_room(const struct kvt_pool *p, const struct kvt_ns *ns);
+void kvt_kept_pin(struct kvt_pool *p, struct kvt_ns *ns, s64 bytes);
+void kvt_kept_export(struct kvt_pool *p, struct kvt_ns *ns, s64 bytes);
+bool kvt_kept_barred(const struct kvt_pool *p, const struct kvt_ns *ns);
+
+#endif /* KVT_KEPT_H */
