@@ -550,15 +550,16 @@ int kvt_op_release(struct kvt_file *f, void *arg)
 	for (i = 0; i < a->nr && !err; i += n) {
 		n = min(a->nr - i, KVT_CHUNK_KEYS);
 		if (copy_from_user(handles, u64_to_user_ptr(a->handles) + i * sizeof(u64),
-				   n * sizeof(u64)))
-			return -EFAULT;
+				   n * sizeof(u64))) {
+			err = -EFAULT;
+			break;
+		}
 		a->nr_done += kvt_release_chunk(f, handles, st, n);
 		err = kvt_put_statuses(a->results ? a->results + i * sizeof(s32) : 0, st, n);
 	}
-	if (err)
-		return err;
+	/* However it ended, what was released is room for somebody. */
 	kvt_room_wake(f->pool);
-	return 0;
+	return err;
 }
 
 /**
