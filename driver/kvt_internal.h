@@ -602,6 +602,7 @@ void kvt_block_reap(struct kvt_pool *p, u32 id);
 void kvt_block_die(struct kvt_pool *p, u32 id);
 void kvt_block_kill(struct kvt_pool *p, u32 id);
 void kvt_block_lose(struct kvt_pool *p, u32 id, enum kvt_why why);
+void kvt_left_forget(struct kvt_pool *p, u32 id);
 void kvt_block_unread(struct kvt_pool *p, u32 id, struct kvt_tier *t);
 bool kvt_block_expired(struct kvt_pool *p, u32 id);
 void kvt_block_mem_set(struct kvt_pool *p, u32 id, struct kvt_tier *t, u32 page);

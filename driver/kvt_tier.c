@@ -340,6 +340,7 @@ static int kvt_tier_attach_locked(struct kvt_pool *p, const struct kvtier_tier_a
 	}
 	t->bad = NULL;
 	kvt_cost_init(&t->read_cost);
+	kvt_left_forget(p, nr);
 	kvt_tier_publish(p, t);
 	/* Nothing is put there before the others know of it: after a crash it would be left out. */
 	if (!t->ops->is_mem)

@@ -650,6 +650,21 @@ TEST_F_TIMEOUT(disk, tier_gone, 300)
 	EXPECT_LT(LIMIT, used(p, &self->c, DISK));
 }
 
+/* What left a tier is put down to it, and not to the next one by its number. */
+TEST_F_TIMEOUT(disk, causes_gone, 120)
+{
+	const struct kvt_pool *p = &self->pool;
+
+	ASSERT_EQ(NR, put(&self->c, SET, 0, NR, KVTIER_RESERVE_WAIT));
+	ASSERT_EQ(0, limit_to(p, &self->c, DRAM, 0));
+	ASSERT_TRUE(KVT_UNTIL(20000, !used(p, &self->c, DRAM)));
+	ASSERT_EQ(0, kvt_tier_detach(p, self->id, KVTIER_DETACH_DISCARD, 20 * KVT_SEC));
+	EXPECT_EQ(NR, evicted(p, &self->c, "evicted_detach"));
+	self->id = kvt_tier_bdev(p, 30, DISK_BYTES);
+	ASSERT_LE(0, self->id);
+	EXPECT_EQ(0, evicted(p, &self->c, "evicted_detach"));
+}
+
 /* --- many at once --------------------------------------------------------------------------- */
 
 #define CLIENTS		6
