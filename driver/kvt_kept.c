@@ -2,10 +2,11 @@
 /*
  * Memory that a namespace keeps from others, whatever these need it for.
  *
- * Of its own accord: blocks that are pinned, or held for sessions, or in dma-bufs. Each of
- * the two kinds has a limit for each namespace, half of memory. And all namespaces together
- * have one for what they keep beyond their guarantees, so that several of them cannot have
- * what one cannot: three quarters of the memory that is guaranteed to nobody. So who has a
+ * Of its own accord: blocks that are pinned, or held for sessions, and blocks in dma-bufs. Each
+ * of the two kinds has a limit for each namespace, half of memory. And all namespaces
+ * together have one for what they keep beyond their guarantees, so that several of them
+ * cannot have what one cannot: three quarters of the memory that is guaranteed to nobody.
+ * What is pinned may also be on block tiers, so half of these counts for it, too. So who has a
  * guarantee finds room for that much, and for everybody else some is left.
  *
  * By others' doing: regions that somebody refers to from outside (a device, a pipe) when
@@ -15,51 +16,56 @@
  * this goes for any namespace that has something there. What is within its guarantee is
  * its own to waste.
  *
- * Invariant: p->beyond_bytes is the sum of all namespaces' @beyond_bytes.
+ * Invariant: p->beyond_bytes are the sums of all namespaces' @beyond_bytes.
  *
  * Lock: the meta lock for everything.
  */
 #include "kvt_internal.h"
 
-/* All memory there is, of tiers that are being emptied as well. */
-static u64 kvt_kept_memory(const struct kvt_pool *p, u64 *quarantined_bytes)
+/**
+ * struct kvt_kept_of - what there is to be kept
+ * @memory_bytes: of all memory tiers, those that are being emptied as well
+ * @block_bytes:  of block tiers that take blocks
+ * @quarantined_bytes: of memory, in quarantine
+ */
+struct kvt_kept_of {
+	u64 memory_bytes;
+	u64 block_bytes;
+	u64 quarantined_bytes;
+};
+
+static struct kvt_kept_of kvt_kept_of(const struct kvt_pool *p)
 {
-	u64 sum = 0;
+	struct kvt_kept_of of = { 0 };
 	u32 i;
 
 	lockdep_assert_held(&p->meta_lock);
-	*quarantined_bytes = 0;
 	for (i = 0; i < p->nr_tiers; i++) {
 		const struct kvt_tier *t = p->tiers[p->order[i]];
 
-		if (!t->ops->is_mem)
-			continue;
-		sum += kvt_tier_present_bytes(t);
-		*quarantined_bytes += atomic64_read(&t->count.quarantined_bytes);
+		if (t->ops->is_mem) {
+			of.memory_bytes += kvt_tier_present_bytes(t);
+			of.quarantined_bytes += atomic64_read(&t->count.quarantined_bytes);
+		} else if (t->state == KVTIER_TIER_ONLINE) {
+			of.block_bytes += kvt_log_capacity(t);
+		}
 	}
-	return sum;
+	return of;
 }
 
-static u64 kvt_kept_beyond(const struct kvt_ns *ns)
+/* How much more of a kind may be kept; @blocks: on block tiers, too. */
+static u64 kvt_kept_room(const struct kvt_pool *p, const struct kvt_ns *ns,
+			 enum kvt_kept_kind kind, bool blocks)
 {
-	u64 kept = ns->kept.pinned_bytes + ns->kept.export_bytes;
+	struct kvt_kept_of of = kvt_kept_of(p);
+	u64 promised = min(READ_ONCE(p->guaranteed_bytes), of.memory_bytes);
+	u64 has = ns->kept.bytes[kind], own = of.memory_bytes / 2, all;
 
-	return kept - min(kept, ns->min_bytes);
-}
-
-/* How much more of one kind, of which it has @has_bytes already. */
-static u64 kvt_kept_room(const struct kvt_pool *p, const struct kvt_ns *ns, u64 has_bytes)
-{
-	u64 quarantined, memory = kvt_kept_memory(p, &quarantined), own, all;
-	u64 promised = min(READ_ONCE(p->guaranteed_bytes), memory);
-	u64 kept = ns->kept.pinned_bytes + ns->kept.export_bytes;
-
-	own = memory / 2;
-	all = (memory - promised) / 4 * 3;
-	all -= min(all, p->beyond_bytes);
+	all = (of.memory_bytes - promised) / 4 * 3 + (blocks ? of.block_bytes / 2 : 0);
+	all -= min(all, p->beyond_bytes[kind]);
 	/* What is left of its guarantee it need not share. */
-	all += ns->min_bytes - min(ns->min_bytes, kept);
-	return min(own - min(own, has_bytes), all);
+	all += ns->min_bytes - min(ns->min_bytes, has);
+	return min(own - min(own, has), all);
 }
 
 /**
@@ -70,7 +76,7 @@ static u64 kvt_kept_room(const struct kvt_pool *p, const struct kvt_ns *ns, u64 
  */
 u64 kvt_kept_pin_room(const struct kvt_pool *p, const struct kvt_ns *ns)
 {
-	return kvt_kept_room(p, ns, ns->kept.pinned_bytes);
+	return kvt_kept_room(p, ns, KVT_KEPT_PINNED, true);
 }
 
 /**
@@ -81,16 +87,20 @@ u64 kvt_kept_pin_room(const struct kvt_pool *p, const struct kvt_ns *ns)
  */
 u64 kvt_kept_export_room(const struct kvt_pool *p, const struct kvt_ns *ns)
 {
-	return kvt_kept_room(p, ns, ns->kept.export_bytes);
+	return kvt_kept_room(p, ns, KVT_KEPT_EXPORTED, false);
 }
 
-static void kvt_kept_account(struct kvt_pool *p, struct kvt_ns *ns)
+static void kvt_kept_add(struct kvt_pool *p, struct kvt_ns *ns, enum kvt_kept_kind kind,
+			 s64 bytes)
 {
-	u64 beyond = kvt_kept_beyond(ns);
+	struct kvt_kept *k = &ns->kept;
+	u64 beyond;
 
 	lockdep_assert_held(&p->meta_lock);
-	p->beyond_bytes += beyond - ns->kept.beyond_bytes;
-	ns->kept.beyond_bytes = beyond;
+	k->bytes[kind] += bytes;
+	beyond = k->bytes[kind] - min(k->bytes[kind], ns->min_bytes);
+	p->beyond_bytes[kind] += beyond - k->beyond_bytes[kind];
+	k->beyond_bytes[kind] = beyond;
 }
 
 /**
@@ -101,8 +111,7 @@ static void kvt_kept_account(struct kvt_pool *p, struct kvt_ns *ns)
  */
 void kvt_kept_pin(struct kvt_pool *p, struct kvt_ns *ns, s64 bytes)
 {
-	ns->kept.pinned_bytes += bytes;
-	kvt_kept_account(p, ns);
+	kvt_kept_add(p, ns, KVT_KEPT_PINNED, bytes);
 }
 
 /**
@@ -113,8 +122,7 @@ void kvt_kept_pin(struct kvt_pool *p, struct kvt_ns *ns, s64 bytes)
  */
 void kvt_kept_export(struct kvt_pool *p, struct kvt_ns *ns, s64 bytes)
 {
-	ns->kept.export_bytes += bytes;
-	kvt_kept_account(p, ns);
+	kvt_kept_add(p, ns, KVT_KEPT_EXPORTED, bytes);
 }
 
 /**
@@ -124,11 +132,12 @@ void kvt_kept_export(struct kvt_pool *p, struct kvt_ns *ns, s64 bytes)
  */
 bool kvt_kept_barred(const struct kvt_pool *p, const struct kvt_ns *ns)
 {
-	u64 has = ns->kept.quarantined_bytes, all, memory;
+	u64 has = ns->kept.quarantined_bytes;
+	struct kvt_kept_of of;
 
 	/* Nearly always. */
 	if (!has || has + ns->mem_bytes <= ns->min_bytes)
 		return false;
-	memory = kvt_kept_memory(p, &all);
-	return all > memory / 2 || has > memory / 4;
+	of = kvt_kept_of(p);
+	return of.quarantined_bytes > of.memory_bytes / 2 || has > of.memory_bytes / 4;
 }

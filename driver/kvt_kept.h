@@ -10,20 +10,25 @@
 struct kvt_ns;
 struct kvt_pool;
 
+/* Of its own accord. */
+enum kvt_kept_kind {
+	KVT_KEPT_PINNED,	/* pinned, or held for sessions */
+	KVT_KEPT_EXPORTED,	/* in dma-bufs */
+	KVT_KEPT_KINDS,
+};
+
 /**
  * struct kvt_kept - of a namespace
- * @pinned_bytes: slot bytes of blocks that are pinned, or held for sessions
- * @export_bytes: in dma-bufs
- * @beyond_bytes: of both, what is more than was guaranteed to the namespace
+ * @bytes:        of slots, by kind
+ * @beyond_bytes: of these, what is more than was guaranteed to the namespace
  * @retired_bytes: regions that were arenas of files that have gone, until they are free
  * @quarantined_bytes: regions in quarantine, some of them @retired_bytes as well
  *
  * Meta lock.
  */
 struct kvt_kept {
-	u64 pinned_bytes;
-	u64 export_bytes;
-	u64 beyond_bytes;
+	u64 bytes[KVT_KEPT_KINDS];
+	u64 beyond_bytes[KVT_KEPT_KINDS];
 	u64 retired_bytes;
 	u64 quarantined_bytes;
 };
