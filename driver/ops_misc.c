@@ -132,6 +132,8 @@ static s32 kvt_advise_locked(struct kvt_batch *b, u32 i, u32 advice, u32 expire_
 	tier = kvt_block_tier(h, kvt_ctl(h));
 	switch (advice) {
 	case KVTIER_ADV_COLD:
+		/* Uses before this do not make it warm again. */
+		kvt_touch_drain(p);
 		p->policy.ops->cool(&p->policy, tier, id);
 		b->group->own[tier].cursor = KVT_NIL;
 		break;
