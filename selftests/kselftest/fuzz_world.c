@@ -324,17 +324,14 @@ static void show_pool(void)
 	kvt_sh("grep -rs . /sys/class/kvtier/kvtier%u/ | sed 's/^/# /' >&2", fz.pool.id);
 }
 
-/*
- * Each namespace may pin as much as the last, which nothing was ever stored in, or more, with
- * a guarantee.
- */
+/* Each namespace may pin as much as the last, which nothing was ever stored in. */
 static int check_pins(void)
 {
 	int fresh = pins_of(FZ_NAMESPACES - 1), err = fresh > 0 ? 0 : -EUCLEAN, pins, i;
 
 	for (i = 0; i < FZ_NAMESPACES - 1 && !err; i++) {
 		pins = pins_of(i);
-		if (pins >= fresh)
+		if (pins == fresh)
 			continue;
 		fprintf(stderr, "# fuzz%d can pin %d blocks\n", i, pins);
 		err = -EUCLEAN;
