@@ -132,8 +132,6 @@ static s32 kvt_advise_locked(struct kvt_batch *b, u32 i, u32 advice, u32 expire_
 	tier = kvt_block_tier(h, kvt_ctl(h));
 	switch (advice) {
 	case KVTIER_ADV_COLD:
-		/* Uses before this do not make it warm again. */
-		kvt_touch_drain(p);
 		p->policy.ops->cool(&p->policy, tier, id);
 		b->group->own[tier].cursor = KVT_NIL;
 		break;
@@ -178,6 +176,14 @@ static u32 kvt_expiry_s(u64 ttl_ns)
 	return (kvt_now_s() + (u32)ttl_s + 1) ?: 1;
 }
 
+/* Uses before the call do not make warm again what it cools. */
+static void kvt_advise_drain(struct kvt_pool *p)
+{
+	spin_lock(&p->meta_lock);
+	kvt_touch_drain(p);
+	spin_unlock(&p->meta_lock);
+}
+
 /**
  * kvt_op_advise() - ADVISE
  * @f:   caller
@@ -205,6 +211,8 @@ int kvt_op_advise(struct kvt_file *f, void *arg)
 		expire_s = kvt_expiry_s(a->value);
 	st = (s32 *)b.res;
 	a->nr_done = 0;
+	if (a->advice == KVTIER_ADV_COLD)
+		kvt_advise_drain(p);
 	/* Heating goes tail first and cooling head first: the tail ends up colder. */
 	for (i = 0; i < a->nr; i++) {
 		u32 at = a->advice == KVTIER_ADV_COLD ? i : a->nr - 1 - i;
