@@ -36,7 +36,6 @@
 
 #define KVT_OVER_LOOKS	64u	/* at namespaces on pool->over, under one hold of the lock */
 #define KVT_OVER_DELAY	(HZ / 5)
-#define KVT_SHARE_STEP	1024u
 
 /* What a slot takes on a tier. */
 static u64 kvt_limit_bytes(const struct kvt_tier *t, u64 slot_bytes)
@@ -408,6 +407,13 @@ void kvt_limits_ns_gone(struct kvt_pool *p, struct kvt_ns *ns)
 	spin_unlock(&p->meta_lock);
 }
 
+static void kvt_limits_forget(struct kvt_ns *ns, u32 id)
+{
+	ns->share[id].limit = KVT_SHARE_ALL;
+	ns->share[id].min = 0;
+	kvt_share_give_up(&ns->share[id]);
+}
+
 /**
  * kvt_limits_tier_gone() - a tier is not in the pool any more
  * @p:  pool; may sleep
@@ -415,23 +421,7 @@ void kvt_limits_ns_gone(struct kvt_pool *p, struct kvt_ns *ns)
  */
 void kvt_limits_tier_gone(struct kvt_pool *p, u32 id)
 {
-	unsigned long idx = 0;
-	struct kvt_ns *ns;
-	u32 n;
-
-	do {
-		spin_lock(&p->meta_lock);
-		for (n = 0; n < KVT_SHARE_STEP; n++, idx++) {
-			ns = xa_find(&p->ns, &idx, ULONG_MAX, XA_PRESENT);
-			if (!ns)
-				break;
-			ns->share[id].limit = KVT_SHARE_ALL;
-			ns->share[id].min = 0;
-			kvt_share_give_up(&ns->share[id]);
-		}
-		spin_unlock(&p->meta_lock);
-		cond_resched();
-	} while (ns && idx < ULONG_MAX);
+	kvt_ns_for_each(p, kvt_limits_forget, id);
 }
 
 /* --- sysfs ------------------------------------------------------------------------------ */

@@ -22,6 +22,8 @@
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
 
+#define KVT_NS_STEP	1024u	/* namespaces under one hold of the meta lock */
+
 /* What NS_OPEN asks for, in kernel memory. */
 struct kvt_ns_args {
 	struct kvtier_group group[KVTIER_GROUPS_MAX];
@@ -536,6 +538,33 @@ static void kvt_ns_destroy(struct kvt_pool *p, struct kvt_ns *ns)
 	kvt_ns_guarantee(p, -(s64)ns->min_bytes);
 	kvt_mlog_ns_gone(p, ns);
 	kvt_ns_free(ns);
+}
+
+/**
+ * kvt_ns_for_each() - do something for each namespace
+ * @p:   pool; may sleep
+ * @fn:  called under the meta lock, which is dropped every so often
+ * @arg: for it
+ *
+ * Namespaces that come meanwhile may be left out.
+ */
+void kvt_ns_for_each(struct kvt_pool *p, void (*fn)(struct kvt_ns *ns, u32 arg), u32 arg)
+{
+	unsigned long idx = 0;
+	struct kvt_ns *ns;
+	u32 n;
+
+	do {
+		spin_lock(&p->meta_lock);
+		for (n = 0; n < KVT_NS_STEP; n++, idx++) {
+			ns = xa_find(&p->ns, &idx, ULONG_MAX, XA_PRESENT);
+			if (!ns)
+				break;
+			fn(ns, arg);
+		}
+		spin_unlock(&p->meta_lock);
+		cond_resched();
+	} while (ns && idx < ULONG_MAX);
 }
 
 /**

@@ -14,7 +14,6 @@
 
 #define KVT_PARKED_STEP	1024u	/* looked at under one hold of the meta lock */
 #define KVT_KILLS_STEP	64u	/* pending, between calls for the background */
-#define KVT_LEFT_STEP	1024u	/* namespaces looked at, likewise */
 
 /**
  * kvt_block_expired() - is the block's time to live over
@@ -489,32 +488,6 @@ void kvt_block_lose(struct kvt_pool *p, u32 id, enum kvt_why why)
 		kvt_count(p, ns, KVT_CNT_EVICTIONS, 1);
 	}
 	kvt_block_kill(p, id);
-}
-
-/**
- * kvt_left_forget() - a tier's number is about to be another one's
- * @p:  pool; may sleep
- * @id: the number, of no tier
- *
- * What namespaces have lost from the one before is told of as long as there is no other.
- */
-void kvt_left_forget(struct kvt_pool *p, u32 id)
-{
-	unsigned long idx = 0;
-	struct kvt_ns *ns;
-	u32 n;
-
-	do {
-		spin_lock(&p->meta_lock);
-		for (n = 0; n < KVT_LEFT_STEP; n++, idx++) {
-			ns = xa_find(&p->ns, &idx, ULONG_MAX, XA_PRESENT);
-			if (!ns)
-				break;
-			memset(ns->left[id], 0, sizeof(ns->left[id]));
-		}
-		spin_unlock(&p->meta_lock);
-		cond_resched();
-	} while (ns && idx < ULONG_MAX);
 }
 
 /**
