@@ -7,7 +7,7 @@
  * were allocated under map_sem, a client that has used up its memory would hold up all
  * others. So the kernel allocates one before it calls a handler, kvt_fault_table() puts it
  * to use, and entries are made within that one table only. lockdep knows that nothing under
- * map_sem may wait for memory, see kvt_pool_init_locks().
+ * map_sem may wait for memory, see kvt_pool_init_map_sem().
  */
 #ifndef KVT_FAULT_H
 #define KVT_FAULT_H

@@ -798,7 +798,8 @@ struct kvtier_stat {
  * The arena is contiguous in the fill view, stays mapped writable through COMMIT
  * and belongs to this open file until it is closed; it may be registered once
  * with a device. Its bytes are charged to the namespace's min_bytes (ENOSPC past
- * it). One arena per file and group (EBUSY).
+ * it; with what files that have gone left of theirs, past twice that). One arena
+ * per file and group (EBUSY).
  */
 struct kvtier_arena {
 	__u32 size;
