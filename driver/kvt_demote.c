@@ -195,7 +195,10 @@ static bool kvt_demote_place_mem(struct kvt_pool *p, struct kvt_tier *t, struct 
 	return !left;
 }
 
-/* Can a block tier take one more block that displaces none. */
+/*
+ * Can a block tier take one more block that displaces none. One that is above the low
+ * watermark is on its way to the high one, where the worker makes as much go again.
+ */
 static bool kvt_tier_has_room(struct kvt_pool *p, struct kvt_tier *t)
 {
 	u32 all, used;
@@ -207,7 +210,7 @@ static bool kvt_tier_has_room(struct kvt_pool *p, struct kvt_tier *t)
 	tight = kvt_log_tight(&t->log);
 	spin_unlock(&p->meta_lock);
 	return all ? used < all :
-		     !tight && !kvt_tier_over(p, t, READ_ONCE(p->watermark_high_percent));
+		     !tight && !kvt_tier_over(p, t, READ_ONCE(p->watermark_low_percent));
 }
 
 /**
@@ -225,13 +228,17 @@ static bool kvt_demote_refuse(struct kvt_pool *p, struct kvt_tier *t, struct kvt
 			      bool room)
 {
 	struct kvt_hot *h = kvt_hot(&p->table, mv->id);
+	struct kvt_ns *ns = kvt_ns_of(p, h->ns_group);
 	u32 ctl = kvt_ctl(h);
 
 	lockdep_assert_held(&p->meta_lock);
-	/* At its limit it would take the place of its namespace's own. */
-	room = room && kvt_limit_fits(kvt_ns_of(p, h->ns_group), t, mv->x.bytes);
 	if (kvt_ctl_state(ctl) != KVT_READY || (ctl & KVT_CTL_STAYS) || kvt_ctl_leases(ctl))
 		return false;
+	/* What a limit keeps out whatever else goes is no question for the policy. */
+	if (!kvt_limit_permits(ns, t, mv->x.bytes))
+		return false;
+	/* At its limit it would take the place of its namespace's own. */
+	room = room && kvt_limit_fits(ns, t, mv->x.bytes);
 	if (kvt_policy_admit(&p->policy, t->id, mv->id, room)) {
 		mv->asked = !room;	/* until it has a place, or kvt_demote_unadmit() */
 		return false;

@@ -89,6 +89,18 @@ bool kvt_limit_fits(const struct kvt_ns *ns, const struct kvt_tier *t, u64 slot_
 }
 
 /**
+ * kvt_limit_permits() - could a namespace have so much on a tier, and nothing else there
+ * @ns:         namespace, meta lock held
+ * @t:          tier
+ * @slot_bytes: how much
+ */
+bool kvt_limit_permits(const struct kvt_ns *ns, const struct kvt_tier *t, u64 slot_bytes)
+{
+	lockdep_assert_held(&ns->pool->meta_lock);
+	return kvt_limit_bytes(t, slot_bytes) <= ns->share[t->id].limit;
+}
+
+/**
  * kvt_limit_want() - a client's slot did not fit
  * @ns:         namespace, meta lock held
  * @t:          tier
@@ -182,13 +194,12 @@ bool kvt_limit_guarded(struct kvt_pool *p, const struct kvt_tier *t, const struc
 
 /* --- making room among a namespace's own --------------------------------------------- */
 
-/* Could so much be there, if nothing else of the namespace's was. */
 static bool kvt_limit_allows(struct kvt_tier *t, const struct kvt_ns *ns, u64 slot_bytes)
 {
 	bool allows;
 
 	spin_lock(&t->pool->meta_lock);
-	allows = kvt_limit_bytes(t, slot_bytes) <= ns->share[t->id].limit;
+	allows = kvt_limit_permits(ns, t, slot_bytes);
 	spin_unlock(&t->pool->meta_lock);
 	return allows;
 }

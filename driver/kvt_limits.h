@@ -16,6 +16,7 @@ struct kvt_tier;
 /* Meta lock held */
 void kvt_limit_count(struct kvt_ns *ns, struct kvt_tier *t, u32 slot_bytes, int n);
 bool kvt_limit_fits(const struct kvt_ns *ns, const struct kvt_tier *t, u64 slot_bytes);
+bool kvt_limit_permits(const struct kvt_ns *ns, const struct kvt_tier *t, u64 slot_bytes);
 void kvt_limit_want(struct kvt_ns *ns, struct kvt_tier *t, u32 slot_bytes);
 bool kvt_limit_refuses(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t);
 void kvt_limit_coming(struct kvt_pool *p, struct kvt_mv *mv);

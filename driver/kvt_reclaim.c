@@ -17,7 +17,6 @@
 
 #define KVT_RECLAIM_TIME	(HZ / 10)	/* in one go */
 #define KVT_STEAL_TRIES		8
-#define KVT_LOG_FREE_MIN	4u
 
 /**
  * kvt_reclaim_kick() - there may be something for the worker to do
@@ -211,7 +210,7 @@ static bool kvt_balance_tier(struct kvt_pool *p, struct kvt_tier *t)
 	if (t->ops->is_mem && kvt_shrink_work(p, t))
 		return true;
 	if (!t->ops->is_mem &&
-	    READ_ONCE(t->log.nr_free) < min(KVT_LOG_FREE_MIN, t->nr_segs / 2) &&
+	    READ_ONCE(t->log.nr_free) < kvt_log_goal(&t->log) &&
 	    kvt_log_clean(t, KVT_CLEAN_LOWER))
 		return true;
 	if (!kvt_tier_lowering(p, t))

@@ -310,12 +310,16 @@ bool kvt_log_dense(const struct kvt_log *l)
 /**
  * kvt_log_tight() - does what is written now make something else go
  * @l: log; meta lock held
- * Return: whether the segments left are for those who clean, and the next one is had by
- * evictions: none is cheap to empty, be it for the copies that are in it.
+ * Return: whether so few segments are free that the cleaner is at work, and none is cheap to
+ * empty, be it for the copies that are in it: the next one is had by evictions, or by
+ * carrying, which is writing, too.
  */
 bool kvt_log_tight(const struct kvt_log *l)
 {
-	return l->nr_free <= l->keep[KVT_HEAD_DEMOTE] && kvt_log_dense(l);
+	u32 least = kvt_log_least(l);
+
+	return l->nr_free <= kvt_log_goal(l) && least != ~0u &&
+	       least > l->seg_units / KVT_SEG_CHEAP;
 }
 
 /**

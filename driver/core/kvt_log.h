@@ -32,6 +32,7 @@
 #include "kvt_block.h"
 
 #define KVT_SEG_CHEAP		8u	/* one part in so many of a segment is cheap to carry */
+#define KVT_LOG_FREE_MIN	4u	/* segments that the cleaner sees to that are free */
 #define KVT_LOG_WELL_USED	75u	/* percent of what can be used, see kvt_log_dense() */
 
 #define KVT_NO_SEG	(~0u)
@@ -144,6 +145,12 @@ static inline u64 kvt_log_used(const struct kvt_log *l)
 	u64 live = READ_ONCE(l->live_units), copies = READ_ONCE(l->copy_units);
 
 	return live - min(live, copies);
+}
+
+/* How many segments the cleaner sees to that are free. */
+static inline u32 kvt_log_goal(const struct kvt_log *l)
+{
+	return min(KVT_LOG_FREE_MIN, l->nr_segs / 2);
 }
 
 /* What would have to be carried if the segment were emptied. */

@@ -34,19 +34,18 @@
 #include "kvt_chain.h"
 #include "kvt_hint.h"
 #include "kvt_policy.h"
+#include "kvt_policy_gate.h"
 
 #define REUSE_ASIDE		KVT_CLS_POOL	/* no block has that class */
 #define REUSE_SORT_STEPS	16u
 #define REUSE_BACK_STEPS	4u	/* put aside: how many are looked at each time */
 #define REUSE_YOUNG_STEPS	64u
-#define REUSE_ADMIT_STEPS	64u
 #define REUSE_AGES_STEPS	64u
 #define REUSE_TIP_BLOCKS	4u	/* of those there: how many may end a session */
 #define REUSE_STRANGERS		2u
 #define REUSE_LEARN_EACH	2u	/* requests for each row worked out */
 #define REUSE_LEARN_ROUND	32u	/* rows until the first comes again, some are empty */
 #define REUSE_LEN_MAX		32u	/* blocks: longer ones are of one class */
-#define REUSE_BAR_STEP		16u	/* 1/128 of an octave of worth */
 #define REUSE_COPIES		4u	/* copies kept: a part of this of a tier */
 
 /* A block's @past: bin of the time between its last two uses, and its mark. */
@@ -239,16 +238,6 @@ static void reuse_skip(struct kvt_policy *p, u32 tier, u32 id)
 		kvt_policy_add(p, tier, REUSE_ASIDE, id, true);
 }
 
-/* Can a block be taken, as far as can be seen here. */
-static bool reuse_can_go(const struct kvt_policy *p, u32 id, bool leaf)
-{
-	u32 ctl = kvt_ctl(kvt_hot(p->table, id));
-
-	if (kvt_ctl_leases(ctl) || (ctl & (KVT_CTL_MOVING | KVT_CTL_ARENA)))
-		return false;
-	return !leaf || (kvt_ch_leaf(p->table, id) && !(ctl & KVT_CTL_STAYS));
-}
-
 /* From aside to that end of its class's list that its age is nearer to. */
 static void reuse_return(struct kvt_policy *p, u32 tier, u32 id)
 {
@@ -276,7 +265,7 @@ static bool reuse_back(struct kvt_policy *p, u32 tier, bool leaf, u32 *steps)
 		id = leaf ? l->tail : p->young[tier][REUSE_ASIDE] ?: l->tail;
 		if (leaf && id == p->young[tier][REUSE_ASIDE])
 			break;
-		if (reuse_can_go(p, id, leaf)) {
+		if (kvt_gate_can_go(p, id, leaf)) {
 			reuse_return(p, tier, id);
 			any = true;
 		} else {
@@ -833,49 +822,6 @@ static void reuse_hint(struct kvt_policy *p, u32 tip, u32 reuse_ms)
 
 /* --- several tiers ------------------------------------------------------------------ */
 
-/* What a write to a full tier would displace. */
-static u32 reuse_displaced(struct kvt_policy *p, u32 tier)
-{
-	u32 budget = REUSE_ADMIT_STEPS, id;
-
-	while ((id = reuse_next(p, tier, true, &budget)) && !reuse_can_go(p, id, true))
-		reuse_skip(p, tier, id);
-	return id;
-}
-
-/*
- * Half of what could be written is: the bar follows the middle of what it is asked
- * about. And nothing is that is worth less than what it would displace.
- *
- * A block with children has to be written, since they cannot stay without it; it moves
- * the bar all the same, as most of a chain is asked about after its end was let in.
- */
-static bool reuse_admit(struct kvt_policy *p, u32 tier, u32 id, bool room)
-{
-	u32 worth = reuse_worth(p, id), least;
-	struct kvt_mind *m = kvt_policy_mind(p, id);
-	bool ok = true;
-
-	if (room)
-		return true;
-	if (kvt_ch_leaf(p->table, id)) {
-		least = reuse_displaced(p, tier);
-		ok = worth >= m->bar && (!least || worth >= reuse_worth(p, least));
-	}
-	if (ok)
-		m->bar = min(m->bar + REUSE_BAR_STEP, (u32)U16_MAX);
-	else
-		m->bar -= min(m->bar, REUSE_BAR_STEP);
-	return ok;
-}
-
-static void reuse_unadmit(struct kvt_policy *p, u32 id)
-{
-	struct kvt_mind *m = kvt_policy_mind(p, id);
-
-	m->bar -= min(m->bar, REUSE_BAR_STEP);
-}
-
 static bool reuse_keep(struct kvt_policy *p, u32 nr_copies, u32 nr_blocks)
 {
 	(void)p;
@@ -891,8 +837,8 @@ const struct kvt_policy_ops kvt_policy_reuse = {
 	.next = reuse_next,
 	.skip = reuse_skip,
 	.request = reuse_request,
-	.admit = reuse_admit,
-	.unadmit = reuse_unadmit,
+	.admit = kvt_gate_admit,
+	.unadmit = kvt_gate_unadmit,
 	.keep = reuse_keep,
 	.worth = reuse_worth,
 	.hint = reuse_hint,

@@ -17,6 +17,7 @@
 #include "../core/kvt_mem.c"
 #include "../core/kvt_policy.c"
 #include "../core/kvt_policy_ask.c"
+#include "../core/kvt_policy_gate.c"
 #include "../core/kvt_policy_learn.c"
 #include "../core/kvt_policy_reuse.c"
 #include "../core/kvt_policy_turn.c"
