@@ -6,7 +6,8 @@
  * in it is emptied: its blocks are carried forward into a segment of their own,
  * so that what has survived long stays together. Copies of what is in memory are
  * given up. If too much would have to be carried, blocks leave the tier instead, until
- * it is less: see kvt_log_dense().
+ * it is less: see kvt_log_dense(). And of a segment that is emptied all the same, blocks
+ * leave first that the policy does not find worth another write: see kvt_policy_rewrite().
  *
  * Cleaning may move blocks down (KVT_CLEAN_LOWER), and moving blocks down may clean the
  * tiers below, which then must not move any: so no path goes through either twice,
@@ -17,12 +18,26 @@
 
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
+#include "core/kvt_policy_gate.h"
 #include "kvt_trace.h"
 
 #define KVT_THIN_STEP	16u	/* blocks that leave before segments are looked at again */
+#define KVT_SIFT_STEP		64u	/* blocks looked at before the lock is let go */
 #define KVT_RETIRE_FAILS	4u	/* batches that cannot be read, then it is enough */
 #define KVT_RETIRE_DELAY	HZ
 #define KVT_RETIRE_DELAY_MAX	(64 * HZ)
+
+/* Is the only copy of a block on this tier. One in memory would move from there. */
+static bool kvt_log_has(const struct kvt_tier *t, const struct kvt_hot *h)
+{
+	return (kvt_ctl(h) & (KVT_CTL_LOG | KVT_CTL_MEM)) == KVT_CTL_LOG &&
+	       h->log_tier == t->id;
+}
+
+static bool kvt_seg_has(const struct kvt_tier *t, u32 seg, const struct kvt_hot *h)
+{
+	return kvt_log_has(t, h) && kvt_log_seg_of(&t->log, h->log_unit) == seg;
+}
 
 /* Claim the next live blocks of a segment from *@pos on. Meta lock held. */
 static u32 kvt_seg_claim(struct kvt_pool *p, struct kvt_tier *t, u32 seg, u32 *pos, u32 *ids,
@@ -35,14 +50,68 @@ static u32 kvt_seg_claim(struct kvt_pool *p, struct kvt_tier *t, u32 seg, u32 *p
 	for (; *pos < s->nr_ids && nr < max; (*pos)++) {
 		struct kvt_hot *h = kvt_hot(&p->table, s->ids[*pos]);
 
-		if (!(kvt_ctl(h) & KVT_CTL_LOG) || h->log_tier != t->id ||
-		    kvt_log_seg_of(&t->log, h->log_unit) != seg)
-			continue;	/* stale */
-		/* A copy would move from where it is in memory. */
-		if (!(kvt_ctl(h) & KVT_CTL_MEM) && kvt_move_try(h))
+		if (kvt_seg_has(t, seg, h) && kvt_move_try(h))
 			ids[nr++] = s->ids[*pos];
 	}
 	return nr;
+}
+
+/* Let a block go that would not be written to this tier now. Whether it has left. */
+static bool kvt_log_refuse(struct kvt_pool *p, struct kvt_tier *t, u32 id)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+	u32 ctl = kvt_ctl(h);
+
+	lockdep_assert_held(&p->meta_lock);
+	/* What leaves without room for its kill would stay where it is. */
+	if (p->parked.count || kvt_wlog_kill_room(&t->mlog->w) < KVT_THIN_STEP)
+		return false;
+	return kvt_log_has(t, h) && kvt_ctl_state(ctl) == KVT_READY && !(ctl & KVT_CTL_STAYS) &&
+	       !kvt_policy_rewrite(&p->policy, id) && !kvt_ns_guarded(p, t, h, NULL) &&
+	       kvt_move_try(h) && kvt_evict_claimed(p, id, KVT_WHY_WORTH);
+}
+
+/*
+ * A block of a segment is not to be carried if it and what is left of its chain after it
+ * can go. Those before it may have been looked at when it could not. Returns how many
+ * blocks were looked at.
+ */
+static u32 kvt_seg_refuse(struct kvt_pool *p, struct kvt_tier *t, u32 seg, u32 id)
+{
+	u32 steps = KVT_GATE_DEEP, nr = 1, up, tip;
+	bool past = false;
+
+	lockdep_assert_held(&p->meta_lock);
+	if (!kvt_seg_has(t, seg, kvt_hot(&p->table, id)))
+		return nr;
+	tip = kvt_gate_tip(&p->policy, id, &steps);
+	for (; tip != KVT_NIL; tip = up, nr++) {
+		past |= tip == id;
+		up = kvt_cold(&p->table, tip)->parent;
+		if (!kvt_log_refuse(p, t, tip) ||
+		    (past && up != KVT_NIL && !kvt_seg_has(t, seg, kvt_hot(&p->table, up))))
+			break;
+	}
+	return nr + KVT_GATE_DEEP - steps;
+}
+
+/* What the policy does not find worth being written once more leaves the pool. */
+static void kvt_seg_sift(struct kvt_tier *t, u32 seg)
+{
+	const struct kvt_seg *s = &t->log.segs[seg];
+	struct kvt_pool *p = t->pool;
+	u32 pos = 0, nr, looks;
+
+	do {
+		spin_lock(&p->meta_lock);
+		p->policy.now_ms = kvt_now_ms();
+		for (looks = 0; looks < KVT_SIFT_STEP && pos < s->nr_ids; pos++)
+			looks += kvt_seg_refuse(p, t, seg, s->ids[pos]);
+		nr = s->nr_ids;
+		spin_unlock(&p->meta_lock);
+		cond_resched();
+	} while (pos < nr);
+	kvt_garbage_free(p);
 }
 
 /*
@@ -186,6 +255,7 @@ bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how)
 	if (seg == KVT_NO_SEG)
 		return false;
 	shed = kvt_copy_shed(t, seg);
+	kvt_seg_sift(t, seg);
 	full = kvt_seg_carry(t, seg, false);
 	/* No room for kills of copies, and none will come, is no better. */
 	full |= !shed;

@@ -156,7 +156,7 @@ enum kvt_why {
 	KVT_WHY_LOST = 4,	/* its tier is gone */
 	KVT_WHY_DETACH = 5,	/* its tier is being detached */
 	KVT_WHY_TTL = 6,	/* to make room, and its time to live was over */
-	KVT_WHY_WORTH = 7,	/* it was to go down, and is not worth a write there */
+	KVT_WHY_WORTH = 7,	/* it was to be written to a block tier, and is not worth it */
 	KVT_WHYS,
 };
 

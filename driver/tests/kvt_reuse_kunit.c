@@ -5,6 +5,7 @@
 #include "kvt_kunit.h"
 #include "../core/kvt_chain.h"
 #include "../core/kvt_policy.h"
+#include "../core/kvt_policy_gate.h"
 
 #define TIER	2
 #define MINUTE	60000u
@@ -788,6 +789,42 @@ static void writes_displace_what_can_go(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, f->p.ops->admit(&f->p, TIER + 1, young, false));
 }
 
+/* What would not be let in is not carried, from the end of its chain on. */
+static void carried_is_what_is_let_in(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 tip = grow(test, f, KVT_NIL, 2), parent = kvt_cold(f->t, tip)->parent;
+
+	request(f, tip);
+	KUNIT_EXPECT_TRUE(test, kvt_policy_rewrite(&f->p, tip));
+	f->p.only->bar = f->p.ops->worth(&f->p, tip);
+	KUNIT_EXPECT_TRUE(test, kvt_policy_rewrite(&f->p, tip));
+	f->p.only->bar++;
+	KUNIT_EXPECT_FALSE(test, kvt_policy_rewrite(&f->p, tip));
+	KUNIT_EXPECT_TRUE(test, kvt_policy_rewrite(&f->p, parent));
+	leave(f, tip);
+	KUNIT_EXPECT_FALSE(test, kvt_policy_rewrite(&f->p, parent));
+	f->p.ops = &kvt_policy_lru;
+	KUNIT_EXPECT_TRUE(test, kvt_policy_rewrite(&f->p, parent));
+}
+
+/* From a block to the end of its chain, if that is not far. */
+static void tips_are_found(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 tip = grow(test, f, KVT_NIL, 5), first = tip, steps = 4;
+
+	while (kvt_cold(f->t, first)->parent)
+		first = kvt_cold(f->t, first)->parent;
+	KUNIT_EXPECT_EQ(test, kvt_gate_tip(&f->p, first, &steps), tip);
+	KUNIT_EXPECT_EQ(test, steps, 0u);
+	KUNIT_EXPECT_EQ(test, kvt_gate_tip(&f->p, tip, &steps), tip);
+	KUNIT_EXPECT_EQ(test, kvt_gate_tip(&f->p, kvt_cold(f->t, tip)->parent, &steps), KVT_NIL);
+	steps = 3;
+	KUNIT_EXPECT_EQ(test, kvt_gate_tip(&f->p, first, &steps), KVT_NIL);
+	KUNIT_EXPECT_EQ(test, steps, 0u);
+}
+
 /* What a namespace may take. */
 static void tables_are_bounded(struct kunit *test)
 {
@@ -821,6 +858,8 @@ static struct kunit_case kvt_reuse_cases[] = {
 	KUNIT_CASE(changes_hands),
 	KUNIT_CASE(writes_are_gated),
 	KUNIT_CASE(writes_displace_what_can_go),
+	KUNIT_CASE(carried_is_what_is_let_in),
+	KUNIT_CASE(tips_are_found),
 	KUNIT_CASE(tables_are_bounded),
 	{ }
 };

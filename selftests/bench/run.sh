@@ -32,7 +32,7 @@ SCALE_HOST_KIB=$((9 << 20))
 LOG_BPS=40000000
 CHURN_MIB=${BENCH_CHURN_MIB:-512}
 CHURN_DRAM_MIB=$((CHURN_MIB / 4))
-CHURN_TIMES=10
+CHURN_TIMES=20	# about half of it is not found worth a write
 MKFS=
 
 build()

@@ -54,6 +54,7 @@
 #include "kvt_hint.h"
 #include "kvt_index.h"
 #include "kvt_policy.h"
+#include "kvt_policy_gate.h"
 #include "sim.h"
 #include "sim_log.h"
 #include "../../userspace/kvtier/trace.h"
@@ -351,6 +352,34 @@ static u32 next_of(struct store *st, u32 tier, bool leaf)
 	return id;
 }
 
+/* As kvt_log_refuse() of the driver. */
+static bool refuse(struct store *st, u32 id)
+{
+	u32 ctl = kvt_ctl(kvt_hot(&st->table, id));
+
+	if ((ctl & (KVT_CTL_LOG | KVT_CTL_MEM | KVT_CTL_STAYS)) != KVT_CTL_LOG ||
+	    kvt_policy_rewrite(st->policy, id))
+		return false;
+	evict(st, id);
+	return true;
+}
+
+/* As kvt_seg_refuse(): what is not worth a write is not carried. */
+static bool let_go(void *ctx, u32 id)
+{
+	struct store *st = ctx;
+	u32 steps = KVT_GATE_DEEP, up, tip = kvt_gate_tip(st->policy, id, &steps);
+
+	for (; tip != KVT_NIL; tip = up) {
+		up = kvt_cold(&st->table, tip)->parent;
+		if (!refuse(st, tip))
+			break;
+		if (tip == id)
+			return true;
+	}
+	return false;
+}
+
 /* As kvt_log_thin() of the driver: rather than carry much, let go what goes next anyway. */
 static void thin_log(struct store *st)
 {
@@ -372,6 +401,8 @@ static void write_copy(struct store *st, u32 id)
 	if (!st->log)
 		return;
 	thin_log(st);
+	st->log->let_go = let_go;
+	st->log->ctx = st;
 	carried = st->log->nr_carried;
 	dropped = st->log->nr_dropped;
 	sim_log_put(st->log, &st->table, id);

@@ -56,6 +56,8 @@ static void log_empty_one(struct sim_log *l, struct kvt_table *t, u32 seg, u32 i
 
 	if (!(ctl & KVT_CTL_LOG) || kvt_log_seg_of(&l->log, h->log_unit) != seg)
 		return;
+	if (!(ctl & KVT_CTL_MEM) && l->let_go && l->let_go(l->ctx, id))
+		return;
 	sim_log_drop(l, t, id);
 	if (ctl & KVT_CTL_MEM) {
 		kvt_ctl_update(h, 0, 0, KVT_CTL_LOG, 0);

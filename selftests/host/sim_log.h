@@ -6,7 +6,8 @@
  * its heads, and one is free for the cleaner. All others may be full of live blocks.
  * When no segment is free the cheapest one is emptied: blocks that are nowhere else are
  * carried forward, which is a write; copies of blocks that are on a faster tier, too,
- * are dropped. If it has much in it, blocks are to be evicted first: sim_log_dense().
+ * are dropped. If it has much in it, blocks are to be evicted first: sim_log_dense(). And
+ * some are let go rather than carried.
  */
 #ifndef KVT_SIM_LOG_H
 #define KVT_SIM_LOG_H
@@ -21,12 +22,16 @@
  * @segs:       its segments
  * @nr_carried: blocks carried forward
  * @nr_dropped: copies dropped
+ * @let_go:     whether a block has left the pool instead of being carried; NULL: none does
+ * @ctx:        for it
  */
 struct sim_log {
 	struct kvt_log log;
 	struct kvt_seg *segs;
 	u64 nr_carried;
 	u64 nr_dropped;
+	bool (*let_go)(void *ctx, u32 id);
+	void *ctx;
 };
 
 /* Room for @blocks live ones, at least, in segments of @seg_blocks. */

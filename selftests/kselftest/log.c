@@ -248,6 +248,8 @@ TEST_F_TIMEOUT(log, discards, 300)
 {
 	long long tier, disk;
 
+	/* Another policy does not write what is stored once. */
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "policy", "lru"));
 	ASSERT_EQ(0, churn_discards(self, 0, &tier, &disk));
 	ASSERT_EQ(0, churn_discards(self, 1, &tier, &disk));
 	EXPECT_LT(0, tier);
@@ -261,6 +263,38 @@ TEST_F_TIMEOUT(log, discards, 300)
 	ASSERT_EQ(0, churn_discards(self, 3, &tier, &disk));
 	EXPECT_LT(0, tier);
 	EXPECT_EQ(tier, disk);
+}
+
+/*
+ * Four times what the tier holds, and every third chain is used again later: of all the
+ * others half are not written, and of what was written nothing is written twice for long.
+ */
+TEST_F_TIMEOUT(log, gated, 300)
+{
+	long long put_bytes = 0, fits = tier_number(&self->pool, "capacity_bytes"), was;
+	struct kvtier_entry *all;
+	struct kvt_key key;
+	int i, k, again;
+
+	for (i = 0; put_bytes < 4 * fits; i++) {
+		ASSERT_EQ(CHAIN, put_chains(&self->c, i, 1));
+		put_bytes += CHAIN * BLOCK_BYTES;
+		again = i / 3 * 3 - 30;
+		for (k = 0; again >= 0 && k < CHAIN; k++) {
+			key = kvt_key(SET, again * CHAIN + k);
+			ASSERT_LE(0, kvt_check(&self->c, 0, &key, 1, 10 * KVT_SEC));
+		}
+	}
+	ASSERT_LE(0, settled(&self->pool, &self->c, &all));
+	free(all);
+	was = tier_number(&self->pool, "demoted_bytes");
+	printf("# of %lld MiB that were put %lld went down, and %lld blocks were not carried\n",
+	       put_bytes / (long long)KVT_MIB, was / (long long)KVT_MIB,
+	       tier_number(&self->pool, "evicted_worth"));
+	EXPECT_GT(put_bytes - (put_bytes - fits) / 4, was);
+	EXPECT_LT(fits, was);
+	EXPECT_LT(0, tier_number(&self->pool, "evicted_worth"));
+	EXPECT_GE(115, amplification_percent(&self->pool));
 }
 
 /* Of the blocks that were on the tier before, those that are there and not durable. */
