@@ -9,6 +9,7 @@
 #   crash   the log on a simulated device that loses power again and again, and
 #           the same with each protection switched off, which must be noticed
 #   sim     the trace simulator against a naive one, on small random traces
+#   policy_report  the default policy keeps what is promised of it
 #   fuzz    the model test driven by libFuzzer; recovery, check and repair of hostile
 #           media
 #   bench   cost of GET and RELEASE and of the policy, metadata of a block, recovery
@@ -17,7 +18,8 @@
 set -euo pipefail
 
 MODE=${1:?check, quick, long, crash, teeth, fuzz or bench}
-OUT=${OUT:-$(cd "$(dirname "$0")/../.." && pwd)/out}
+ROOT=$(cd "$(dirname "$0")/../.." && pwd)
+OUT=${OUT:-$ROOT/out}
 HOST=$OUT/host
 FAILED=0
 export ASAN_OPTIONS=abort_on_error=0:detect_leaks=1
@@ -142,6 +144,21 @@ policy_cost()
 	fi
 }
 
+# policy_kept [DIR] : the default policy keeps what is promised of it, on traces that are
+# generated or on those in DIR.
+policy_kept()
+{
+	local log=$HOST/policy_report.log
+	if OUT=$OUT "$ROOT/selftests/host/policy_report.sh" "$@" >"$log" 2>&1; then
+		sed 's/^/# /' "$log"
+		echo "ok host/policy_report${1:+/traces}"
+	else
+		FAILED=1
+		sed 's/^/# /' "$log"
+		echo "not ok host/policy_report${1:+/traces}"
+	fi
+}
+
 bench()
 {
 	mkdir -p "$OUT/bench"
@@ -166,6 +183,7 @@ case $MODE in
 check)
 	tests 1000000 20000
 	suite host "$HOST/sim_test"
+	policy_kept
 	suite host "$HOST/crash.asan" 2000
 	suite host "$HOST/crash" --teeth 10000
 	fuzz fuzz 6
@@ -176,6 +194,7 @@ check)
 quick)
 	tests 400000 10000
 	suite host "$HOST/sim_test"
+	policy_kept
 	suite host "$HOST/crash.asan" 2000
 	suite host "$HOST/crash" --teeth 10000
 	fuzz fuzz 3
@@ -186,6 +205,8 @@ quick)
 long)
 	tests 100000000 3000000
 	suite host "$HOST/sim_test"
+	policy_kept
+	[ -z "${TRACES:-}" ] || policy_kept "$TRACES"
 	suite host "$HOST/crash.asan" 20000
 	suite host "$HOST/crash" 100000
 	suite host "$HOST/crash" --teeth 20000

@@ -139,18 +139,12 @@ static int sim_trace_gen(const char *spec, struct sim_trace *t)
 	struct rooms room = { 0 };
 	struct id_map m = { 0 };
 	char kind[8] = "";
-	u32 k;
 
 	if (sscanf(spec, "%7[a-z]:%u:%u", kind, &sessions, &nr) < 1 ||
 	    !sessions || sessions > 100000 || nr > 1000000)
 		return -EINVAL;
-	for (k = 0; k < GEN_KINDS; k++) {
-		if (!strcmp(kind, gen_kind_name((enum gen_kind)k)))
-			break;
-	}
-	if (k == GEN_KINDS)
+	if (gen_deal_users(&params, kind, sessions))
 		return -EINVAL;
-	params.users[k] = sessions;
 	trace_generate(t, &room, &m, &params, nr);
 	t->nr_distinct = m.used;
 	free(m.key);

@@ -51,23 +51,10 @@ static const struct option long_options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-/* Half the sessions of a mix are chat, a quarter agents, the rest RAG. */
 static int deal_users(struct gen_options *o)
 {
-	unsigned int nr = (unsigned int)o->sessions;
-
-	if (!strcmp(o->kind, "mix")) {
-		o->params.users[GEN_AGENT] = nr / 4;
-		o->params.users[GEN_RAG] = nr / 4;
-		o->params.users[GEN_CHAT] = nr - 2 * (nr / 4);
+	if (!gen_deal_users(&o->params, o->kind, (unsigned int)o->sessions))
 		return 0;
-	}
-	for (int k = 0; k < GEN_KINDS; k++) {
-		if (!strcmp(o->kind, gen_kind_name((enum gen_kind)k))) {
-			o->params.users[k] = nr;
-			return 0;
-		}
-	}
 	return cmd_usage("--kind: '%s' is not chat, agent, rag or mix", o->kind);
 }
 

@@ -88,6 +88,23 @@ const char *gen_kind_name(enum gen_kind kind)
 	return profiles[kind].name;
 }
 
+int gen_deal_users(struct gen_params *params, const char *kind, unsigned int nr)
+{
+	if (!strcmp(kind, "mix")) {
+		params->users[GEN_AGENT] = nr / 4;
+		params->users[GEN_RAG] = nr / 4;
+		params->users[GEN_CHAT] = nr - 2 * (nr / 4);
+		return 0;
+	}
+	for (int k = 0; k < GEN_KINDS; k++) {
+		if (!strcmp(kind, gen_kind_name((enum gen_kind)k))) {
+			params->users[k] = nr;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
 static bool sooner(const struct gen *g, unsigned int a, unsigned int b)
 {
 	const struct user *x = &g->users[a], *y = &g->users[b];

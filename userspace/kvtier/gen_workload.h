@@ -57,6 +57,12 @@ struct gen_request {
 
 struct gen;
 
+/*
+ * So many sessions of a kind, by its name; of "mix" half are chat, a quarter agents, the rest
+ * RAG. -EINVAL: there is no such kind.
+ */
+int gen_deal_users(struct gen_params *params, const char *kind, unsigned int nr);
+
 /* NULL if there is no memory. At least one user is needed. */
 struct gen *gen_new(const struct gen_params *params);
 
