@@ -192,14 +192,14 @@ void store_works(struct env *e)
 static const char *sysfs_of_pool;
 static uint32_t nvme_tier;
 
-static void set_watermark(const char *which, const char *percent)
+static void set_pool(const char *what, const char *value)
 {
 	char path[256];
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/watermark_%s_percent", sysfs_of_pool, which);
+	snprintf(path, sizeof(path), "%s/%s", sysfs_of_pool, what);
 	f = fopen(path, "w");
-	if (!f || fputs(percent, f) < 0 || fclose(f))
+	if (!f || fputs(value, f) < 0 || fclose(f))
 		die("%s: %s", path, strerror(errno));
 }
 
@@ -211,9 +211,9 @@ static void set_watermark(const char *which, const char *percent)
 void store_watermarks(const char *low, const char *high)
 {
 	/* The low one is always below the high one. */
-	set_watermark("low", "1");
-	set_watermark("high", high);
-	set_watermark("low", low);
+	set_pool("watermark_low_percent", "1");
+	set_pool("watermark_high_percent", high);
+	set_pool("watermark_low_percent", low);
 }
 
 /* How many of the blocks are on the block tier and nowhere faster. */
@@ -315,15 +315,20 @@ uint32_t store_nvme_tier(const char *pool_sysfs)
  * store_nvme_works() - blocks that have to come up from the block tier
  * @e:          sizes set; blocks are gone afterwards
  * @pool_sysfs: folder of the pool in sysfs
+ *
+ * By age alone, so that of what goes down the ballast is what stays: within a millisecond
+ * the default policy may think otherwise.
  */
 void store_nvme_works(struct env *e, const char *pool_sysfs)
 {
 	static const struct work w = { "kvtier", "get_nvme", demote_all, get_nvme, check_all };
 
 	store_nvme_tier(pool_sysfs);
+	set_pool("policy", "lru");
 	store_fill(e);
 	measure(e, &w);
 	store_drop(e);
+	set_pool("policy", "reuse");
 }
 
 static struct kvtier_key *scale_keys;

@@ -81,7 +81,7 @@ def measured(rows, cell, unit):
                 [("redis", "put_copy"), ("tmpfs", "put_copy")])),
         (f"Reading a block that is on NVMe, {unit}",
          "kvtier: GET that waits for the promotion, and RELEASE; it verifies the checksum of every "
-         "block (crc32c). File: O_DIRECT into huge pages, a batch in flight at once by io_uring; "
+         "block (crc32c). The pool goes by age meanwhile (policy lru). File: O_DIRECT into huge pages, a batch in flight at once by io_uring; "
          "nothing is verified. While a disk works the counted clock jumps, and timers that fire early are "
          "counted too: most at batch 1.",
          head + ["kvtier GET", "O_DIRECT", "ratio"],
