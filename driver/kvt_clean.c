@@ -85,7 +85,8 @@ static u32 kvt_seg_refuse(struct kvt_pool *p, struct kvt_tier *t, u32 seg, u32 i
 	if (!kvt_seg_has(t, seg, kvt_hot(&p->table, id)))
 		return nr;
 	tip = kvt_gate_tip(&p->policy, id, &steps);
-	for (; tip != KVT_NIL; tip = up, nr++) {
+	/* What a long chain has left then comes by itself. */
+	for (; tip != KVT_NIL && nr < 2 * KVT_GATE_DEEP; tip = up, nr++) {
 		past |= tip == id;
 		up = kvt_cold(&p->table, tip)->parent;
 		if (!kvt_log_refuse(p, t, tip) ||

@@ -12,6 +12,8 @@
 #include "kvt_internal.h"
 #include "kvt_trace.h"
 
+#define KVT_LOST_STEP	4096u	/* ids looked at before the lock is let go */
+
 /* Is it a reservation of this file, whoever is ending it. Meta lock held. */
 bool kvt_filling_mine(struct kvt_pool *p, u32 id, u32 gen, u32 owner)
 {
@@ -246,6 +248,28 @@ static void kvt_arenas_lost(struct kvt_pool *p, struct kvt_tier *t)
 	}
 }
 
+/*
+ * Claim reservations on a tier, of the blocks from *@id on; *@id: from where to go on.
+ * Returns how many.
+ */
+static u32 kvt_fill_lost_some(struct kvt_pool *p, struct kvt_tier *t, u32 *id, u32 *ids)
+{
+	u32 nr = 0, looks;
+
+	spin_lock(&p->meta_lock);
+	*id = max(*id, 1u);
+	for (looks = 0; looks < KVT_LOST_STEP && nr < KVT_CHUNK_KEYS &&
+	     kvt_table_valid(&p->table, *id); looks++, (*id)++) {
+		struct kvt_hot *h = kvt_hot(&p->table, *id);
+
+		if (kvt_ctl_state(kvt_ctl(h)) == KVT_FILLING && h->mem_tier == t->id &&
+		    kvt_filling_claim(p, *id, h->gen, kvt_cold(&p->table, *id)->owner))
+			ids[nr++] = *id;
+	}
+	spin_unlock(&p->meta_lock);
+	return nr;
+}
+
 /**
  * kvt_fill_lost() - a memory tier is gone: take all write access to it
  * @p: pool; may sleep, after kvt_map_barrier()
@@ -253,22 +277,14 @@ static void kvt_arenas_lost(struct kvt_pool *p, struct kvt_tier *t)
  */
 void kvt_fill_lost(struct kvt_pool *p, struct kvt_tier *t)
 {
-	u32 ids[KVT_CHUNK_KEYS], nr, id;
+	u32 ids[KVT_CHUNK_KEYS], nr, id = KVT_NIL;
 
+	/* By ids: others' reservations can be many, and would be looked at for each batch. */
 	do {
-		nr = 0;
-		spin_lock(&p->meta_lock);
-		for (id = p->filling.tail; id != KVT_NIL && nr < ARRAY_SIZE(ids);
-		     id = kvt_cold(&p->table, id)->lru_prev) {
-			struct kvt_hot *h = kvt_hot(&p->table, id);
-
-			if (h->mem_tier == t->id &&
-			    kvt_filling_claim(p, id, h->gen, kvt_cold(&p->table, id)->owner))
-				ids[nr++] = id;
-		}
-		spin_unlock(&p->meta_lock);
+		nr = kvt_fill_lost_some(p, t, &id, ids);
 		if (nr)
 			kvt_filling_abort(p, ids, nr, true);
-	} while (nr);
+		cond_resched();
+	} while (kvt_table_valid(&p->table, id));
 	kvt_arenas_lost(p, t);
 }
