@@ -507,6 +507,8 @@ TEST_F_TIMEOUT(disk, chains, 600)
 	struct kvt_key keys[8], last = { 0 };
 	int i;
 
+	/* Another policy may let the end of a chain go as soon as it is stored. */
+	ASSERT_EQ(0, kvt_sysfs_write(p, "policy", "lru"));
 	ASSERT_EQ(0, limit_to(p, &self->c, DRAM, LIMIT));
 	ASSERT_EQ(0, limit_to(p, &self->c, DISK, LIMIT));
 	for (i = 0; i < MANY / 8; i++) {
