@@ -124,6 +124,7 @@ u32 *kvt_log_open(struct kvt_log *l, enum kvt_log_head head, u32 *ids, u32 max_i
 
 	if (seg != KVT_NO_SEG) {
 		l->segs[seg].state = KVT_SEG_SEALED;
+		l->dense_until = 0;
 		stale = kvt_seg_retire(l, &l->segs[seg]);
 		l->open[head] = KVT_NO_SEG;
 	}
@@ -173,6 +174,8 @@ u32 *kvt_log_write_done(struct kvt_log *l, u32 unit)
 	struct kvt_seg *s = &l->segs[kvt_log_seg_of(l, unit)];
 
 	s->writes--;
+	if (s->state == KVT_SEG_SEALED)
+		l->dense_until = 0;
 	return kvt_seg_retire(l, s);
 }
 
@@ -189,6 +192,7 @@ u32 *kvt_log_free(struct kvt_log *l, u32 unit, u32 units)
 
 	s->live -= units;
 	l->live_units -= units;
+	l->sunk += units;
 	return kvt_seg_retire(l, s);
 }
 
@@ -206,6 +210,7 @@ void kvt_log_copy(struct kvt_log *l, u32 unit, u32 units, bool copy)
 	if (copy) {
 		s->copies += units;
 		l->copy_units += units;
+		l->sunk += units;
 	} else {
 		s->copies -= units;
 		l->copy_units -= units;
@@ -263,6 +268,7 @@ u32 kvt_log_victim(struct kvt_log *l)
 	}
 	if (best != KVT_NO_SEG)
 		l->segs[best].state = KVT_SEG_CLEANING;
+	l->dense_until = 0;
 	return best;
 }
 
@@ -278,6 +284,24 @@ static u32 kvt_log_least(const struct kvt_log *l)
 			least = min(least, kvt_seg_needed(s));
 	}
 	return least;
+}
+
+/*
+ * Is there something to empty, and none of it cheap. That is asked for each batch, and a log
+ * can have 100,000 segments: so it is not looked at again before the one that has least in
+ * it can have become cheap, even if all that went since was in that one.
+ */
+static bool log_none_cheap(struct kvt_log *l)
+{
+	u32 least, cheap = l->seg_units / KVT_SEG_CHEAP;
+
+	if (l->sunk < l->dense_until)
+		return true;
+	least = kvt_log_least(l);
+	if (least == ~0u || least <= cheap)
+		return false;
+	l->dense_until = l->sunk + (least - cheap);
+	return true;
 }
 
 /* Does more than a part of what can be used hold blocks that the log is needed for. */
@@ -300,11 +324,9 @@ static bool log_well_used(const struct kvt_log *l)
  * Return: whether every segment has more in it than is cheap to carry, and the log is
  * well used: so much that evictions go on until a segment is cheap.
  */
-bool kvt_log_dense(const struct kvt_log *l)
+bool kvt_log_dense(struct kvt_log *l)
 {
-	u32 least = kvt_log_least(l);
-
-	return least != ~0u && least > l->seg_units / KVT_SEG_CHEAP && log_well_used(l);
+	return log_well_used(l) && log_none_cheap(l);
 }
 
 /**
@@ -314,12 +336,9 @@ bool kvt_log_dense(const struct kvt_log *l)
  * empty, be it for the copies that are in it: the next one is had by evictions, or by
  * carrying, which is writing, too.
  */
-bool kvt_log_tight(const struct kvt_log *l)
+bool kvt_log_tight(struct kvt_log *l)
 {
-	u32 least = kvt_log_least(l);
-
-	return l->nr_free <= kvt_log_goal(l) && least != ~0u &&
-	       least > l->seg_units / KVT_SEG_CHEAP;
+	return l->nr_free <= kvt_log_goal(l) && log_none_cheap(l);
 }
 
 /**
@@ -345,6 +364,7 @@ bool kvt_log_claim(struct kvt_log *l, u32 seg)
 	if (s->state != KVT_SEG_SEALED || s->writes)
 		return false;
 	s->state = KVT_SEG_CLEANING;
+	l->dense_until = 0;
 	return true;
 }
 
@@ -362,6 +382,7 @@ u32 *kvt_log_clean_end(struct kvt_log *l, u32 seg)
 	if (s->state != KVT_SEG_CLEANING)
 		return NULL;
 	s->state = KVT_SEG_SEALED;
+	l->dense_until = 0;
 	return kvt_seg_retire(l, s);
 }
 
@@ -456,6 +477,7 @@ void kvt_log_restore(struct kvt_log *l, u32 seg, const struct kvt_seg *s)
 {
 	l->segs[seg] = *s;
 	l->segs[seg].writes = 0;
+	l->dense_until = 0;
 	l->nr_free--;
 	l->nr_bad += s->state == KVT_SEG_BAD;
 	l->live_units += s->live;

@@ -94,6 +94,9 @@ struct kvt_seg {
  * @hold:       dead segments become EMPTY, not FREE, and keep their ids until
  *              kvt_log_stale_ids()
  * @nr_stale:   id arrays of EMPTY, FREE and BAD segments
+ * @sunk:       units by which what segments are needed for has become less, all together
+ * @dense_until: while @sunk is less than this, no segment that may be emptied is cheap;
+ *              0: not known
  */
 struct kvt_log {
 	struct kvt_seg *segs;
@@ -108,6 +111,8 @@ struct kvt_log {
 	u32 keep[KVT_HEADS];
 	bool hold;
 	u32 nr_stale;
+	u64 sunk;
+	u64 dense_until;
 };
 
 void kvt_log_init(struct kvt_log *l, struct kvt_seg *segs, u32 nr_segs, u32 seg_units);
@@ -118,8 +123,8 @@ u32 *kvt_log_write_done(struct kvt_log *l, u32 unit);
 u32 *kvt_log_free(struct kvt_log *l, u32 unit, u32 units);
 void kvt_log_copy(struct kvt_log *l, u32 unit, u32 units, bool copy);
 u32 kvt_log_victim(struct kvt_log *l);
-bool kvt_log_dense(const struct kvt_log *l);
-bool kvt_log_tight(const struct kvt_log *l);
+bool kvt_log_dense(struct kvt_log *l);
+bool kvt_log_tight(struct kvt_log *l);
 void kvt_log_pass_over(struct kvt_log *l, u32 seg);
 bool kvt_log_claim(struct kvt_log *l, u32 seg);
 u32 *kvt_log_clean_end(struct kvt_log *l, u32 seg);

@@ -463,6 +463,24 @@ static void log_dense_is_evicted_from(struct kunit *test)
 	log_consistent(test, f);
 }
 
+/* What is remembered of that is what a look at all segments finds. */
+static void dense_is_as_seen(struct kunit *test, struct kvt_log *l)
+{
+	u32 i, least = ~0u;
+	bool none;
+
+	for (i = 0; i < l->nr_segs; i++) {
+		if (l->segs[i].state == KVT_SEG_SEALED && !l->segs[i].writes)
+			least = min(least, kvt_seg_needed(&l->segs[i]));
+	}
+	none = least != ~0u && least > l->seg_units / KVT_SEG_CHEAP;
+	KUNIT_ASSERT_EQ(test, kvt_log_tight(l), l->nr_free <= kvt_log_goal(l) && none);
+	KUNIT_ASSERT_EQ(test, kvt_log_dense(l), none &&
+			kvt_log_used(l) * 100 >
+			(u64)(l->nr_segs - min(l->nr_segs / 2, 4u)) * l->seg_units *
+			KVT_LOG_WELL_USED);
+}
+
 /* Blocks in the soak below: where, how long. */
 struct soak {
 	u32 unit[MAX_IDS * NR_SEGS];
@@ -535,6 +553,7 @@ static void log_cleaner_never_stuck(struct kunit *test)
 			soak_put(test, f, s, i, units);
 		}
 		KUNIT_ASSERT_EQ(test, f->l.live_units, s->live);
+		dense_is_as_seen(test, &f->l);
 		if (step % 50)
 			continue;
 		log_consistent(test, f);
@@ -606,6 +625,7 @@ static void churn_clean(struct kunit *test, struct churn *c)
 {
 	u32 seg, i, unit;
 
+	dense_is_as_seen(test, &c->l);
 	if (kvt_log_dense(&c->l)) {
 		churn_evict(c);
 		return;

@@ -80,7 +80,7 @@ static void log_clean(struct sim_log *l, struct kvt_table *t)
 	free(kvt_log_clean_end(&l->log, seg));
 }
 
-bool sim_log_dense(const struct sim_log *l)
+bool sim_log_dense(struct sim_log *l)
 {
 	return kvt_log_needs_segment(&l->log, KVT_HEAD_DEMOTE, 1) &&
 	       l->log.nr_free <= l->log.keep[KVT_HEAD_DEMOTE] && kvt_log_dense(&l->log);

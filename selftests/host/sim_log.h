@@ -40,7 +40,7 @@ void sim_log_delete(struct sim_log *l);
 
 /* A block without a copy on the tier gets one; its KVT_CTL_LOG is the caller's to set. */
 /* Would the next block have a segment emptied that has much in it. */
-bool sim_log_dense(const struct sim_log *l);
+bool sim_log_dense(struct sim_log *l);
 void sim_log_put(struct sim_log *l, struct kvt_table *t, u32 id);
 
 /* A block's copy goes; the same. */
