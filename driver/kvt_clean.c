@@ -7,7 +7,7 @@
  * so that what has survived long stays together. Copies of what is in memory are
  * given up. If too much would have to be carried, blocks leave the tier instead, until
  * it is less: see kvt_log_dense(). And of a segment that is emptied all the same, blocks
- * leave first that the policy does not find worth another write: see kvt_policy_rewrite().
+ * leave first that the policy does not find worth another write: see kvt_policy_above().
  *
  * Cleaning may move blocks down (KVT_CLEAN_LOWER), and moving blocks down may clean the
  * tiers below, which then must not move any: so no path goes through either twice,
@@ -18,6 +18,7 @@
 
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
+#include "kvt_test.h"
 #include "core/kvt_policy_gate.h"
 #include "kvt_trace.h"
 
@@ -26,6 +27,37 @@
 #define KVT_RETIRE_FAILS	4u	/* batches that cannot be read, then it is enough */
 #define KVT_RETIRE_DELAY	HZ
 #define KVT_RETIRE_DELAY_MAX	(64 * HZ)
+
+/*
+ * Can a block tier take one more block that displaces none. One that is above the low
+ * watermark is on its way to the high one, where the worker makes as much go again.
+ */
+bool kvt_tier_has_room(struct kvt_pool *p, struct kvt_tier *t)
+{
+	u32 all, used;
+	bool tight;
+
+	spin_lock(&p->meta_lock);
+	all = kvt_test_capacity(t);
+	used = t->nr_blocks + t->log.copy_units;
+	tight = kvt_log_tight(&t->log);
+	spin_unlock(&p->meta_lock);
+	return all ? used < all :
+		     !tight && !kvt_tier_over(p, t, READ_ONCE(p->watermark_low_percent));
+}
+
+/* Does a block tier, or one below it, have room: then nothing has to go. */
+bool kvt_tier_room_below(struct kvt_pool *p, const struct kvt_tier *from)
+{
+	struct kvt_tier *t[KVT_TIERS];
+	u32 nr = kvt_tier_snapshot(p, t, false), i;
+	bool room = false;
+
+	for (i = 0; i < nr; i++)
+		room |= t[i]->rank >= from->rank && t[i]->state == KVTIER_TIER_ONLINE &&
+			!t[i]->ops->is_mem && kvt_tier_has_room(p, t[i]);
+	return room;
+}
 
 /* Is the only copy of a block on this tier. One in memory would move from there. */
 static bool kvt_log_has(const struct kvt_tier *t, const struct kvt_hot *h)
@@ -56,19 +88,33 @@ static u32 kvt_seg_claim(struct kvt_pool *p, struct kvt_tier *t, u32 seg, u32 *p
 	return nr;
 }
 
-/* Let a block go that would not be written to this tier now. Whether it has left. */
-static bool kvt_log_refuse(struct kvt_pool *p, struct kvt_tier *t, u32 id)
+/* May a block of this tier leave, as far as can be seen: not whether something follows it. */
+static bool kvt_log_may_refuse(struct kvt_pool *p, struct kvt_tier *t, u32 id)
 {
-	struct kvt_hot *h = kvt_hot(&p->table, id);
+	const struct kvt_hot *h = kvt_hot(&p->table, id);
 	u32 ctl = kvt_ctl(h);
 
 	lockdep_assert_held(&p->meta_lock);
-	/* What leaves without room for its kill would stay where it is. */
-	if (p->parked.count || kvt_wlog_kill_room(&t->mlog->w) < KVT_THIN_STEP)
-		return false;
 	return kvt_log_has(t, h) && kvt_ctl_state(ctl) == KVT_READY && !(ctl & KVT_CTL_STAYS) &&
-	       !kvt_policy_rewrite(&p->policy, id) && !kvt_ns_guarded(p, t, h, NULL) &&
-	       kvt_move_try(h) && kvt_evict_claimed(p, id, KVT_WHY_WORTH);
+	       !kvt_ctl_leases(ctl) && !kvt_policy_above(&p->policy, id) &&
+	       !kvt_ns_guarded(p, t, h, NULL);
+}
+
+/* Whether a block has left. */
+static bool kvt_log_refuse(struct kvt_pool *p, struct kvt_tier *t, u32 id)
+{
+	lockdep_assert_held(&p->meta_lock);
+	return kvt_log_may_refuse(p, t, id) && kvt_ch_leaf(&p->table, id) &&
+	       kvt_move_try(kvt_hot(&p->table, id)) && kvt_evict_claimed(p, id, KVT_WHY_WORTH);
+}
+
+/* Can all go from the end of its chain to @id: else none of them does, in vain. */
+static bool kvt_chain_may_refuse(struct kvt_pool *p, struct kvt_tier *t, u32 tip, u32 id)
+{
+	lockdep_assert_held(&p->meta_lock);
+	while (kvt_log_may_refuse(p, t, tip) && tip != id)
+		tip = kvt_cold(&p->table, tip)->parent;
+	return tip == id && kvt_log_may_refuse(p, t, id);
 }
 
 /*
@@ -85,6 +131,8 @@ static u32 kvt_seg_refuse(struct kvt_pool *p, struct kvt_tier *t, u32 seg, u32 i
 	if (!kvt_seg_has(t, seg, kvt_hot(&p->table, id)))
 		return nr;
 	tip = kvt_gate_tip(&p->policy, id, &steps);
+	if (tip == KVT_NIL || !kvt_chain_may_refuse(p, t, tip, id))
+		return nr + KVT_GATE_DEEP - steps;
 	/* What a long chain has left then comes by itself. */
 	for (; tip != KVT_NIL && nr < 2 * KVT_GATE_DEEP; tip = up, nr++) {
 		past |= tip == id;
@@ -96,6 +144,17 @@ static u32 kvt_seg_refuse(struct kvt_pool *p, struct kvt_tier *t, u32 seg, u32 i
 	return nr + KVT_GATE_DEEP - steps;
 }
 
+/*
+ * Is it time to refuse: what leaves without room for its kill would stay where it is, and
+ * what is carried, or dropped, needs some of that, too.
+ */
+static bool kvt_may_sift(struct kvt_pool *p, struct kvt_tier *t)
+{
+	lockdep_assert_held(&p->meta_lock);
+	return p->policy.ops->admit && !p->parked.count &&
+	       kvt_wlog_kill_room(&t->mlog->w) > t->mlog->w.cfg.ring / 2;
+}
+
 /* What the policy does not find worth being written once more leaves the pool. */
 static void kvt_seg_sift(struct kvt_tier *t, u32 seg)
 {
@@ -103,12 +162,15 @@ static void kvt_seg_sift(struct kvt_tier *t, u32 seg)
 	struct kvt_pool *p = t->pool;
 	u32 pos = 0, nr, looks;
 
+	/* Where there is room nothing is refused. */
+	if (kvt_tier_room_below(p, t))
+		return;
 	do {
 		spin_lock(&p->meta_lock);
-		p->policy.now_ms = kvt_now_ms();
-		for (looks = 0; looks < KVT_SIFT_STEP && pos < s->nr_ids; pos++)
+		kvt_touch_drain(p);
+		nr = kvt_may_sift(p, t) ? s->nr_ids : 0;
+		for (looks = 0; looks < KVT_SIFT_STEP && pos < nr; pos++)
 			looks += kvt_seg_refuse(p, t, seg, s->ids[pos]);
-		nr = s->nr_ids;
 		spin_unlock(&p->meta_lock);
 		cond_resched();
 	} while (pos < nr);

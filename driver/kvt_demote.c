@@ -195,24 +195,6 @@ static bool kvt_demote_place_mem(struct kvt_pool *p, struct kvt_tier *t, struct 
 	return !left;
 }
 
-/*
- * Can a block tier take one more block that displaces none. One that is above the low
- * watermark is on its way to the high one, where the worker makes as much go again.
- */
-static bool kvt_tier_has_room(struct kvt_pool *p, struct kvt_tier *t)
-{
-	u32 all, used;
-	bool tight;
-
-	spin_lock(&p->meta_lock);
-	all = kvt_test_capacity(t);
-	used = t->nr_blocks + t->log.copy_units;
-	tight = kvt_log_tight(&t->log);
-	spin_unlock(&p->meta_lock);
-	return all ? used < all :
-		     !tight && !kvt_tier_over(p, t, READ_ONCE(p->watermark_low_percent));
-}
-
 /**
  * struct kvt_demote_how - what holds for a whole batch
  * @any_tier: up will do, too, and nothing is thrown away: the tier is being drained

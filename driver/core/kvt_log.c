@@ -54,6 +54,7 @@ static u32 *kvt_seg_retire(struct kvt_log *l, struct kvt_seg *s)
 		return NULL;
 	if (l->hold) {
 		s->state = KVT_SEG_EMPTY;
+		l->nr_empty++;
 		l->nr_stale += !!ids;
 		return NULL;
 	}
@@ -338,7 +339,7 @@ bool kvt_log_dense(struct kvt_log *l)
  */
 bool kvt_log_tight(struct kvt_log *l)
 {
-	return l->nr_free <= kvt_log_goal(l) && log_none_cheap(l);
+	return l->nr_free + l->nr_empty <= kvt_log_goal(l) && log_none_cheap(l);
 }
 
 /**
@@ -461,6 +462,7 @@ void kvt_log_release(struct kvt_log *l, u32 seg, bool bad)
 	s->fill = 0;
 	s->placed = 0;
 	s->nr_ids = 0;
+	l->nr_empty -= s->state == KVT_SEG_EMPTY;
 	s->state = bad ? KVT_SEG_BAD : KVT_SEG_FREE;
 	l->nr_free += !bad;
 	l->nr_bad += bad;
@@ -481,6 +483,7 @@ void kvt_log_restore(struct kvt_log *l, u32 seg, const struct kvt_seg *s)
 	l->nr_free--;
 	l->nr_bad += s->state == KVT_SEG_BAD;
 	l->live_units += s->live;
+	l->nr_empty += s->state == KVT_SEG_EMPTY;
 	if (s->state == KVT_SEG_EMPTY)
 		l->nr_stale += !!s->ids;
 }

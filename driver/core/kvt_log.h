@@ -86,6 +86,7 @@ struct kvt_seg {
  * @seg_units:  usable units in a segment
  * @nr_free:    FREE ones
  * @nr_bad:     BAD ones
+ * @nr_empty:   EMPTY ones
  * @live_units: sum over all
  * @copy_units: likewise, of copies
  * @open:       open segment of each head, KVT_NO_SEG: none
@@ -104,6 +105,7 @@ struct kvt_log {
 	u32 seg_units;
 	u32 nr_free;
 	u32 nr_bad;
+	u32 nr_empty;
 	u64 live_units;
 	u64 copy_units;
 	u32 open[KVT_HEADS];

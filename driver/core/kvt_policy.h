@@ -111,6 +111,7 @@ struct kvt_ends {
  * @mind_of: what was learned of a namespace (an index as in kvt_ns_group()) that has
  *          blocks; the owner of all this provides it. One of the two is needed for
  *          policies that learn
+ * @low_bar: lowest bar (struct kvt_mind) of those that had to pass one lately; 0: none had
  * @nr_steps: blocks looked at for requests, and what the owner adds; wraps
  */
 struct kvt_policy {
@@ -124,6 +125,7 @@ struct kvt_policy {
 	struct kvt_ends ends[KVT_TIERS];
 	struct kvt_mind *only;
 	struct kvt_mind *(*mind_of)(const struct kvt_policy *p, u32 ns);
+	u32 low_bar;
 	u32 nr_steps;
 };
 

@@ -10,7 +10,10 @@
  * is worth less than what it would displace.
  *
  * What is carried forward when a log makes room is a write like others, and has to be above
- * the bar as well; it does not move it.
+ * a bar as well; it does not move it. Which one: the bar of a namespace that no longer
+ * writes stays where it was, while its blocks sink; and one that scans goes for little. So
+ * for a block to go that is there already, it must be worth less than what passed for its
+ * own namespace, and than what passes for any that writes now (kvt_policy.low_bar).
  */
 #include "kvt_policy.h"
 #include "kvt_chain.h"
@@ -45,6 +48,15 @@ static u32 gate_displaced(struct kvt_policy *p, u32 tier)
 	return id;
 }
 
+/*
+ * The lowest bar of those that ask. It rises no faster than a bar does, so that one of many
+ * that take turns is not forgotten before its next.
+ */
+static void gate_follow(struct kvt_policy *p, u32 bar)
+{
+	p->low_bar = p->low_bar ? min(bar, p->low_bar + GATE_BAR_STEP) : bar;
+}
+
 /**
  * kvt_gate_admit() - see struct kvt_policy_ops
  * @p:    policy; @now_ms is right
@@ -63,7 +75,8 @@ bool kvt_gate_admit(struct kvt_policy *p, u32 tier, u32 id, bool room)
 
 	if (room)
 		return true;
-	m->bar = m->bar ?: worth - min(worth, GATE_BAR_BELOW);
+	/* 0: none yet. */
+	m->bar = m->bar ?: max(worth - min(worth, GATE_BAR_BELOW), 1u);
 	if (kvt_ch_leaf(p->table, id)) {
 		least = gate_displaced(p, tier);
 		ok = worth >= m->bar && (!least || worth >= kvt_policy_worth(p, least));
@@ -71,7 +84,8 @@ bool kvt_gate_admit(struct kvt_policy *p, u32 tier, u32 id, bool room)
 	if (ok)
 		m->bar = min(m->bar + GATE_BAR_STEP, (u32)U16_MAX);
 	else
-		m->bar -= min(m->bar, GATE_BAR_STEP);
+		m->bar -= min(m->bar - 1, GATE_BAR_STEP);
+	gate_follow(p, m->bar);
 	return ok;
 }
 
@@ -80,22 +94,22 @@ void kvt_gate_unadmit(struct kvt_policy *p, u32 id)
 {
 	struct kvt_mind *m = kvt_policy_mind(p, id);
 
-	m->bar -= min(m->bar, GATE_BAR_STEP);
+	m->bar -= min(m->bar - !!m->bar, GATE_BAR_STEP);
+	p->low_bar = min(p->low_bar, m->bar);
 }
 
 /**
- * kvt_policy_rewrite() - is a block worth being written to its tier once more
+ * kvt_policy_above() - is a block worth as much as what is let in
  * @p:  policy; @now_ms is right
  * @id: READY block on a block tier only, whose segment is being emptied
  *
  * To carry it costs what it costs to let another one in, so what would not be let in now is
- * not carried either, if it can go: a block with children cannot. Policies that let
- * everything in carry everything.
+ * not carried either. Policies that let everything in find everything worth it.
  */
-bool kvt_policy_rewrite(const struct kvt_policy *p, u32 id)
+bool kvt_policy_above(const struct kvt_policy *p, u32 id)
 {
-	return !p->ops->admit || !kvt_ch_leaf(p->table, id) ||
-	       kvt_policy_worth(p, id) >= kvt_policy_mind(p, id)->bar;
+	return !p->ops->admit ||
+	       kvt_policy_worth(p, id) >= min((u32)kvt_policy_mind(p, id)->bar, p->low_bar);
 }
 
 /**

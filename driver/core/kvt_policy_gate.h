@@ -14,6 +14,6 @@ bool kvt_gate_can_go(const struct kvt_policy *p, u32 id, bool leaf);
 bool kvt_gate_admit(struct kvt_policy *p, u32 tier, u32 id, bool room);
 void kvt_gate_unadmit(struct kvt_policy *p, u32 id);
 u32 kvt_gate_tip(const struct kvt_policy *p, u32 id, u32 *steps);
-bool kvt_policy_rewrite(const struct kvt_policy *p, u32 id);
+bool kvt_policy_above(const struct kvt_policy *p, u32 id);
 
 #endif

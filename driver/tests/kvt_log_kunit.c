@@ -65,7 +65,7 @@ static bool open_seg(struct kunit *test, struct fixture *f, enum kvt_log_head he
 /* Counters agree with the segments; arrays are where they belong. */
 static void log_consistent(struct kunit *test, struct fixture *f)
 {
-	u32 i, nr_free = 0, nr_ids = 0, taken = 0;
+	u32 i, nr_free = 0, nr_empty = 0, nr_ids = 0, taken = 0;
 	const struct kvt_seg *s;
 	u64 live = 0, copies = 0;
 
@@ -75,6 +75,7 @@ static void log_consistent(struct kunit *test, struct fixture *f)
 		copies += s->copies;
 		KUNIT_ASSERT_TRUE(test, s->copies <= s->live);
 		nr_free += s->state == KVT_SEG_FREE;
+		nr_empty += s->state == KVT_SEG_EMPTY;
 		nr_ids += !!s->ids;
 		KUNIT_ASSERT_EQ(test, !!s->ids, s->state != KVT_SEG_FREE);
 		KUNIT_ASSERT_TRUE(test, s->live <= s->fill && s->fill <= SEG_UNITS);
@@ -90,6 +91,7 @@ static void log_consistent(struct kunit *test, struct fixture *f)
 		taken += f->taken[i];
 	KUNIT_ASSERT_EQ(test, nr_ids, taken);
 	KUNIT_ASSERT_EQ(test, nr_free, f->l.nr_free);
+	KUNIT_ASSERT_EQ(test, nr_empty, f->l.nr_empty);
 	KUNIT_ASSERT_EQ(test, live, f->l.live_units);
 	KUNIT_ASSERT_EQ(test, copies, f->l.copy_units);
 }
@@ -398,7 +400,6 @@ static void log_copies_go_first(struct kunit *test)
 	log_consistent(test, f);
 }
 
-/* As long as much is used and every segment is full of it, nothing is to be carried. */
 /* Segments that are bad are no room: what fills the others makes the log dense. */
 static void log_dense_without_bad_ones(struct kunit *test)
 {
@@ -415,6 +416,33 @@ static void log_dense_without_bad_ones(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kvt_log_dense(&f->l));
 }
 
+/* What is dead is as good as free, though it is not to be written yet. */
+static void log_dead_are_room(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 seg[NR_SEGS], n, k, i;
+
+	for (n = 0; f->l.nr_free > 1; n++)
+		seg[n] = fill_seg(test, f, 8);
+	f->l.hold = true;
+	for (k = 0; f->l.nr_free + k <= kvt_log_goal(&f->l); k++) {
+		KUNIT_EXPECT_TRUE(test, kvt_log_tight(&f->l));
+		for (i = 0; i < SEG_UNITS; i += 8)
+			del(test, f, seg[k] * SEG_UNITS + i, 8);
+		log_consistent(test, f);
+	}
+	KUNIT_EXPECT_EQ(test, f->l.nr_free, 1u);
+	KUNIT_EXPECT_FALSE(test, kvt_log_tight(&f->l));
+	for (i = 0; i < k; i++) {
+		kvt_log_release(&f->l, seg[i], false);
+		KUNIT_EXPECT_FALSE(test, kvt_log_tight(&f->l));
+	}
+	for (i = 0; i < k; i++)
+		give_back(test, f, kvt_log_stale_ids(&f->l));
+	log_consistent(test, f);
+}
+
+/* As long as much is used and every segment is full of it, nothing is to be carried. */
 static void log_dense_is_evicted_from(struct kunit *test)
 {
 	struct fixture *f = setup(test);
@@ -474,7 +502,7 @@ static void dense_is_as_seen(struct kunit *test, struct kvt_log *l)
 			least = min(least, kvt_seg_needed(&l->segs[i]));
 	}
 	none = least != ~0u && least > l->seg_units / KVT_SEG_CHEAP;
-	KUNIT_ASSERT_EQ(test, kvt_log_tight(l), l->nr_free <= kvt_log_goal(l) && none);
+	KUNIT_ASSERT_EQ(test, kvt_log_tight(l), l->nr_free + l->nr_empty <= kvt_log_goal(l) && none);
 	KUNIT_ASSERT_EQ(test, kvt_log_dense(l), none &&
 			kvt_log_used(l) * 100 >
 			(u64)(l->nr_segs - min(l->nr_segs / 2, 4u)) * l->seg_units *
@@ -701,6 +729,7 @@ static struct kunit_case log_cases[] = {
 	KUNIT_CASE(log_no_victim_without_gain),
 	KUNIT_CASE(log_copies_go_first),
 	KUNIT_CASE(log_dense_is_evicted_from),
+	KUNIT_CASE(log_dead_are_room),
 	KUNIT_CASE(log_dense_without_bad_ones),
 	KUNIT_CASE(log_cleaner_never_stuck),
 	KUNIT_CASE(log_churn_carries_little),

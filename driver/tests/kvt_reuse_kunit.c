@@ -784,28 +784,52 @@ static void writes_displace_what_can_go(struct kunit *test)
 	kvt_ctl_update(kvt_hot(f->t, old[1]), 0, 0, 0, KVT_CTL_HELD);
 	kvt_ctl_update(kvt_hot(f->t, old[2]), 0, 0, 0, KVT_CTL_PINNED);
 	kvt_ctl_update(kvt_hot(f->t, old[3]), 0, 0, 0, KVT_CTL_MOVING);
+	f->p.only->bar = 1;
 	KUNIT_EXPECT_FALSE(test, f->p.ops->admit(&f->p, TIER + 1, mid, false));
+	/* It has a bar, be it the lowest. */
+	KUNIT_EXPECT_EQ(test, f->p.only->bar, 1u);
 	f->p.only->bar = 0;
 	KUNIT_EXPECT_TRUE(test, f->p.ops->admit(&f->p, TIER + 1, young, false));
 }
 
-/* What would not be let in is not carried, from the end of its chain on. */
+/* What would not be let in is not carried. */
 static void carried_is_what_is_let_in(struct kunit *test)
 {
 	struct fixture *f = setup(test);
-	u32 tip = grow(test, f, KVT_NIL, 2), parent = kvt_cold(f->t, tip)->parent;
+	u32 id = grow(test, f, KVT_NIL, 1), worth;
 
-	request(f, tip);
-	KUNIT_EXPECT_TRUE(test, kvt_policy_rewrite(&f->p, tip));
-	f->p.only->bar = f->p.ops->worth(&f->p, tip);
-	KUNIT_EXPECT_TRUE(test, kvt_policy_rewrite(&f->p, tip));
-	f->p.only->bar++;
-	KUNIT_EXPECT_FALSE(test, kvt_policy_rewrite(&f->p, tip));
-	KUNIT_EXPECT_TRUE(test, kvt_policy_rewrite(&f->p, parent));
-	leave(f, tip);
-	KUNIT_EXPECT_FALSE(test, kvt_policy_rewrite(&f->p, parent));
+	request(f, id);
+	worth = f->p.ops->worth(&f->p, id);
+	KUNIT_EXPECT_TRUE(test, kvt_policy_above(&f->p, id));
+	f->p.only->bar = f->p.low_bar = worth;
+	KUNIT_EXPECT_TRUE(test, kvt_policy_above(&f->p, id));
+	f->p.only->bar = f->p.low_bar = worth + 1;
+	KUNIT_EXPECT_FALSE(test, kvt_policy_above(&f->p, id));
 	f->p.ops = &kvt_policy_lru;
-	KUNIT_EXPECT_TRUE(test, kvt_policy_rewrite(&f->p, parent));
+	KUNIT_EXPECT_TRUE(test, kvt_policy_above(&f->p, id));
+}
+
+/* Who no longer writes is not held to its own old bar while others write what is worth less. */
+static void idle_tenants_stay(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 idle = grow(test, f, KVT_NIL, 1), scan, i;
+
+	request(f, idle);
+	two_tenants(test, f);
+	f->ns = 1;
+	scan = grow(test, f, KVT_NIL, 1);
+	request(f, scan);
+	f->mind[0]->bar = f->p.low_bar = f->p.ops->worth(&f->p, idle) + 1;
+	f->mind[1]->bar = 100;
+	KUNIT_EXPECT_FALSE(test, kvt_policy_above(&f->p, idle));
+	f->p.ops->admit(&f->p, TIER + 1, scan, false);
+	KUNIT_EXPECT_LT(test, f->p.low_bar, 200u);
+	KUNIT_EXPECT_TRUE(test, kvt_policy_above(&f->p, idle));
+	/* Once that one has gone, the bar of those that are left is what counts. */
+	for (i = 0; i < 6000; i++)
+		f->p.ops->admit(&f->p, TIER + 1, idle, false);
+	KUNIT_EXPECT_EQ(test, f->p.low_bar, (u32)f->mind[0]->bar);
 }
 
 /* From a block to the end of its chain, if that is not far. */
@@ -859,6 +883,7 @@ static struct kunit_case kvt_reuse_cases[] = {
 	KUNIT_CASE(writes_are_gated),
 	KUNIT_CASE(writes_displace_what_can_go),
 	KUNIT_CASE(carried_is_what_is_let_in),
+	KUNIT_CASE(idle_tenants_stay),
 	KUNIT_CASE(tips_are_found),
 	KUNIT_CASE(tables_are_bounded),
 	{ }

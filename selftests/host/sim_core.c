@@ -352,28 +352,28 @@ static u32 next_of(struct store *st, u32 tier, bool leaf)
 	return id;
 }
 
-/* As kvt_log_refuse() of the driver. */
-static bool refuse(struct store *st, u32 id)
+/* As kvt_log_may_refuse() of the driver. */
+static bool may_refuse(const struct store *st, u32 id)
 {
 	u32 ctl = kvt_ctl(kvt_hot(&st->table, id));
 
-	if ((ctl & (KVT_CTL_LOG | KVT_CTL_MEM | KVT_CTL_STAYS)) != KVT_CTL_LOG ||
-	    kvt_policy_rewrite(st->policy, id))
-		return false;
-	evict(st, id);
-	return true;
+	return (ctl & (KVT_CTL_LOG | KVT_CTL_MEM | KVT_CTL_STAYS)) == KVT_CTL_LOG &&
+	       !kvt_policy_above(st->policy, id);
 }
 
 /* As kvt_seg_refuse(): what is not worth a write is not carried. */
 static bool let_go(void *ctx, u32 id)
 {
 	struct store *st = ctx;
-	u32 steps = KVT_GATE_DEEP, up, tip = kvt_gate_tip(st->policy, id, &steps);
+	u32 steps = KVT_GATE_DEEP, up, i, tip = kvt_gate_tip(st->policy, id, &steps);
 
-	for (; tip != KVT_NIL; tip = up) {
+	for (i = tip; i != KVT_NIL && i != id && may_refuse(st, i);)
+		i = kvt_cold(&st->table, i)->parent;
+	if (i != id || !may_refuse(st, id))
+		return false;
+	for (; tip != KVT_NIL && kvt_ch_leaf(&st->table, tip); tip = up) {
 		up = kvt_cold(&st->table, tip)->parent;
-		if (!refuse(st, tip))
-			break;
+		evict(st, tip);
 		if (tip == id)
 			return true;
 	}

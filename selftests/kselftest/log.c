@@ -266,35 +266,84 @@ TEST_F_TIMEOUT(log, discards, 300)
 }
 
 /*
- * Four times what the tier holds, and every third chain is used again later: of all the
- * others half are not written, and of what was written nothing is written twice for long.
+ * Puts @times what the tier holds. Every third chain is used again ten of those later: *@used
+ * of these blocks were there, of *@asked.
+ */
+static int put_and_use(const FIXTURE_DATA(log) *self, int times, int *used, int *asked)
+{
+	long long fits = tier_number(&self->pool, "capacity_bytes"), put_bytes;
+	struct kvt_key keys[CHAIN];
+	int i, ret, again;
+
+	*used = 0;
+	*asked = 0;
+	for (i = 0, put_bytes = 0; put_bytes < times * fits; i++, put_bytes += CHAIN * BLOCK_BYTES) {
+		ret = put_chains(&self->c, i, 1);
+		again = i / 3 * 3 - 30;
+		if (ret >= 0 && again >= 0) {
+			kvt_keys(keys, SET, again * CHAIN, CHAIN);
+			ret = kvt_check(&self->c, 0, keys, CHAIN, 10 * KVT_SEC);
+			*used += ret;
+			*asked += CHAIN;
+		}
+		if (ret < 0)
+			return ret;
+	}
+	return i;
+}
+
+/*
+ * Four times what the tier holds: of what is not used again half is not written, and of what
+ * was written nothing is written twice for long. What is used again is there.
  */
 TEST_F_TIMEOUT(log, gated, 300)
 {
-	long long put_bytes = 0, fits = tier_number(&self->pool, "capacity_bytes"), was;
+	long long fits = tier_number(&self->pool, "capacity_bytes"), put_bytes, was;
 	struct kvtier_entry *all;
-	struct kvt_key key;
-	int i, k, again;
+	int nr, used, asked;
 
-	for (i = 0; put_bytes < 4 * fits; i++) {
-		ASSERT_EQ(CHAIN, put_chains(&self->c, i, 1));
-		put_bytes += CHAIN * BLOCK_BYTES;
-		again = i / 3 * 3 - 30;
-		for (k = 0; again >= 0 && k < CHAIN; k++) {
-			key = kvt_key(SET, again * CHAIN + k);
-			ASSERT_LE(0, kvt_check(&self->c, 0, &key, 1, 10 * KVT_SEC));
-		}
-	}
+	nr = put_and_use(self, 4, &used, &asked);
+	ASSERT_LT(0, nr);
+	put_bytes = (long long)nr * CHAIN * BLOCK_BYTES;
 	ASSERT_LE(0, settled(&self->pool, &self->c, &all));
 	free(all);
 	was = tier_number(&self->pool, "demoted_bytes");
-	printf("# of %lld MiB that were put %lld went down, and %lld blocks were not carried\n",
+	printf("# of %lld MiB that were put %lld went down, %lld blocks were not carried, and %d of %d used again\n",
 	       put_bytes / (long long)KVT_MIB, was / (long long)KVT_MIB,
-	       tier_number(&self->pool, "evicted_worth"));
+	       tier_number(&self->pool, "evicted_worth"), used, asked);
 	EXPECT_GT(put_bytes - (put_bytes - fits) / 4, was);
 	EXPECT_LT(fits, was);
 	EXPECT_LT(0, tier_number(&self->pool, "evicted_worth"));
+	EXPECT_LT(asked / 2, used);
 	EXPECT_GE(115, amplification_percent(&self->pool));
+}
+
+/* Of a tier most of which was dropped nothing goes, though its segments are emptied. */
+TEST_F_TIMEOUT(log, hollow_is_room, 300)
+{
+	long long moved, before;
+	struct kvtier_entry *all;
+	struct kvt_key keys[CHAIN];
+	int i, nr, used, asked;
+
+	nr = put_and_use(self, 2, &used, &asked);
+	ASSERT_LT(0, nr);
+	ASSERT_LE(0, settled(&self->pool, &self->c, &all));
+	free(all);
+	for (i = 0; i < nr; i++) {
+		kvt_keys(keys, SET, i * CHAIN, CHAIN);
+		if (i % 8)
+			ASSERT_LE(0, kvt_drop(self->c.fd, 0, keys, CHAIN, NULL));
+	}
+	before = tier_number(&self->pool, "evicted_worth");
+	moved = tier_number(&self->pool, "write_bytes") - tier_number(&self->pool, "demoted_bytes");
+	ASSERT_EQ(CHAINS * CHAIN, put_chains(&self->c, 10000, CHAINS));
+	ASSERT_LE(0, settled(&self->pool, &self->c, &all));
+	free(all);
+	EXPECT_EQ(before, tier_number(&self->pool, "evicted_worth"));
+	/* Else there was nothing to decide. */
+	EXPECT_LT(moved, tier_number(&self->pool, "write_bytes") -
+		  tier_number(&self->pool, "demoted_bytes"));
 }
 
 /* Of the blocks that were on the tier before, those that are there and not durable. */
