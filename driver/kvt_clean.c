@@ -23,7 +23,8 @@
 #include "kvt_trace.h"
 
 #define KVT_THIN_STEP	16u	/* blocks that leave before segments are looked at again */
-#define KVT_SIFT_STEP		64u	/* blocks looked at before the lock is let go */
+#define KVT_SIFT_STEP	64u	/* blocks looked at before the lock is let go */
+#define KVT_SIFT_USED	50u	/* percent: of a tier used less nothing has to go */
 #define KVT_RETIRE_FAILS	4u	/* batches that cannot be read, then it is enough */
 #define KVT_RETIRE_DELAY	HZ
 #define KVT_RETIRE_DELAY_MAX	(64 * HZ)
@@ -95,9 +96,9 @@ static bool kvt_log_may_refuse(struct kvt_pool *p, struct kvt_tier *t, u32 id)
 	u32 ctl = kvt_ctl(h);
 
 	lockdep_assert_held(&p->meta_lock);
-	return kvt_log_has(t, h) && kvt_ctl_state(ctl) == KVT_READY && !(ctl & KVT_CTL_STAYS) &&
-	       !kvt_ctl_leases(ctl) && !kvt_policy_above(&p->policy, id) &&
-	       !kvt_ns_guarded(p, t, h, NULL);
+	return kvt_log_has(t, h) && kvt_ctl_state(ctl) == KVT_READY &&
+	       !(ctl & (KVT_CTL_STAYS | KVT_CTL_MOVING)) && !kvt_ctl_leases(ctl) &&
+	       !kvt_policy_above(&p->policy, id) && !kvt_ns_guarded(p, t, h, NULL);
 }
 
 /* Whether a block has left. */
@@ -108,19 +109,27 @@ static bool kvt_log_refuse(struct kvt_pool *p, struct kvt_tier *t, u32 id)
 	       kvt_move_try(kvt_hot(&p->table, id)) && kvt_evict_claimed(p, id, KVT_WHY_WORTH);
 }
 
-/* Can all go from the end of its chain to @id: else none of them does, in vain. */
+/*
+ * Can all go from the end of its chain to @id: else none of them does, in vain. What other
+ * chains have in common with this one stays as long as they do.
+ */
 static bool kvt_chain_may_refuse(struct kvt_pool *p, struct kvt_tier *t, u32 tip, u32 id)
 {
+	const struct kvt_cold *c;
+
 	lockdep_assert_held(&p->meta_lock);
-	while (kvt_log_may_refuse(p, t, tip) && tip != id)
-		tip = kvt_cold(&p->table, tip)->parent;
-	return tip == id && kvt_log_may_refuse(p, t, id);
+	for (; tip != id; tip = c->parent) {
+		c = kvt_cold(&p->table, tip);
+		if (c->sib_prev || c->sib_next || !kvt_log_may_refuse(p, t, tip))
+			return false;
+	}
+	return kvt_log_may_refuse(p, t, id);
 }
 
 /*
  * A block of a segment is not to be carried if it and what is left of its chain after it
  * can go. Those before it may have been looked at when it could not. Returns how many
- * blocks were looked at.
+ * blocks were looked at, or half of that.
  */
 static u32 kvt_seg_refuse(struct kvt_pool *p, struct kvt_tier *t, u32 seg, u32 id)
 {
@@ -162,8 +171,11 @@ static void kvt_seg_sift(struct kvt_tier *t, u32 seg)
 	struct kvt_pool *p = t->pool;
 	u32 pos = 0, nr, looks;
 
-	/* Where there is room nothing is refused. */
-	if (kvt_tier_room_below(p, t))
+	/*
+	 * Where there is room nothing is refused: below, or here without this segment. Many
+	 * segments that have little in them are room as well, though none is cheap to empty.
+	 */
+	if (!kvt_tier_over(p, t, KVT_SIFT_USED) || kvt_tier_room_below(p, t))
 		return;
 	do {
 		spin_lock(&p->meta_lock);

@@ -13,7 +13,6 @@
 
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
-#include "kvt_test.h"
 #include "kvt_trace.h"
 
 #define KVT_COLLECT_BUDGET	256u

@@ -333,9 +333,9 @@ bool kvt_log_dense(struct kvt_log *l)
 /**
  * kvt_log_tight() - does what is written now make something else go
  * @l: log; meta lock held
- * Return: whether so few segments are free that the cleaner is at work, and none is cheap to
- * empty, be it for the copies that are in it: the next one is had by evictions, or by
- * carrying, which is writing, too.
+ * Return: whether so few segments are free, or dead and about to be, that the cleaner is at
+ * work, and none is cheap to empty, be it for the copies that are in it: the next one is had
+ * by evictions, or by carrying, which is writing, too.
  */
 bool kvt_log_tight(struct kvt_log *l)
 {

@@ -49,11 +49,14 @@ static u32 gate_displaced(struct kvt_policy *p, u32 tier)
 }
 
 /*
- * The lowest bar of those that ask. It rises no faster than a bar does, so that one of many
- * that take turns is not forgotten before its next.
+ * The lowest bar of those that ask. It rises no faster than a bar does, so that one of several
+ * that take turns is not forgotten before its next. What is said to be cold is worth nothing:
+ * it passes nowhere, and says nothing of what does.
  */
-static void gate_follow(struct kvt_policy *p, u32 bar)
+static void gate_follow(struct kvt_policy *p, u32 bar, u32 worth)
 {
+	if (!worth)
+		return;
 	p->low_bar = p->low_bar ? min(bar, p->low_bar + GATE_BAR_STEP) : bar;
 }
 
@@ -85,7 +88,7 @@ bool kvt_gate_admit(struct kvt_policy *p, u32 tier, u32 id, bool room)
 		m->bar = min(m->bar + GATE_BAR_STEP, (u32)U16_MAX);
 	else
 		m->bar -= min(m->bar - 1, GATE_BAR_STEP);
-	gate_follow(p, m->bar);
+	gate_follow(p, m->bar, worth);
 	return ok;
 }
 
@@ -103,8 +106,8 @@ void kvt_gate_unadmit(struct kvt_policy *p, u32 id)
  * @p:  policy; @now_ms is right
  * @id: READY block on a block tier only, whose segment is being emptied
  *
- * To carry it costs what it costs to let another one in, so what would not be let in now is
- * not carried either. Policies that let everything in find everything worth it.
+ * To carry it costs what it costs to let another one in, so what nobody's would be let in for
+ * now is not carried either. Policies that let everything in find everything worth it.
  */
 bool kvt_policy_above(const struct kvt_policy *p, u32 id)
 {

@@ -829,6 +829,8 @@ static void idle_tenants_stay(struct kunit *test)
 	/* Once that one has gone, the bar of those that are left is what counts. */
 	for (i = 0; i < 6000; i++)
 		f->p.ops->admit(&f->p, TIER + 1, idle, false);
+	kvt_cold(f->t, scan)->cls = KVT_CLS_COLD;
+	f->p.ops->admit(&f->p, TIER + 1, scan, false);
 	KUNIT_EXPECT_EQ(test, f->p.low_bar, (u32)f->mind[0]->bar);
 }
 

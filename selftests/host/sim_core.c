@@ -361,23 +361,36 @@ static bool may_refuse(const struct store *st, u32 id)
 	       !kvt_policy_above(st->policy, id);
 }
 
-/* As kvt_seg_refuse(): what is not worth a write is not carried. */
+/* As kvt_chain_may_refuse(). */
+static bool chain_may_refuse(const struct store *st, u32 tip, u32 id)
+{
+	const struct kvt_cold *c;
+
+	for (; tip != id; tip = c->parent) {
+		c = kvt_cold(&st->table, tip);
+		if (c->sib_prev || c->sib_next || !may_refuse(st, tip))
+			return false;
+	}
+	return may_refuse(st, id);
+}
+
+/*
+ * What is not worth a write is not carried: like kvt_seg_refuse(), but for what comes before
+ * it, which was carried a moment ago here.
+ */
 static bool let_go(void *ctx, u32 id)
 {
 	struct store *st = ctx;
-	u32 steps = KVT_GATE_DEEP, up, i, tip = kvt_gate_tip(st->policy, id, &steps);
+	u32 steps = KVT_GATE_DEEP, up, tip = kvt_gate_tip(st->policy, id, &steps);
 
-	for (i = tip; i != KVT_NIL && i != id && may_refuse(st, i);)
-		i = kvt_cold(&st->table, i)->parent;
-	if (i != id || !may_refuse(st, id))
+	if (tip == KVT_NIL || !chain_may_refuse(st, tip, id))
 		return false;
-	for (; tip != KVT_NIL && kvt_ch_leaf(&st->table, tip); tip = up) {
+	for (;; tip = up) {
 		up = kvt_cold(&st->table, tip)->parent;
 		evict(st, tip);
 		if (tip == id)
 			return true;
 	}
-	return false;
 }
 
 /* As kvt_log_thin() of the driver: rather than carry much, let go what goes next anyway. */

@@ -318,8 +318,11 @@ TEST_F_TIMEOUT(log, gated, 300)
 	EXPECT_GE(115, amplification_percent(&self->pool));
 }
 
-/* Of a tier most of which was dropped nothing goes, though its segments are emptied. */
-TEST_F_TIMEOUT(log, hollow_is_room, 300)
+/*
+ * Of a tier most of which was dropped nothing goes, though its segments are emptied, and that
+ * whether they are cheap to empty or not: one chain of @keep is left.
+ */
+static void hollow(struct __test_metadata *_metadata, FIXTURE_DATA(log) *self, int keep)
 {
 	long long moved, before;
 	struct kvtier_entry *all;
@@ -332,18 +335,28 @@ TEST_F_TIMEOUT(log, hollow_is_room, 300)
 	free(all);
 	for (i = 0; i < nr; i++) {
 		kvt_keys(keys, SET, i * CHAIN, CHAIN);
-		if (i % 8)
+		if (i % keep)
 			ASSERT_LE(0, kvt_drop(self->c.fd, 0, keys, CHAIN, NULL));
 	}
 	before = tier_number(&self->pool, "evicted_worth");
 	moved = tier_number(&self->pool, "write_bytes") - tier_number(&self->pool, "demoted_bytes");
-	ASSERT_EQ(CHAINS * CHAIN, put_chains(&self->c, 10000, CHAINS));
+	ASSERT_EQ(16 * CHAIN, put_chains(&self->c, 10000, 16));
 	ASSERT_LE(0, settled(&self->pool, &self->c, &all));
 	free(all);
 	EXPECT_EQ(before, tier_number(&self->pool, "evicted_worth"));
 	/* Else there was nothing to decide. */
 	EXPECT_LT(moved, tier_number(&self->pool, "write_bytes") -
 		  tier_number(&self->pool, "demoted_bytes"));
+}
+
+TEST_F_TIMEOUT(log, hollow_is_room, 300)
+{
+	hollow(_metadata, self, 16);
+}
+
+TEST_F_TIMEOUT(log, thin_is_room, 300)
+{
+	hollow(_metadata, self, 4);
 }
 
 /* Of the blocks that were on the tier before, those that are there and not durable. */
