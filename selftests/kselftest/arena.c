@@ -519,7 +519,7 @@ static int read_batch(const struct kvt_client *c, const struct kvt_key *keys)
  * Its writer may do what he likes with his memory: what the disk has of it verifies, and the
  * disk, which others use, too, is not taken for a bad one.
  */
-TEST_F_TIMEOUT(scribbled, verifies, 120)
+TEST_F_TIMEOUT(scribbled, verifies, 1200)
 {
 	int batch, nr = kvt_env_rounds(3000, 20000) / BATCH + 1, ret, there = 0;
 	struct kvt_key keys[BATCH];
