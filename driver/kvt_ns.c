@@ -144,6 +144,9 @@ static void kvt_ns_knows_not(const u8 *secret)
  * @want is what another owner's namespace has to allow. One that does not is not looked
  * at any further, so that the time this takes does not tell of it. Who has to guess does
  * not learn how much of it was right: a wrong identity takes as long as a wrong secret.
+ *
+ * There may be two: of a namespace that has ended, a crash may have left a definition, and
+ * the one that took its place since has the blocks. The younger one is meant.
  */
 static struct kvt_ns *kvt_ns_find(struct kvt_file *f, kuid_t uid, u32 want,
 				  const struct kvtier_ns_open *o,
@@ -151,8 +154,8 @@ static struct kvt_ns *kvt_ns_find(struct kvt_file *f, kuid_t uid, u32 want,
 {
 	const struct cred *cred = f->file->f_cred;
 	bool own = uid_eq(uid, cred->fsuid), hashed = false;
+	struct kvt_ns *ns, *found = NULL;
 	struct kvt_pool *p = f->pool;
-	struct kvt_ns *ns;
 	unsigned long idx;
 
 	lockdep_assert_held(&p->conf_lock);
@@ -166,12 +169,12 @@ static struct kvt_ns *kvt_ns_find(struct kvt_file *f, kuid_t uid, u32 want,
 		if (crypto_memneq(ns->identity, a->identity, o->identity_len))
 			continue;
 		hashed |= ns->has_secret;
-		if (kvt_ns_knows(ns, a->secret))
-			return ns;
+		if (kvt_ns_knows(ns, a->secret) && (!found || ns->id > found->id))
+			found = ns;
 	}
 	if (!hashed)
 		kvt_ns_knows_not(a->secret);
-	return NULL;
+	return found;
 }
 
 static bool kvt_ns_same_groups(const struct kvt_ns *ns, const struct kvtier_ns_open *o,
