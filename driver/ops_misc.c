@@ -283,6 +283,17 @@ int kvt_op_drop(struct kvt_file *f, void *arg)
 	return err;
 }
 
+/*
+ * Will it be found after a crash, as it is. Not on a member that is given up, which is not
+ * assembled any more; nor if its record is lost, or has another time to live.
+ */
+static bool kvt_entry_durable(struct kvt_pool *p, const struct kvt_hot *h)
+{
+	lockdep_assert_held(&p->meta_lock);
+	return (h->flags & (KVT_HOT_DURABLE | KVT_HOT_STALE)) == KVT_HOT_DURABLE &&
+	       !p->tiers[h->log_tier]->mlog->w.given_up;
+}
+
 static bool kvt_iterate_entry(struct kvt_pool *p, struct kvt_ns *ns, u32 id,
 			      struct kvtier_entry *e)
 {
@@ -299,7 +310,7 @@ static bool kvt_iterate_entry(struct kvt_pool *p, struct kvt_ns *ns, u32 id,
 	e->status = state == KVT_READY ? KVTIER_ST_HIT : KVTIER_ST_FILLING;
 	e->tier = kvt_block_tier(h, ctl);
 	e->group = h->ns_group & 15;
-	e->flags = h->flags & KVT_HOT_DURABLE ? KVTIER_ENTRY_DURABLE : 0;
+	e->flags = kvt_entry_durable(p, h) ? KVTIER_ENTRY_DURABLE : 0;
 	e->leases = kvt_ctl_leases(ctl);
 	e->idle_ns = (u64)kvt_age_ms(kvt_now_ms(), c->touch_ms) * NSEC_PER_MSEC;
 	return true;
