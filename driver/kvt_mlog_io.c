@@ -9,6 +9,7 @@
 #include "kvt_mlog.h"
 
 #define KVT_MLOG_ERRORS_MAX	4u	/* in a row; some members have few segments */
+#define KVT_FLUSHES_MAX		4u	/* in one go: to free a segment takes two */
 
 /**
  * kvt_mlog_rw() - read or write a member's structures
@@ -194,6 +195,8 @@ static void kvt_mlog_settle(struct kvt_mlog *m, const struct kvt_wlog_done *d)
 		if (!d->err) {
 			WRITE_ONCE(h->flags, h->flags | KVT_HOT_DURABLE);
 		} else if (kvt_ctl(h) & KVT_CTL_MEM) {
+			/* It may have come up while somebody waits for it to be durable. */
+			lost |= kvt_ctl_state(kvt_ctl(h)) == KVT_READY;
 			kvt_copy_lost(p, s->ids[d->first_id + i]);
 		} else {
 			/* It was not carried: it is here, and nowhere durable. */
@@ -381,13 +384,17 @@ static bool kvt_mlog_trim(struct kvt_mlog *m)
 /**
  * kvt_mlog_progress() - flush, write footers, discard, as long as something waits for that
  * @m: member; no spinlock and no io_lock held, sleeps
+ *
+ * What was written before is durable after the first flush. While others write there is
+ * always one more to be done, if a flush takes as long as a batch: after a few the rest is
+ * the background's, which has superblocks and notes to write in between.
  * Return: whether there was something.
  */
 bool kvt_mlog_progress(struct kvt_mlog *m)
 {
 	struct kvt_pool *p = m->tier->pool;
+	u32 work, flushes = 0;
 	bool any = false, more;
-	u32 work;
 
 	mutex_lock(&m->io_lock);
 	do {
@@ -398,7 +405,7 @@ bool kvt_mlog_progress(struct kvt_mlog *m)
 		/* Before the next flush: with steady writers there is always one more. */
 		if (!more && (work & KVT_WORK_TRIM))
 			more = kvt_mlog_trim(m);
-		if (!more && (work & KVT_WORK_FLUSH))
+		if (!more && (work & KVT_WORK_FLUSH) && flushes++ < KVT_FLUSHES_MAX)
 			more = kvt_mlog_flush_locked(m);
 		any |= more;
 	} while (more);
@@ -406,7 +413,7 @@ bool kvt_mlog_progress(struct kvt_mlog *m)
 	kvt_mlog_advance(m);
 	/* More may have come free by that: it is not, before somebody has discarded it. */
 	spin_lock(&p->meta_lock);
-	if (kvt_wlog_work(&m->w) & KVT_WORK_TRIM)
+	if ((kvt_wlog_work(&m->w) & KVT_WORK_TRIM) || flushes > KVT_FLUSHES_MAX)
 		kvt_mlog_kick(m);
 	spin_unlock(&p->meta_lock);
 	kvt_garbage_free(p);
