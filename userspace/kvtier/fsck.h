@@ -207,6 +207,8 @@ struct fsck {
 	int err;		/* of a callback */
 	bool blind;		/* recovery is not to see footers */
 	bool walks;		/* the segment's batches are all there */
+	bool same;		/* and nothing that its footer leaves out */
+	u32 nr_live;		/* blocks that recovery has found in the segment */
 	u8 *buf;		/* recovery's */
 	u8 *buf_count;		/* likewise, when it runs inside itself */
 	u8 *piece;		/* KVT_SUM_BYTES */

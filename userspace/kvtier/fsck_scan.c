@@ -222,15 +222,32 @@ static enum fsck_what verify(struct fsck *f, u32 seg, const struct kvt_rec *r)
 	return kvt_payload_sum_end(&sum) == r->sum ? FSCK_NR : FSCK_PAYLOAD_DAMAGED;
 }
 
-/* Without its footer recovery would find all that is in it. */
+static void count_live(void *ctx, u32 seg, u64 life, const struct kvt_rec *r)
+{
+	struct fsck *f = ctx;
+
+	(void)life;
+	f->nr_live += !bit(f->dead, unit_of(f, seg, r->unit));
+}
+
+/*
+ * Without its footer recovery would find all that is in it. And no more (@same): a footer
+ * leaves out what had died before it was written, of which no kill need be left.
+ */
 static bool walks(struct fsck *f, u32 seg)
 {
+	static const struct kvt_recover_sink sink = { .block = count_live };
 	struct kvt_seg_found sealed, found;
+	u32 nr_live;
 
-	recover(f, seg, NULL, false, &sealed);
+	f->nr_live = 0;
+	recover(f, seg, &sink, false, &sealed);
+	nr_live = f->nr_live;
+	f->nr_live = 0;
 	f->blind = true;
-	recover(f, seg, NULL, false, &found);
+	recover(f, seg, &sink, false, &found);
 	f->blind = false;
+	f->same = f->nr_live == nr_live;
 	return found.state == KVT_RC_UNSEALED && found.nr_batches == sealed.nr_batches &&
 	       found.fill == sealed.fill && !found.nr_io;
 }
@@ -254,7 +271,7 @@ static void on_block(void *ctx, u32 seg, u64 life, const struct kvt_rec *r)
 		keep_block(f, unit, r);
 		return;
 	}
-	if (f->walks)
+	if (f->walks && f->same)
 		f->segs[seg].fix = FSCK_FIX_FOOT;
 	fsck_report(f, bad, f->segs[seg].fix, seg, r->unit, r->ns);
 }
