@@ -139,8 +139,7 @@ install_man()
 	done
 	while IFS= read -r name; do
 		pages+=("usr/share/man/man3/$name.3")
-	done < <(sed -n 's/^\t\(kvtier_[a-z0-9_]*\);$/\1/p' "$KVT_ROOT/lib/libkvtier.map" |
-		grep -vE '^kvtier_(version|status_name|tier_type_name|tier_state_name)$')
+	done < <(sed -n 's/^\t\(kvtier_[a-z0-9_]*\);$/\1/p' "$KVT_ROOT/lib/libkvtier.map")
 	staged "${pages[@]}"
 }
 

@@ -59,18 +59,29 @@ header_matches_map()
 	diff "$work/header" "$work/map"
 }
 
-# Every exported function has a manual page that names it in its SYNOPSIS.
+# named_in SECTION PATTERN : "PAGE FUNCTION" for what fits in that section of the pages.
+named_in()
+{
+	awk -v wanted="$1" -v pattern="$2" '
+	/^\.SH/ { section = $2 }
+	section == wanted {
+		while (match($0, pattern)) {
+			name = substr($0, RSTART, RLENGTH)
+			sub(/[(]$/, "", name)
+			print FILENAME, name
+			$0 = substr($0, RSTART + RLENGTH)
+		}
+	}' "$top"/Documentation/man/*.3 | sort
+}
+
+# Every exported function is declared in the SYNOPSIS of a manual page, which has it in
+# its NAME, too: of that "make install" makes the pages it can be looked up by.
 documented()
 {
-	local missing=0 name
-	while read -r name; do
-		grep -lq "$name" "$top"/Documentation/man/*.3 || {
-			echo "no manual page mentions $name"
-			missing=1
-		}
-	done < <(sed -n 's/^\t\(kvtier_[a-z0-9_]*\);$/\1/p' \
-		"$top/lib/libkvtier.map")
-	return "$missing"
+	named_in SYNOPSIS 'kvtier_[a-z0-9_]+[(]' >"$work/declared"
+	sed -n 's/^\t\(kvtier_[a-z0-9_]*\);$/\1/p' "$top/lib/libkvtier.map" |
+		sort | diff - <(cut -d' ' -f2 "$work/declared" | sort)
+	named_in NAME 'kvtier_[a-z0-9_]+' | diff - "$work/declared"
 }
 
 # The example in libkvtier(3) compiles.
