@@ -3,7 +3,7 @@
 #
 # Installs what building and testing kvtier needs: setup.sh [GROUP...]
 #
-#   build  compilers, kernel headers, libraries of the tool
+#   build  compilers, libraries of the tool; headers of the running kernel are not among it
 #   vm     QEMU >= 9 and the tools that make the guest's initramfs
 #   debug  what building the instrumented kernel takes
 #   test   static checkers, sanitizers, dkms
