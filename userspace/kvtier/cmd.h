@@ -51,7 +51,7 @@ struct cmd_verb {
 /**
  * struct cmd_object - an object with verbs, or a command of one word
  * @verbs: ends with a row whose @name is NULL; NULL: @self is the command
- * @own_help: the command takes --help itself
+ * @own_help: the command takes --help itself, and calls cmd_own_help()
  */
 struct cmd_object {
 	const char *name;
@@ -73,6 +73,9 @@ int cmd_fsck(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_gen(int argc, char **argv);
+
+/* What @command says of itself, in JSON beside its row of the table. Returns EXIT_OK. */
+int cmd_own_help(const char *command, const char *usage);
 
 /* --- Reporting ----------------------------------------------------------- */
 

@@ -178,16 +178,16 @@ int cmd_gen(int argc, char **argv)
 	optind = 0;
 	while ((c = getopt_long(argc, argv, "+k:s:n:m:b:u:c:o:h", long_options,
 				NULL)) != -1) {
-		if (c == 'h') {
-			fputs(usage_text, stdout);
-			return EXIT_OK;
-		}
+		if (c == 'h')
+			return cmd_own_help("gen", usage_text);
 		err = parse_option(&o, c);
 		if (err)
 			return err;
 	}
 	if (optind < argc)
 		return cmd_usage("unexpected argument '%s'", argv[optind]);
+	if (opt.json && !o.out)
+		return cmd_usage("gen: with JSON output the trace must go to a file: --out FILE");
 	if (!o.limits.requests && !o.limits.ms && !o.limits.blocks)
 		o.limits.requests = 2000;
 	err = deal_users(&o);

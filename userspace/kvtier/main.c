@@ -2,7 +2,8 @@
 /*
  * kvtier: pools, tiers and blocks of the kvtier store, from the command line.
  *
- * Finds the row of the command tables that the command line names and runs it.
+ * Finds the row of the command tables that the command line names and runs it, or shows
+ * rows: as text, or in JSON as an array with an object for each command.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -56,17 +57,61 @@ static void print_verb(FILE *file, const char *object,
 		verb->args, verb->help);
 }
 
-static void print_object_help(FILE *file, const struct cmd_object *object)
+static struct json_object *verb_row(const char *object, const struct cmd_verb *verb)
+{
+	struct json_object *row = json_object_new_object();
+	char command[64];
+
+	snprintf(command, sizeof(command), "%s%s%s", object, *object ? " " : "", verb->name);
+	cmd_add_str(row, "command", command);
+	cmd_add_str(row, "arguments", verb->args);
+	cmd_add_str(row, "help", verb->help);
+	return row;
+}
+
+static void add_rows(struct json_object *rows, const struct cmd_object *object)
 {
 	const struct cmd_verb *verb;
 
 	if (!object->verbs) {
-		print_verb(file, "", &object->self);
+		cmd_append(rows, verb_row("", &object->self));
 		return;
 	}
-	fprintf(file, "kvtier %s: %s\n\n", object->name, object->help);
 	for (verb = object->verbs; verb->name; verb++)
-		print_verb(file, object->name, verb);
+		cmd_append(rows, verb_row(object->name, verb));
+}
+
+static void show_verb_help(const char *object, const struct cmd_verb *verb)
+{
+	struct json_object *rows;
+
+	if (!opt.json) {
+		print_verb(stdout, object, verb);
+		return;
+	}
+	rows = json_object_new_array();
+	cmd_append(rows, verb_row(object, verb));
+	cmd_emit(rows, NULL);
+}
+
+static void show_object_help(const struct cmd_object *object)
+{
+	struct json_object *rows;
+	const struct cmd_verb *verb;
+
+	if (opt.json) {
+		rows = json_object_new_array();
+		add_rows(rows, object);
+		cmd_emit(rows, NULL);
+		return;
+	}
+	if (!object->verbs) {
+		print_verb(stdout, "", &object->self);
+		return;
+	}
+	printf("kvtier %s: %s\n\n", object->name, object->help);
+	for (verb = object->verbs; verb->name; verb++)
+		print_verb(stdout, object->name, verb);
 }
 
 static void print_verb_names(FILE *file, const struct cmd_object *object)
@@ -99,12 +144,27 @@ static void print_help(FILE *file)
 			fprintf(file, "  %-8s %s\n", objects[i].name,
 				objects[i].self.help);
 	fputs("\nOptions:\n"
-	      "  -j, --json     JSON output, errors too\n"
+	      "  -j, --json     JSON output, errors and help too\n"
 	      "  -p, --pretty   the same, indented\n"
 	      "  -v, --verbose  say what the library does\n"
 	      "\nSizes take a unit: 64K, 2M, 1.5G. Names may be shortened as\n"
 	      "long as they are unambiguous. More: kvtier help OBJECT, kvtier(1).\n",
 	      file);
+}
+
+static void show_help(void)
+{
+	struct json_object *rows;
+	size_t i;
+
+	if (!opt.json) {
+		print_help(stdout);
+		return;
+	}
+	rows = json_object_new_array();
+	for (i = 0; i < ARRAY_SIZE(objects); i++)
+		add_rows(rows, &objects[i]);
+	cmd_emit(rows, NULL);
 }
 
 /* An exact name, or the only one that starts with @word; NULL after a report. */
@@ -153,6 +213,28 @@ static const struct cmd_verb *find_verb(const struct cmd_object *object,
 	return found;
 }
 
+int cmd_own_help(const char *command, const char *usage)
+{
+	struct json_object *rows, *row;
+
+	if (!opt.json) {
+		fputs(usage, stdout);
+		return EXIT_OK;
+	}
+	row = verb_row("", &find_object(command)->self);
+	cmd_add_str(row, "usage", usage);
+	rows = json_object_new_array();
+	cmd_append(rows, row);
+	cmd_emit(rows, NULL);
+	return EXIT_OK;
+}
+
+static bool is_help(const char *word)
+{
+	return word && (!strcmp(word, "help") || !strcmp(word, "-h") ||
+			!strcmp(word, "--help"));
+}
+
 static int do_help(int argc, char **argv)
 {
 	const struct cmd_object *object;
@@ -160,10 +242,10 @@ static int do_help(int argc, char **argv)
 	if (argc > 2)
 		return cmd_usage("help takes one object");
 	if (argc < 2) {
-		print_help(stdout);
+		show_help();
 		return EXIT_OK;
 	}
-	object = find_object(argv[1]);
+	object = find_object(is_help(argv[1]) ? "help" : argv[1]);
 	if (!object)
 		return EXIT_USAGE;
 	if (object->own_help) {
@@ -173,7 +255,7 @@ static int do_help(int argc, char **argv)
 		optind = 1;
 		return object->self.run(2, args);
 	}
-	print_object_help(stdout, object);
+	show_object_help(object);
 	return EXIT_OK;
 }
 
@@ -245,18 +327,12 @@ static int take_globals(int argc, char **argv)
 	return kept;
 }
 
-static bool is_help(const char *word)
-{
-	return word && (!strcmp(word, "help") || !strcmp(word, "-h") ||
-			!strcmp(word, "--help"));
-}
-
 static int run(const struct cmd_object *object, int argc, char **argv)
 {
 	const struct cmd_verb *verb = &object->self;
 
 	if (is_help(argv[1]) && !object->own_help) {
-		print_object_help(stdout, object);
+		show_object_help(object);
 		return EXIT_OK;
 	}
 	if (object->verbs) {
@@ -270,7 +346,7 @@ static int run(const struct cmd_object *object, int argc, char **argv)
 		argv++;
 		if (argc > 1 && (!strcmp(argv[1], "-h") ||
 				 !strcmp(argv[1], "--help"))) {
-			print_verb(stdout, object->name, verb);
+			show_verb_help(object->name, verb);
 			return EXIT_OK;
 		}
 	}

@@ -319,10 +319,8 @@ int cmd_replay(int argc, char **argv)
 	optind = 0;
 	while ((option = getopt_long(argc, argv, "P:b:n:s:o:h", long_options,
 				     NULL)) != -1) {
-		if (option == 'h') {
-			fputs(usage_text, stdout);
-			return EXIT_OK;
-		}
+		if (option == 'h')
+			return cmd_own_help("replay", usage_text);
 		err = parse_option(&c, option);
 		if (err)
 			return err;

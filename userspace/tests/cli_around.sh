@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What is built around the kvtier tool: traces cut for the demo, and bash's completion,
-# held against what the tool itself takes: cli_around.sh TOP OUT
+# What is built around the kvtier tool: traces cut for the demo, help as programs read it,
+# and bash's completion, held against what the tool itself takes: cli_around.sh TOP OUT
 # shellcheck disable=SC2030,SC2031 # each test has a subshell and variables of its own
 # shellcheck disable=SC2317 # functions are called by the names in the last lines
 # shellcheck source=userspace/tests/cli_lib.sh
@@ -120,6 +120,44 @@ test_replay_lookup()
 	json 'sum(t["hits"] for t in j["tiers"]) == j["clients"]["hits"]'
 }
 
+# --- help --------------------------------------------------------------------
+
+# With -j and -p whatever is printed can be parsed.
+test_json_help()
+{
+	local line
+	want 0 help pool
+	sed -n 's/^  kvtier \(pool [a-z]*\).*/\1/p' "$work/stdout" | sort >"$work/verbs"
+	for line in 'pool help' 'pool --help' 'help pool'; do
+		# shellcheck disable=SC2086 # words on purpose
+		want 0 -j $line
+		json 'all("arguments" in c and c["help"] for c in j)'
+		same "$work/verbs" <(python3 -c 'import json, sys
+print(*sorted(c["command"] for c in json.load(sys.stdin)), sep="\n")' <"$work/stdout")
+	done
+	want 0 -p pool create --help
+	json '[c["command"] for c in j] == ["pool create"] and "--tier" in j[0]["arguments"]'
+	want 0 -j help
+	json '{"pool create", "ns tiers", "put", "gen", "version"} <= {c["command"] for c in j}'
+	for line in 'gen --help' 'help gen' 'gen --seed 2 -h'; do
+		# shellcheck disable=SC2086
+		want 0 -j $line
+		json 'j[0]["command"] == "gen" and "--context-tokens" in j[0]["usage"]'
+	done
+	want 0 -j help --help
+	json '[c["command"] for c in j] == ["help"]'
+	want 0 -j replay -h
+	json 'len(j) == 1 and "--procs" in j[0]["usage"]'
+	want 2 -j help nonsense
+	json 'j["error"]["name"] == "USAGE"'
+	# CSV is none, so it goes to a file.
+	want 2 -j gen --requests 3
+	json 'j["error"]["name"] == "USAGE" and "--out FILE" in j["error"]["message"]'
+	want 0 -p gen --requests 3 --out "$work/trace.csv"
+	json 'j["requests"] == 3'
+	[ "$(wc -l <"$work/trace.csv")" -eq 4 ] || fail 'not the trace'
+}
+
 # --- completion --------------------------------------------------------------
 
 # complete_lines: for each line on stdin what bash offers at its end, separated by "|".
@@ -214,7 +252,8 @@ test_completion_options()
 	END
 }
 
-for name in trace-cut trace-cut-choice replay-procs replay-lookup completion completion-options; do
+for name in trace-cut trace-cut-choice replay-procs replay-lookup json-help completion \
+	completion-options; do
 	run_test "$name"
 done
 exit "$failed"
