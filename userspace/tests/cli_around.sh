@@ -181,17 +181,26 @@ offers()
 	complete_lines <<<"$1" | sed 's/.*|//' | tr ' ' '\n' | sed '/^$/d'
 }
 
+# commands: all that the tool has, an object and its verb or a single word a line.
+commands()
+{
+	"$tool" -j help | python3 -c 'import json, sys
+print(*(c["command"] for c in json.load(sys.stdin)), sep="\n")'
+}
+
 # What bash offers for a line is what the tool accepts.
 test_completion()
 {
-	"$tool" help | sed -n '/^Objects/,/^Options/s/^  \([a-z]*\) .*/\1/p' |
-		sort >"$work/objects"
-	same "$work/objects" <(offers 'kvtier ' | grep -v '^-')
-	for object in pool tier ns cxl; do
-		"$tool" help "$object" | sed -n "s/^  kvtier $object \([a-z]*\).*/\1/p" |
-			sort >"$work/verbs"
+	commands >"$work/commands"
+	sed 's/ .*//' "$work/commands" | sort -u >"$work/objects"
+	same "$work/objects" <(offers 'kvtier ')
+	same <(grep -vx -e help -e version "$work/objects") <(offers 'kvtier help ')
+	sed -n 's/ .*//p' "$work/commands" | sort -u >"$work/with_verbs"
+	[ -s "$work/with_verbs" ] || fail 'no verbs'
+	while read -r object; do
+		sed -n "s/^$object //p" "$work/commands" | sort >"$work/verbs"
 		same "$work/verbs" <(offers "kvtier $object ")
-	done
+	done <"$work/with_verbs"
 	[ "$(offers 'kvtier -j tier d' | paste -sd ' ')" = 'detach drain' ] || fail 'prefix d'
 	[ "$(offers 'kvtier cxl create --me')" = '--memdev' ] || fail 'options'
 	[ "$(offers 'kvtier pool create --tier d' | paste -sd ' ')" = 'dax: dram:' ] ||
@@ -205,55 +214,81 @@ test_completion()
 		"$work/keys"
 }
 
-# accepted WORD...: the tool knows that option there.  The value is one that none of
-# them can mean, so nothing is done.
-accepted()
+# globals: the options that every command takes.
+globals()
 {
-	local said
-	said=$("$out/bin/kvtier" "$@" / 2>&1 </dev/null) || true
-	[[ ! $said =~ bad\ option|see\ \'kvtier|takes\ no\ |keeps\ blocks ]]
+	"$tool" help | sed -n '/^Options/,/^$/s/.*\(--[a-z]*\) .*/\1/p'
 }
 
-# For every verb bash offers the options the tool has, all of them and no others.
+# Options of the tool itself come wherever they may stand, --help where it is taken.
+test_completion_globals()
+{
+	local line
+	globals >"$work/globals"
+	[ "$(wc -l <"$work/globals")" -eq 3 ] || fail 'not three options'
+	{ cat "$work/globals"; echo --help; } | sort >"$work/common"
+	{ echo; commands; } >"$work/commands"
+	while read -r line; do
+		# shellcheck disable=SC2086 # an object and a verb
+		want 0 $line --help
+		same "$work/common" <(offers "kvtier $line --" | grep -xf "$work/common")
+	done <"$work/commands"
+	for line in 'pool create --force' 'pool show 0' 'put --ns x' 'help pool'; do
+		same "$work/globals" <(offers "kvtier $line --" | grep -xf "$work/common")
+	done
+	[ "$(offers 'kvtier -j pool -p --h')" = --help ] || fail '--help of an object'
+	[ "$(offers 'kvtier gen --seed 2 --h')" = --help ] || fail '--help of gen'
+}
+
+# said OPTION WORD...: what the tool says of words with that option, whatever its name is.
+# The value is one that none of them can mean, so nothing is done.
+said()
+{
+	local option=$1 text
+	shift
+	text=$("$out/bin/kvtier" "$@" "$option" / 2>&1 </dev/null) || true
+	echo "${text//"$option"/OPTION}"
+}
+
+# accepted SAID OPTION WORD...: the tool knows that option there, since it does not say what
+# it does of one that there is nowhere.
+accepted()
+{
+	local unknown=$1 said
+	shift
+	said=$(said "$@")
+	[ "$said" != "$unknown" ] &&
+		[[ ! $said =~ bad\ option|see\ \'kvtier|takes\ no\ |keeps\ blocks ]]
+}
+
+# For every command bash offers the options the tool has, all of them and no others.
 test_completion_options()
 {
-	local options verb option
+	local options verb option unknown
 	mkdir "$KVTIER_SYSFS"
 	mapfile -t options < <(sed -nE \
 		's/^\t+\{ "([a-z-]+)", (no|required)_argument,.*/--\1/p' \
 		"$top"/userspace/kvtier/*.c | grep -vx -e --help | sort -u)
 	[ ${#options[@]} -gt 30 ] || fail 'too few options found'
+	{ globals; echo --help; } >"$work/common"
+	commands >"$work/commands"
+	[ "$(wc -l <"$work/commands")" -gt 25 ] || fail 'too few commands found'
 	while read -r verb; do
+		# shellcheck disable=SC2086 # an object and a verb
+		unknown=$(said --made-up $verb)
 		for option in "${options[@]}"; do
 			# Short for --output.
 			[ "$verb$option" != get--out ] || continue
-			# shellcheck disable=SC2086 # an object and a verb
-			! accepted $verb "$option" || echo "$option"
+			# shellcheck disable=SC2086
+			! accepted "$unknown" "$option" $verb || echo "$option"
 		done >"$work/has"
-		same "$work/has" <(offers "kvtier $verb --")
-	done <<-'END'
-	cxl create
-	pool create
-	pool members
-	pool assemble
-	ns claim
-	tier attach
-	tier detach
-	tier drain
-	stat
-	put
-	get
-	ls
-	rm
-	fsck
-	dump
-	replay
-	gen
-	END
+		echo "$verb: $(paste -sd ' ' <"$work/has")"
+		same "$work/has" <(offers "kvtier $verb --" | grep -vxf "$work/common")
+	done <"$work/commands"
 }
 
 for name in trace-cut trace-cut-choice replay-procs replay-lookup json-help completion \
-	completion-options; do
+	completion-globals completion-options; do
 	run_test "$name"
 done
 exit "$failed"
