@@ -8,6 +8,8 @@
 #   TRACES=DIR   replay a cut of a real trace (DIR/*.csv, *.jsonl, *.csv.zst,
 #                *.jsonl.zst) instead of a generated workload
 #   SEED=N       another generated workload
+#   DEMO_LIMIT_S=N   fail when the part inside takes longer (it is always said how
+#                    long; a busy host takes any time, so nothing sets this by itself)
 #
 # Results: out/demo/{table.txt,demo.json,demo.html}.  Fails on any wrong byte,
 # and when a tier was left without hits, promotions or demotions (see
@@ -67,7 +69,7 @@ main()
 	[ ! -t 1 ] || tty=yes
 	"$HERE/run.sh" --timeout "$TIMEOUT_S" --log "$DEMO/kernel.log" --share "$DEMO" \
 		--env DEMO_TTY=$tty --env DEMO_PROCS=$PROCS --env DEMO_BLOCK_BYTES="$BLOCK_BYTES" \
-		--env DEMO_TRACE="$TRACE" \
+		--env DEMO_TRACE="$TRACE" --env DEMO_LIMIT_S="${DEMO_LIMIT_S:-}" \
 		-- /kvt/guest/demo.sh || status=$?
 	if [ -s "$DEMO/demo.json" ]; then
 		"$KVT_ROOT/userspace/kvtier/report.py" "$DEMO/demo.json" -o "$DEMO/demo.html" \
