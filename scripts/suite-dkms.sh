@@ -143,7 +143,7 @@ install_man()
 	staged "${pages[@]}"
 }
 
-# What udev and systemd read, judged by themselves where they are there.
+# What udev and systemd read.
 install_host()
 {
 	local rules=usr/lib/udev/rules.d/60-kvtier.rules conf=usr/lib/sysusers.d/kvtier.conf
@@ -153,13 +153,15 @@ install_host()
 	grep -q 'program}="/usr/sbin/kvtier pool members' "$STAGE/$boot" &&
 		grep -q '^ExecStart=/usr/sbin/kvtier pool assemble ' "$STAGE/$unit" &&
 		grep -qx 'ExecStop=/usr/sbin/kvtier pool destroy %i' "$STAGE/$unit" || return 1
-	grep -q '^g kvtier ' "$STAGE/$conf" && grep -q 'GROUP="kvtier"' "$STAGE/$rules" ||
-		return 1
-	if command -v systemd-sysusers >/dev/null; then
-		mkdir -p "$TMP/root/etc"
-		systemd-sysusers --root="$TMP/root" "$STAGE/$conf" &&
-			grep '^kvtier:' "$TMP/root/etc/group"
-	fi
+	grep -q '^g kvtier ' "$STAGE/$conf" && grep -q 'GROUP="kvtier"' "$STAGE/$rules"
+}
+
+# The group is made of it.
+install_group()
+{
+	mkdir -p "$TMP/root/etc"
+	systemd-sysusers --root="$TMP/root" "$STAGE/usr/lib/sysusers.d/kvtier.conf" &&
+		grep '^kvtier:' "$TMP/root/etc/group"
 }
 
 # The README's program, with what pkg-config says of the installed library.
@@ -234,6 +236,11 @@ verdict install.library install_library
 verdict install.tool install_tool
 verdict install.man install_man
 verdict install.host install_host
+if command -v systemd-sysusers >/dev/null; then
+	verdict install.group install_group
+else
+	echo "skip install.group # systemd-sysusers, which makes the group, is not installed here"
+fi
 verdict install.example install_example
 verdict install.example_runs example_runs
 verdict install.uninstall uninstall
