@@ -8,6 +8,7 @@
 #   uapi     every command, status and errno of the header is explained
 #   params   the administrator's guide has the module's parameters and no others
 #   suites   suites and test programs are those that run
+#   skips    programs say for what they are skipped, as skips.list has it
 #   version  dkms.conf is of the version of the tree
 #
 # Prints each offence and exits 1 when there is one.
@@ -112,6 +113,21 @@ check_suites()
 		offence "$TESTING: other programs than tests.list"
 }
 
+check_skips()
+{
+	local kernel program reason
+	while read -r kernel program reason; do
+		case $kernel in
+		any | stock | debug) ;;
+		*) offence "skips.list: there is no kernel $kernel" ;;
+		esac
+		grep -q "^$program\>" selftests/kselftest/tests.list ||
+			offence "skips.list: there is no program $program"
+		grep -rqF --include='*.[ch]' "\"$reason\"" selftests/kselftest ||
+			offence "skips.list: no test is skipped because $reason"
+	done < <(grep -v '^\(#\|$\)' selftests/kselftest/skips.list)
+}
+
 check_version()
 {
 	grep -qx "PACKAGE_VERSION=\"$(cat VERSION)\"" dkms.conf ||
@@ -124,5 +140,6 @@ check_names
 check_uapi
 check_params
 check_suites
+check_skips
 check_version
 exit $BAD

@@ -96,11 +96,25 @@ READ_PART="# OK a"
 exec {out}< <(printf "ok 1 a\n# b\n")
 show_lines "$out"
 echo'
+# A test that is skipped for a reason that is not listed for this kernel has failed.
+# shellcheck disable=SC2016 # for the guest's shell
+guest_skips='
+. /kvt/guest/lib.sh
+KVT_SKIPS=/run/skips.list
+echo "stock one it cannot be" >$KVT_SKIPS
+for KVT_KERNEL in stock debug; do
+	for reason in "it cannot be" "no device"; do
+		run_ktap rig.one printf "1..1\nok 1 a.b # SKIP %s\n" "$reason"
+		judged+=" $?"
+	done
+done
+echo "judged$judged"'
 vm_test devices 0 '^region0$' --timeout 600 -- "$guest_devices"
 vm_test exit-status 37 '^hello$' --timeout 600 --cxl 0 --nvme 0 -- 'echo hello; exit 37'
 vm_test kernel-warning 1 'kernel complained' --timeout 600 --cxl 0 --nvme 0 -- \
 	'echo "<4>WARNING: made up by the rig test" >/dev/kmsg'
 vm_test lines 0 '^\[partial]\[# OK a]\[ok 1 a]\[# b]$' --timeout 600 --cxl 0 --nvme 0 -- "$guest_lines"
+vm_test skips 0 '^judged 0 1 1 1$' --timeout 600 --cxl 0 --nvme 0 -- "$guest_skips"
 vm_test kernel-complaints 1 '^all noticed$' --timeout 600 --cxl 0 --nvme 0 -- "$guest_complaints"
 vm_test lockdep-off 1 'lockdep is off: .*debug_locks: +0$' --timeout 600 --cxl 0 --nvme 0 \
 	--env KVT_LOCKDEP_STATS=/run/lockdep_stats -- \

@@ -5,7 +5,8 @@
 #
 # A test is a shell script of selftests/kselftest, or a command line of its
 # tests.list (every program that was built when there is no such file).  On the debug
-# kernel tests of long.list are for long runs.  Results
+# kernel tests of long.list are for long runs.  A test that is skipped for a reason that
+# skips.list has not has failed: the machine lacks something.  Results
 # go to stdout in the protocol of lib.sh, prefixed with "kselftest."; the exit
 # status is 1 when one failed.
 # shellcheck source=selftests/vm/guest/lib.sh
@@ -96,6 +97,7 @@ main()
 	local script line name began
 	modprobe kvtier || { echo "not ok kselftest.modprobe"; exit 1; }
 	PATH=/kvt/kselftest:$PATH
+	KVT_SKIPS=/kvt/kselftest/skips.list
 	export KVT_LEFT_OUT
 	while IFS= read -r line <&3; do
 		read -r name _ <<<"$line"
