@@ -17,6 +17,29 @@ FAILED=0
 NR_WANTED=0
 STARTS=()	# NAME=JIFFIES of each program, where kmemleak is there
 
+# too_long NAME : does a run of this length on this kernel go without the program? Says so,
+# once if there are several parts.
+too_long()
+{
+	local why=
+	case ${KVT_LENGTH:-full}/$1 in
+	quick/log | quick/assemble | quick/fabric | quick/zoned | quick/many | quick/dma)
+		why='not in make check-quick'
+		;;
+	full/redteam_*)
+		[ "${KVT_KERNEL:-stock}" = stock ] ||
+			why='at full length only on this kernel: make check-long'
+		;;
+	quick/ahead | full/ahead)
+		why='its tests depend on how fast the machine is, in make check-long only'
+		;;
+	esac
+	[ -n "$why" ] || return 1
+	case ${KVT_PART:-1/1} in
+	1/*) echo "skip kselftest.$1 # $why" ;;
+	esac
+}
+
 # Without names all of them, but those that take long when there is little time, and
 # those that leave another machine behind.
 # KVT_PART=I/N: of those every Nth, from the Ith on.
@@ -25,16 +48,9 @@ wanted()
 	local name=$1 pick
 	shift
 	if [ $# -eq 0 ]; then
-		case ${KVT_LENGTH:-full}/$name in
-		quick/log | quick/assemble | quick/fabric | quick/zoned | quick/many | quick/dma)
-			return 1
-			;;
-		full/redteam_*) [ "${KVT_KERNEL:-stock}" = stock ] || return 1 ;;
-		# Until its tests do not depend on how fast the machine is.
-		quick/ahead | full/ahead) return 1 ;;
 		# In a machine of its own: what comes back may have another name.
-		*/removal) return 1 ;;
-		esac
+		[ "$name" != removal ] || return 1
+		! too_long "$name" || return 1
 		[ -n "${KVT_PART:-}" ] || return 0
 		[ $((NR_WANTED++ % ${KVT_PART#*/} + 1)) -eq "${KVT_PART%/*}" ]
 		return
