@@ -22,7 +22,6 @@ import tables
 
 GET_MAX = 1000          # instructions a block at batch 256
 GROWTH_MAX = 0.05       # with block size
-SCALE_MAX = 1.5         # a million blocks against a thousand
 CLOCK_ERROR_MAX = 0.02  # of one instruction a nanosecond
 REPEAT_MAX = 0.01       # median over least; single samples may hold a timer's tick
 
@@ -87,14 +86,15 @@ def check_scale(data):
         ratios.append(many / few)
     if "ratio_instructions" in data["host"]:
         ratios.append(data["host"]["ratio_instructions"])
-    return (bool(ratios) and max(ratios) <= SCALE_MAX,
+    return (bool(ratios) and max(ratios) <= tables.SCALE_MAX,
             "1,000,000 blocks against 1,000: " +
             (", ".join(f"{r:.3f}" for r in ratios) or "not measured"))
 
 
 def check_lines(data):
     lines = data["host"].get("cache_lines_per_get", [])
-    return len(lines) == 2, f"cache lines a GET touches: {lines}"
+    return (len(lines) == 2 and lines[1] <= tables.SCALE_MAX * lines[0],
+            f"cache lines a GET touches: {lines}")
 
 
 def checks(data):
