@@ -550,6 +550,27 @@ static struct kvt_region *kvt_region_draining(struct kvt_tier *t, u32 r)
 	return reg && reg->state == KVT_REGION_DRAINING ? reg : NULL;
 }
 
+/* Slots that are looked at under one hold of the meta lock. */
+#define KVT_SLOT_LOOK	4096u
+
+/*
+ * Is there one more slot in a round over a region, after the first @looks. The meta lock is let
+ * go every so often, and the region may be another one by then, or none: @reg is set anew.
+ */
+static bool kvt_region_more(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 looks,
+			    struct kvt_region **reg)
+{
+	lockdep_assert_held(&p->meta_lock);
+	if (looks && !(looks % KVT_SLOT_LOOK)) {
+		spin_unlock(&p->meta_lock);
+		cond_resched();
+		spin_lock(&p->meta_lock);
+	}
+	if (!(looks % KVT_SLOT_LOOK))
+		*reg = kvt_region_draining(t, r);
+	return *reg && looks < kvt_region_slots(*reg);
+}
+
 /*
  * The next slot to look at. Who looks for some goes on where the last one has stopped:
  * a region may have a million slots, and most of them may be free by then.
@@ -564,15 +585,15 @@ static u32 kvt_region_turn(const struct kvt_region *reg, u32 *hand, int step)
 	return at;
 }
 
-/* Claim up to KVT_MOVE_BATCH blocks whose slots are in region @r. */
+/* Claim up to KVT_MOVE_BATCH blocks whose slots are in region @r. Meta lock held, not all along. */
 static u32 kvt_region_claim(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 *hand,
 			    const struct kvt_ns *asker, u32 *ids, bool *stuck)
 {
-	struct kvt_region *reg = kvt_region_draining(t, r);
-	u32 nr_slots = reg ? kvt_region_slots(reg) : 0, i, nr = 0;
+	struct kvt_region *reg;
+	u32 i, nr = 0;
 
 	*stuck = false;
-	for (i = 0; i < nr_slots && nr < KVT_MOVE_BATCH; i++) {
+	for (i = 0; nr < KVT_MOVE_BATCH && kvt_region_more(p, t, r, i, &reg); i++) {
 		u32 id = kvt_region_block(reg, kvt_region_turn(reg, hand, 1));
 		struct kvt_hot *h;
 
@@ -612,8 +633,7 @@ static u32 kvt_region_evict_leaves(struct kvt_pool *p, struct kvt_tier *t, u32 r
 	u32 i, id, gone = 0;
 
 	spin_lock(&p->meta_lock);
-	reg = kvt_region_draining(t, r);
-	for (i = reg ? kvt_region_slots(reg) : 0; i-- > 0 && gone < KVT_MOVE_BATCH;) {
+	for (i = 0; gone < KVT_MOVE_BATCH && kvt_region_more(p, t, r, i, &reg); i++) {
 		struct kvt_hot *h;
 
 		id = kvt_region_block(reg, kvt_region_turn(reg, hand, -1));
@@ -716,9 +736,6 @@ void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t)
 		kvt_evacuate_region(p, t, r, true, NULL);
 }
 
-/* Slots that are looked at under one hold of the meta lock. */
-#define KVT_ARENA_LOOK	4096u
-
 /* Those from the hand on: the end of them. */
 static u32 kvt_arena_window(const struct kvt_region *reg, u32 *hand)
 {
@@ -726,7 +743,7 @@ static u32 kvt_arena_window(const struct kvt_region *reg, u32 *hand)
 
 	if (*hand >= nr_slots)
 		*hand = 0;
-	return min(*hand + KVT_ARENA_LOOK, nr_slots);
+	return min(*hand + KVT_SLOT_LOOK, nr_slots);
 }
 
 /* Of these the block that was idle longest and can go. Meta lock held. */
@@ -791,7 +808,7 @@ static u32 kvt_arena_windows(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 
 
 	spin_lock(&p->meta_lock);
 	reg = kvt_arena_region(t, r, ns_group);
-	nr = reg ? DIV_ROUND_UP(kvt_region_slots(reg), KVT_ARENA_LOOK) : 0;
+	nr = reg ? DIV_ROUND_UP(kvt_region_slots(reg), KVT_SLOT_LOOK) : 0;
 	spin_unlock(&p->meta_lock);
 	return nr;
 }
@@ -859,7 +876,7 @@ bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group)
 {
 	u32 put_off = READ_ONCE(p->nr_put_off), windows = kvt_arena_windows(p, t, r, ns_group);
 	enum kvt_arena_got got = KVT_ARENA_NONE;
-	u32 i, none = 0, hand = windows > 1 ? get_random_u32_below(windows) * KVT_ARENA_LOOK : 0;
+	u32 i, none = 0, hand = windows > 1 ? get_random_u32_below(windows) * KVT_SLOT_LOOK : 0;
 
 	for (i = 0; i < windows && kvt_tier_has_lower(p, t); i++) {
 		if (kvt_arena_down(p, t, r, ns_group, &hand))
