@@ -19,6 +19,9 @@
 
 #define KVT_FOREIGN_TRIES	8
 
+/* Pages that are looked at in one pass over a tier's quarantined regions. */
+#define KVT_QUARANTINE_LOOK	(1u << 18)
+
 /**
  * kvt_map_barrier() - wait for faults under way
  * @p: pool; may sleep
@@ -33,6 +36,31 @@ void kvt_map_barrier(struct kvt_pool *p)
 	up_write(&p->map_sem);
 }
 
+/*
+ * How many of these pages, from the first on, nobody else holds references to: up to one that
+ * somebody does. Bad pages do not count. May sleep.
+ */
+static u32 kvt_pages_own(struct kvt_tier *t, u32 page, u32 nr)
+{
+	u32 left = nr, run, i;
+
+	/* Once for each page of each block that is stored: no call for a page. */
+	for (; left; left -= run, page += run) {
+		struct page *first = t->ops->page(t, page);
+
+		run = kvt_page_run(page, left);
+		for (i = 0; i < run; i++) {
+			if (kvt_page_extra_refs(first + i) <= 0)
+				continue;
+			if (!PageHWPoison(first + i))
+				return nr - left + i;
+			kvt_poison_found(t, page + i, 1);
+		}
+		cond_resched();
+	}
+	return nr;
+}
+
 /**
  * kvt_pages_foreign() - does somebody hold references to these pages, at a glance
  * @t:    memory tier
@@ -45,23 +73,7 @@ void kvt_map_barrier(struct kvt_pool *p)
  */
 bool kvt_pages_foreign(struct kvt_tier *t, u32 page, u32 nr)
 {
-	u32 run, i;
-
-	/* Once for each page of each block that is stored: no call for a page. */
-	for (; nr; nr -= run, page += run) {
-		struct page *first = t->ops->page(t, page);
-
-		run = kvt_page_run(page, nr);
-		for (i = 0; i < run; i++) {
-			if (kvt_page_extra_refs(first + i) <= 0)
-				continue;
-			if (!PageHWPoison(first + i))
-				return true;
-			kvt_poison_found(t, page + i, 1);
-		}
-		cond_resched();
-	}
-	return false;
+	return kvt_pages_own(t, page, nr) < nr;
 }
 
 /**
@@ -376,6 +388,7 @@ void kvt_region_clean(struct kvt_tier *t, struct kvt_region *reg)
 	spin_lock(&p->meta_lock);
 	if (foreign) {
 		reg->state = KVT_REGION_QUARANTINED;
+		reg->seen = 0;
 		kvt_region_quarantine(t, reg, true);
 	} else {
 		kvt_region_return(t, reg);
@@ -434,22 +447,36 @@ static bool kvt_region_quarantined(const struct kvt_region *reg)
 	return reg->state == KVT_REGION_QUARANTINED;
 }
 
+/*
+ * Whether nobody refers to a quarantined region any more. Who pins a page of it makes each look
+ * as short as possible: what was free once stays so, no reference can come, so a look begins
+ * where the one before it has ended.
+ */
+static bool kvt_region_forsaken(struct kvt_tier *t, struct kvt_region *reg, u32 *budget)
+{
+	u32 left = reg->nr_pieces * KVT_PIECE_PAGES - reg->seen;
+	u32 own = kvt_pages_own(t, reg->first * KVT_PIECE_PAGES + reg->seen, min(left, *budget));
+
+	reg->seen += own;
+	*budget -= own;
+	return own == left;
+}
+
 /* One tier's quarantined regions: free those whose references have gone. */
 static bool kvt_tier_unquarantine(struct kvt_tier *t)
 {
 	struct kvt_pool *p = t->pool;
 	struct kvt_region *reg;
+	u32 r, budget = KVT_QUARANTINE_LOOK;
 	bool any = false;
-	u32 r, nr;
 
-	for (r = kvt_region_next(t, 0, kvt_region_quarantined); r != KVT_NO_REGION;
+	for (r = kvt_region_next(t, 0, kvt_region_quarantined); r != KVT_NO_REGION && budget;
 	     r = kvt_region_next(t, r + 1, kvt_region_quarantined)) {
 		/* Only the worker, which this is, changes a quarantined region. */
 		spin_lock(&p->meta_lock);
 		reg = kvt_mem_region(&t->mem, r);
 		spin_unlock(&p->meta_lock);
-		nr = reg->nr_pieces * KVT_PIECE_PAGES;
-		if (kvt_pages_foreign(t, r * KVT_PIECE_PAGES, nr))
+		if (!kvt_region_forsaken(t, reg, &budget))
 			continue;
 		spin_lock(&p->meta_lock);
 		kvt_region_quarantine(t, reg, false);

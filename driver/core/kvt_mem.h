@@ -93,6 +93,8 @@ enum kvt_region_state {
  * @free_head: first free slot or KVT_SLOT_END
  * @next:      first piece of the next in the owner's list of regions with free slots
  * @prev:      same
+ * @seen:      while QUARANTINED, when it is on no list: so many pages, from its first on, are
+ *             known to be referenced by nobody else. The worker's
  * @state:     enum kvt_region_state
  * @listed:    on that list
  * @retire:    its owner has lost it: once DRAINING it never hands out slots again
@@ -108,7 +110,10 @@ struct kvt_region {
 	u32 nr_used;
 	u32 free_head;
 	u32 next;
-	u32 prev;
+	union {
+		u32 prev;
+		u32 seen;
+	};
 	u8 state;
 	bool listed;
 	bool retire;
