@@ -7,9 +7,12 @@
  * the directory is a record exactly when the pieces of that region name it, else it is on
  * the list of free numbers; a region is on its owner's list
  * exactly when it is ACTIVE, not an arena, and has a free slot; used_pages sums
- * slot_pages over used slots; retired_pages the pages of retired slots and pieces.
+ * slot_pages over used slots; retired_pages the pages of retired slots and pieces; no run of
+ * free pieces is no_run or more long, so that is forgotten wherever nr_free grows.
  */
 #include "kvt_mem.h"
+
+#define KVT_RUN_UNKNOWN	(~0u)	/* see @no_run: any length may be there */
 
 /**
  * kvt_mem_init() - start with all pieces free
@@ -31,6 +34,7 @@ void kvt_mem_init(struct kvt_mem *m, u32 *map, union kvt_dirent **dir, u32 nr_pi
 	m->nr_pieces = nr_pieces;
 	m->nr_free = nr_pieces;
 	m->free_nr = KVT_NO_REGION;
+	m->no_run = KVT_RUN_UNKNOWN;
 	for (i = 0; i < nr_pieces; i++)
 		map[i] = content;
 }
@@ -200,13 +204,16 @@ bool kvt_mem_region_alloc(struct kvt_mem *m, struct kvt_owner *o, struct kvt_reg
 {
 	u32 nr_slots = kvt_run_slots(nr_pieces, slot_pages), r, i;
 
-	if (nr_pieces > m->nr_free)
+	if (nr_pieces > m->nr_free || nr_pieces >= m->no_run)
 		return false;
 	r = kvt_mem_run(m, min(m->hint, m->nr_pieces), m->nr_pieces, nr_pieces);
 	if (r == KVT_NO_REGION)
 		r = kvt_mem_run(m, 0, m->nr_pieces, nr_pieces);
-	if (r == KVT_NO_REGION)
+	if (r == KVT_NO_REGION) {
+		/* Else each who asks, for each block of a call, would look at the whole map. */
+		m->no_run = nr_pieces;
 		return false;
+	}
 	m->hint = r + nr_pieces;
 	m->nr_free -= nr_pieces;
 	o->nr_pieces += nr_pieces;
@@ -297,6 +304,7 @@ static void kvt_mem_piece_return(struct kvt_mem *m, u32 piece, u32 word)
 	}
 	m->map[piece] = word;
 	m->nr_free++;
+	m->no_run = KVT_RUN_UNKNOWN;
 }
 
 /**
@@ -382,6 +390,7 @@ void kvt_mem_piece_come(struct kvt_mem *m, u32 piece)
 	m->map[piece] = KVT_PIECE_CLEAN;
 	m->nr_absent--;
 	m->nr_free++;
+	m->no_run = KVT_RUN_UNKNOWN;
 	m->hint = min(m->hint, piece);
 }
 

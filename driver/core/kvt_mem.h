@@ -149,6 +149,7 @@ struct kvt_owner {
  * @used_pages: pages in used slots
  * @retired_pages: pages in retired slots and pieces
  * @hint:       where to look for free pieces first
+ * @no_run:     there is no run of so many free pieces, nor of more
  */
 struct kvt_mem {
 	u32 *map;
@@ -162,6 +163,7 @@ struct kvt_mem {
 	u64 used_pages;
 	u64 retired_pages;
 	u32 hint;
+	u32 no_run;
 };
 
 /* Chunks that a tier's directory can come to have. */

@@ -515,6 +515,83 @@ static void mem_fragmented_is_refused(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, region_get(test, f, &f->b, 64, 2));
 }
 
+/* That there is no run of some length is remembered, until a piece comes free. */
+static void mem_no_run_is_remembered(struct kunit *test)
+{
+	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
+	struct kvt_region *reg[NR_PIECES];
+	u32 i, piece;
+
+	for (i = 0; i < NR_PIECES; i++)
+		reg[i] = region_get(test, f, &f->a, 64, 1);
+	for (i = 0; i < NR_PIECES; i += 2)
+		region_put(test, f, &f->a, reg[i], true);
+	KUNIT_EXPECT_NULL(test, region_get(test, f, &f->b, 64, 5));
+	KUNIT_EXPECT_EQ(test, f->m.no_run, 5u);
+	/* Shorter ones are still looked for, longer ones are not. */
+	KUNIT_EXPECT_NULL(test, region_get(test, f, &f->b, 64, 2));
+	KUNIT_EXPECT_NULL(test, region_get(test, f, &f->b, 64, 3));
+	KUNIT_EXPECT_EQ(test, f->m.no_run, 2u);
+	reg[0] = region_get(test, f, &f->b, 64, 1);
+	KUNIT_ASSERT_NOT_NULL(test, reg[0]);
+	/* A region that goes; a piece that leaves, and comes. */
+	region_put(test, f, &f->a, reg[5], true);
+	KUNIT_EXPECT_LT(test, 3u, f->m.no_run);
+	KUNIT_EXPECT_TRUE(test, region_get(test, f, &f->b, 64, 3));
+	KUNIT_ASSERT_EQ(test, kvt_mem_pieces_leave(&f->m, &piece, 1), 1u);
+	region_put(test, f, &f->a, reg[piece - 1], true);
+	KUNIT_EXPECT_NULL(test, region_get(test, f, &f->b, 64, 3));
+	KUNIT_EXPECT_EQ(test, f->m.no_run, 3u);
+	kvt_mem_piece_come(&f->m, piece);
+	KUNIT_EXPECT_TRUE(test, region_get(test, f, &f->b, 64, 3));
+}
+
+/* The longest run of free pieces, by a look at all of them. */
+static u32 longest_run(const struct kvt_mem *m)
+{
+	u32 i, run = 0, best = 0;
+
+	for (i = 0; i < m->nr_pieces; i++) {
+		run = (m->map[i] & KVT_PIECE_USED) || m->map[i] == KVT_PIECE_RETIRED ||
+		      m->map[i] == KVT_PIECE_ABSENT ? 0 : run + 1;
+		best = max(best, run);
+	}
+	return best;
+}
+
+/* Whatever came before: a run is had exactly when there is one. */
+static void mem_runs_are_found(struct kunit *test)
+{
+	struct kvt_region *reg[NR_PIECES] = { NULL };
+	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
+	u32 i, step, want, longest, refused = 0, piece;
+	u64 rnd = 17;
+
+	for (step = 0; step < 4000; step++) {
+		i = kvt_test_random(&rnd) % NR_PIECES;
+		want = 1 + kvt_test_random(&rnd) % 6;
+		longest = longest_run(&f->m);
+		if (step % 1000 == 500) {
+			kvt_mem_poison(&f->m, &f->a, i * KVT_PIECE_PAGES);
+		} else if (reg[i]) {
+			region_put(test, f, &f->a, reg[i], true);
+			reg[i] = NULL;
+		} else if (!(step % 7)) {
+			kvt_mem_pieces_leave(&f->m, &piece, 1);
+		} else if (!(step % 5) && f->m.nr_absent) {
+			kvt_mem_piece_come(&f->m, kvt_mem_piece_absent(&f->m));
+		} else {
+			reg[i] = region_get(test, f, &f->a, KVT_PIECE_PAGES, want);
+			KUNIT_ASSERT_EQ(test, !!reg[i], want <= longest);
+			refused += !reg[i];
+		}
+		/* What is remembered is true. */
+		KUNIT_ASSERT_LT(test, longest_run(&f->m), f->m.no_run);
+	}
+	KUNIT_EXPECT_LT(test, 100u, refused);
+	KUNIT_EXPECT_LT(test, 0u, f->m.nr_retired);
+}
+
 /* A bad page costs its slot, whether free, in use, or in the middle of the free list. */
 static void mem_poison_retires_slots(struct kunit *test)
 {
@@ -699,6 +776,8 @@ static struct kunit_case mem_cases[] = {
 	KUNIT_CASE(mem_dirty_tracks_owners),
 	KUNIT_CASE(mem_long_ids_are_unknown),
 	KUNIT_CASE(mem_fragmented_is_refused),
+	KUNIT_CASE(mem_no_run_is_remembered),
+	KUNIT_CASE(mem_runs_are_found),
 	KUNIT_CASE(mem_poison_retires_slots),
 	KUNIT_CASE(mem_poison_retires_pieces),
 	KUNIT_CASE(mem_pieces_leave_and_come),
