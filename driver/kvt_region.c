@@ -18,6 +18,7 @@
 #include "kvt_internal.h"
 
 #define KVT_FOREIGN_TRIES	8
+#define KVT_REFS_TRIES		4
 
 /* Pages that are looked at in one pass over a tier's quarantined regions. */
 #define KVT_QUARANTINE_LOOK	(1u << 18)
@@ -34,6 +35,51 @@ void kvt_map_barrier(struct kvt_pool *p)
 {
 	down_write(&p->map_sem);
 	up_write(&p->map_sem);
+}
+
+/* The entries that map a page, and its references, if both stay the same for a moment. */
+static bool kvt_page_counts(struct page *page, int *maps, int *refs)
+{
+	const struct folio *folio = page_folio(page);
+	unsigned long flags;
+	bool same;
+
+	/* A moment is none if somebody else runs in it. */
+	local_irq_save(flags);
+	*maps = folio_mapcount(folio);
+	smp_rmb();	/* in this order, see below */
+	*refs = page_ref_count(page);
+	smp_rmb();	/* twice */
+	same = folio_mapcount(folio) == *maps;
+	smp_rmb();
+	same &= page_ref_count(page) == *refs;
+	smp_rmb();
+	same &= folio_mapcount(folio) == *maps;
+	local_irq_restore(flags);
+	return same;
+}
+
+/*
+ * References to a page beyond the tier's own one and its page-table entries. Any
+ * context; racy by nature, so callers first make sure that no new ones can come.
+ * Entries do come and go, as the read view's. One that comes adds to the references first,
+ * and one that goes leaves them last, so there are never fewer references than entries. But
+ * they are not read at one time: of an entry that has gone when the references are read, and
+ * another that comes after that, one look would see no less than two entries see, and take
+ * somebody's reference for theirs. That would have to happen twice in a few loads. Where the
+ * counts do not stand still there are some, to be on the safe side.
+ */
+static int kvt_page_extra_refs(struct page *page)
+{
+	int maps, refs, i;
+
+	if (page_ref_count(page) == 1)
+		return 0;	/* nearly always */
+	for (i = 0; i < KVT_REFS_TRIES; i++) {
+		if (kvt_page_counts(page, &maps, &refs))
+			return refs - 1 - maps;
+	}
+	return 1;
 }
 
 /*

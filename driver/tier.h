@@ -375,27 +375,6 @@ static inline bool kvt_tier_page_bad(struct kvt_tier *t, u32 page)
 	return PageHWPoison(t->ops->page(t, page));
 }
 
-/*
- * References to a page beyond the tier's own one and its page-table entries. Any
- * context; racy by nature, so callers first make sure that no new ones can come.
- * Errs towards too many: an entry that comes adds to the references first and one
- * that goes leaves them last, so only entries that are counted both before and after
- * are taken off.
- */
-static inline int kvt_page_extra_refs(struct page *page)
-{
-	int before, refs, after;
-
-	if (page_ref_count(page) == 1)
-		return 0;	/* nearly always */
-	before = folio_mapcount(page_folio(page));
-	smp_rmb();	/* references after the first map count, see above */
-	refs = page_ref_count(page);
-	smp_rmb();	/* and before the second */
-	after = folio_mapcount(page_folio(page));
-	return refs - 1 - min(before, after);
-}
-
 /* Ordinary pages for bytes on their way. */
 struct kvt_stage {
 	struct page **pages;
