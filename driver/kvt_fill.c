@@ -225,29 +225,6 @@ bool kvt_limbo_check(struct kvt_pool *p)
 	return any;
 }
 
-static bool kvt_region_is_arena(const struct kvt_region *reg)
-{
-	return reg->arena;
-}
-
-/* Take write access to all arenas of a tier that is gone: no new ones come. */
-static void kvt_arenas_lost(struct kvt_pool *p, struct kvt_tier *t)
-{
-	struct kvt_region *reg;
-	u32 r, file_id, nr;
-
-	for (r = kvt_region_next(t, 0, kvt_region_is_arena); r != KVT_NO_REGION;
-	     r = kvt_region_next(t, r + 1, kvt_region_is_arena)) {
-		spin_lock(&p->meta_lock);
-		reg = kvt_mem_region(&t->mem, r);
-		file_id = reg ? reg->arena : 0;
-		nr = reg ? reg->nr_pieces * KVT_PIECE_PAGES : 0;
-		spin_unlock(&p->meta_lock);
-		if (file_id)
-			kvt_fill_revoke(p, file_id, t, r * KVT_PIECE_PAGES, nr);
-	}
-}
-
 /*
  * Claim reservations on a tier, of the blocks from *@id on; *@id: from where to go on.
  * Returns how many.
@@ -274,11 +251,16 @@ static u32 kvt_fill_lost_some(struct kvt_pool *p, struct kvt_tier *t, u32 *id, u
  * kvt_fill_lost() - a memory tier is gone: take all write access to it
  * @p: pool; may sleep, after kvt_map_barrier()
  * @t: FAILED memory tier
+ *
+ * First of all at one go, arenas and reservations that somebody else is ending just now
+ * included: he has not got to their mappings yet, maybe. All fill views go, of other tiers,
+ * too, which costs their files a fault.
  */
 void kvt_fill_lost(struct kvt_pool *p, struct kvt_tier *t)
 {
 	u32 ids[KVT_CHUNK_KEYS], nr, id = KVT_NIL;
 
+	unmap_mapping_range(p->inode->i_mapping, (loff_t)KVT_WINDOW_BYTES, 0, 1);
 	/* By ids: others' reservations can be many, and would be looked at for each batch. */
 	do {
 		nr = kvt_fill_lost_some(p, t, &id, ids);
@@ -286,5 +268,4 @@ void kvt_fill_lost(struct kvt_pool *p, struct kvt_tier *t)
 			kvt_filling_abort(p, ids, nr, true);
 		cond_resched();
 	} while (kvt_table_valid(&p->table, id));
-	kvt_arenas_lost(p, t);
 }
