@@ -464,13 +464,14 @@ static struct kvt_ns *kvt_ns_get(struct kvt_file *f, const struct kvtier_ns_open
 	return ns;
 }
 
-static int kvt_ns_bind(struct kvt_file *f, struct kvtier_ns_open *o,
-		       const struct kvt_ns_args *a)
+/* conf_lock held. */
+static int kvt_ns_bind_locked(struct kvt_file *f, struct kvtier_ns_open *o,
+			      const struct kvt_ns_args *a)
 {
 	struct kvt_pool *p = f->pool;
 	struct kvt_ns *ns;
 
-	guard(mutex)(&p->conf_lock);
+	lockdep_assert_held(&p->conf_lock);
 	if (f->ns)
 		return -EBUSY;
 	ns = kvt_ns_get(f, o, a);
@@ -490,6 +491,20 @@ static int kvt_ns_bind(struct kvt_file *f, struct kvtier_ns_open *o,
 	/* Publish: pairs with the loads before data commands and mmap. */
 	smp_store_release(&f->ns, ns);
 	return 0;
+}
+
+static int kvt_ns_bind(struct kvt_file *f, struct kvtier_ns_open *o,
+		       const struct kvt_ns_args *a)
+{
+	struct kvt_pool *p = f->pool;
+	int err;
+
+	/* Another's new namespace may be on its way to a member that is slow to answer. */
+	if (mutex_lock_killable(&p->conf_lock))
+		return -EINTR;
+	err = kvt_ns_bind_locked(f, o, a);
+	mutex_unlock(&p->conf_lock);
+	return err;
 }
 
 /**
