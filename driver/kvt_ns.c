@@ -410,7 +410,10 @@ static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
 erase:
 	/* Some of its directory may have been there for a moment. */
 	kvt_limits_ns_gone(p, ns);
+	/* Who goes over all of them holds the meta lock, and may be at this one. */
+	spin_lock(&p->meta_lock);
 	xa_erase(&p->ns, ns->idx);
+	spin_unlock(&p->meta_lock);
 forget:
 	kvt_ns_guarantee(p, -(s64)ns->min_bytes);
 free:
