@@ -522,6 +522,18 @@ static int dispatch(struct mock_file *file, unsigned int nr, void *arg)
 	return op->run(file, arg);
 }
 
+/* It is at work as long as somebody wants to watch it. */
+static void hold(void)
+{
+	int fd = open(mock.hold, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		abort();
+	close(fd);
+	while (!access(mock.hold, F_OK))
+		usleep(1000);
+}
+
 static int mock_ioctl(int fd, unsigned long request, void *arg)
 {
 	struct mock_file *file = mock_file(fd);
@@ -535,6 +547,8 @@ static int mock_ioctl(int fd, unsigned long request, void *arg)
 		errno = mock.fail_errno;
 		return -1;
 	}
+	if (mock.hold && nr == KVTIER_OP_POOL_ASSEMBLE)
+		hold();
 	lock_state(F_WRLCK);
 	ret = dispatch(file, nr, arg);
 	lock_state(F_UNLCK);

@@ -30,4 +30,5 @@ static void __attribute__((constructor)) install(void)
 		mock.fail_op = atoi(fail_op);
 		mock.fail_errno = atoi(fail_errno);
 	}
+	mock.hold = getenv("KVTIER_MOCK_HOLD");
 }

@@ -11,6 +11,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include "assemble_watch.h"
 #include "cmd.h"
 #include "pmem.h"
 #include "pool_cmds.h"
@@ -427,6 +428,18 @@ static int report_failed(const struct kvtier_pool_assemble *a, const char *uuid,
 	return cmd_fail(err, assemble_hint(err), "assembling pool %s", uuid);
 }
 
+/* All that is on the members is read meanwhile. */
+static int ask_kernel(struct kvtier_ctl *ctl, struct kvtier_pool_assemble *a)
+{
+	struct assemble_watch w;
+	int ret;
+
+	assemble_watch_begin(&w, a->pool_id);
+	ret = kvtier_ctl_pool_assemble(ctl, a);
+	assemble_watch_end(&w);
+	return ret;
+}
+
 /* As for pool create; if that fails the pool is shut down again, members unharmed. */
 static int attach_memory(struct kvtier_ctl *ctl, uint32_t pool_id, struct options *o)
 {
@@ -500,7 +513,7 @@ static int assemble(struct kvtier_ctl *ctl, const struct scan *s, size_t at,
 	a.pool_id = o->id;
 	a.flags = o->degraded ? KVTIER_ASSEMBLE_DEGRADED : 0;
 	if (!status) {
-		ret = kvtier_ctl_pool_assemble(ctl, &a);
+		ret = ask_kernel(ctl, &a);
 		status = ret ? report_failed(&a, uuid, ret) : attach_memory(ctl, a.pool_id, o);
 	}
 	if (status) {

@@ -175,6 +175,89 @@ test_assemble_undoes()
 	json 'j["error"]["name"] == "ESTALE" and "stale0" in j["error"]["message"]'
 }
 
+# until_so COMMAND...: it comes true, sooner or later.
+until_so()
+{
+	local i
+	for ((i = 0; i < 1500; i++)); do
+		! "$@" 2>/dev/null || return 0
+		sleep 0.02
+	done
+	fail "never so: $*"
+}
+
+# under_way LINE...: what sysfs says of assemblies from now on.
+under_way()
+{
+	printf '%s\n' "$@" >"$KVTIER_SYSFS/class/kvtier/assembling"
+}
+
+# held NAME COMMAND...: begins it; the kernel does not get on with it as long as $work/NAME
+# is there.
+held()
+{
+	KVTIER_MOCK_HOLD=$work/$1 "${@:2}" &
+	pids+=($!)
+}
+
+# The kernel is at it while sysfs says what we want. Nobody but a terminal is told.
+test_progress()
+{
+	local pids=() tty=$work/tty pid
+	two_members
+	mkdir -p "$KVTIER_SYSFS/class/kvtier"
+	under_way '5 1 9'
+	held hold1 "$tool" pool assemble >"$work/plain" 2>&1
+	held hold2 "$tests/on_tty.py" "$work/json" "$tool" -j pool assemble >"$work/stdout"
+	held hold3 "$tests/on_tty.py" "$tty" "$tool" pool assemble >"$work/tty.out"
+	until_so test -e "$work/hold1" -a -e "$work/hold2" -a -e "$work/hold3"
+	under_way '5 2 9' '3 0 0'
+	until_so grep -q 'assembling pool 3: looking at its members' "$tty"
+	under_way '5 4 9' '3 29 300' '4 1 5'
+	until_so grep -q 'pool 3: 29 of 300 segments read, 9%' "$tty"
+	under_way '3 299 300'
+	until_so grep -q '299 of 300 segments read, 99%' "$tty"
+	under_way '3 300 300'
+	until_so grep -q 'put together' "$tty"
+	# A number that another has left is one like any other.
+	under_way '5 7 10'
+	until_so grep -q 'pool 5: 7 of 10 segments read, 70%' "$tty"
+	! grep -qE 'pool (4|5: [0-4]) ' "$tty" || fail 'shows that of another'
+	rm "$work"/hold[123]
+	for pid in "${pids[@]}"; do
+		wait "$pid" || fail "$(cat "$work/plain" "$tty")"
+	done
+	[ "$(tail -c 4 "$tty")" = $'\r\e[K' ] || fail 'the line is not erased'
+	! grep -q assembling "$work/plain" || fail 'shown in a file'
+	! grep -q . "$work/json" || fail 'shown beside JSON'
+	json 'j[0]["nr_found"] == 2'
+	grep -q "$(uuid 7)" "$work/tty.out" || fail 'no result'
+}
+
+# By its number, where that was asked for.
+test_progress_by_number()
+{
+	local pids=() tty=$work/tty
+	two_members
+	mkdir -p "$KVTIER_SYSFS/class/kvtier"
+	held hold "$tests/on_tty.py" "$tty" "$tool" pool assemble --id 3 >"$work/stdout"
+	until_so test -e "$work/hold"
+	under_way '2 1 9' '3 5 10'
+	until_so grep -q 'pool 3: 5 of 10 segments read, 50%' "$tty"
+	# What it says is what it said, if nothing can be made of it.
+	under_way 'nonsense' '3 9 10'
+	rm "$work/hold"
+	wait "${pids[0]}" || fail "$(cat "$tty")"
+	! grep -q 'pool 2' "$tty" || fail 'shows that of another'
+	# Without the file there is nothing to be shown.
+	rm "$KVTIER_SYSFS/class/kvtier/assembling"
+	held hold "$tests/on_tty.py" "$work/tty2" "$tool" pool assemble --id 1 >"$work/stdout"
+	until_so test -e "$work/hold"
+	rm "$work/hold"
+	wait "${pids[1]}" || fail "$(cat "$work/tty2")"
+	! grep -q . "$work/tty2" || fail 'shows something'
+}
+
 # The stand-in starts and stops it; what sysfs would say is said here.
 test_scrub()
 {
@@ -393,7 +476,8 @@ test_claim()
 	json 'j["error"]["name"] == "EALREADY" and "has an owner" in j["error"]["hint"]'
 }
 
-for name in members odd-devices old copy assemble assemble-undoes many-pools scrub export claim \
+for name in members odd-devices old copy assemble assemble-undoes progress \
+	progress-by-number many-pools scrub export claim \
 	persistent persistent-back persistent-lock persistent-region; do
 	run_test "$name"
 done
