@@ -423,7 +423,9 @@ static int op_pool_assemble(struct mock_file *file, void *arg)
 		if (!ret)
 			ret = err;
 	}
-	cmd->nr_members = cmd->nr_devices;
+	cmd->nr_members = cmd->nr_devices + mock.missing;
+	if (!ret && mock.missing && !(cmd->flags & KVTIER_ASSEMBLE_DEGRADED))
+		ret = -ENOMEDIUM;
 	if (!ret)
 		ret = op_pool_create(file, &make);
 	cmd->pool_id = make.pool_id;

@@ -27,6 +27,7 @@ struct mock_knobs {
 	int nr_open;			/* files open now */
 	int deny_write;			/* devices open O_RDONLY only */
 	int commit_pinned;		/* COMMIT answers PINNED */
+	uint32_t missing;		/* members that POOL_ASSEMBLE is not given */
 	const char *hold;		/* POOL_ASSEMBLE makes this file, and waits until it is gone */
 };
 

@@ -21,6 +21,7 @@ static void __attribute__((constructor)) install(void)
 	const char *path = getenv("KVTIER_MOCK");
 	const char *fail_op = getenv("KVTIER_MOCK_FAIL_OP");
 	const char *fail_errno = getenv("KVTIER_MOCK_FAIL_ERRNO");
+	const char *missing = getenv("KVTIER_MOCK_MISSING");
 
 	if (path)
 		mock_install(path);
@@ -30,5 +31,7 @@ static void __attribute__((constructor)) install(void)
 		mock.fail_op = atoi(fail_op);
 		mock.fail_errno = atoi(fail_errno);
 	}
+	if (missing)
+		mock.missing = (uint32_t)atoi(missing);
 	mock.hold = getenv("KVTIER_MOCK_HOLD");
 }

@@ -424,6 +424,7 @@ TEST_F_TIMEOUT(assemble, a_disk_is_missing, 600)
 	ASSERT_EQ(0, assemble(self, 1, 1, KVTIER_ASSEMBLE_DEGRADED));
 	EXPECT_LT(0, kvt_sysfs_read(&self->pool, "degraded", buf, sizeof(buf)));
 	EXPECT_STREQ("1\n", buf);
+	EXPECT_EQ(0, kvt_sh("kvtier pool show %u | grep -q 'given up: *1$'", self->pool.id));
 	ASSERT_EQ(0, open_again(self));
 	there = check_chains(&self->c, 0, 2 * CHAINS);
 	EXPECT_EQ((int)self->a.nr_blocks, there);

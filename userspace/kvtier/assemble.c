@@ -325,21 +325,46 @@ static bool wanted(const struct scan *s, size_t at, const struct options *o)
 	return any_named ? named : idle;
 }
 
-static int report_missing(const struct scan *s, size_t at)
+#define LIST_MAX	(KVT_MEMBERS_MAX * MEDIA_UUID_MAX)
+
+/* Members that are missing, with blanks between them. How many. */
+static u32 list_missing(const struct scan *s, size_t at, char list[static LIST_MAX])
 {
 	struct scan_uuid uuids[KVT_MEMBERS_MAX];
-	char list[KVT_MEMBERS_MAX * MEDIA_UUID_MAX] = "", uuid[MEDIA_UUID_MAX];
+	char uuid[MEDIA_UUID_MAX];
 	u32 i, nr = scan_missing(s, at, uuids);
 	size_t len = 0;
 
+	list[0] = 0;
+	for (i = 0; i < nr; i++)
+		len += (size_t)snprintf(list + len, LIST_MAX - len, "%s%s", i ? " " : "",
+					media_uuid(uuids[i].b, uuid));
+	return nr;
+}
+
+static int report_missing(const struct scan *s, size_t at)
+{
+	char list[LIST_MAX], uuid[MEDIA_UUID_MAX];
+	u32 nr = list_missing(s, at, list);
+
 	if (!nr)
 		return EXIT_OK;
-	for (i = 0; i < nr; i++)
-		len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", i ? " " : "",
-					media_uuid(uuids[i].b, uuid));
 	return cmd_fail(ENOMEDIUM, "to give up what is on them: --degraded; to see what there is: kvtier pool members",
 			"pool %s lacks %u of its members: %s",
 			media_uuid(s->members[at].super.pool, uuid), nr, list);
+}
+
+/* Which they are is what we have found; how many, the kernel knows. */
+static void note_degraded(const struct kvtier_pool_assemble *a, const struct scan *s, size_t at)
+{
+	char list[LIST_MAX];
+
+	if (a->nr_found >= a->nr_members)
+		return;
+	list_missing(s, at, list);
+	cmd_note("pool %u is degraded: %u of %u members; missing %s", a->pool_id, a->nr_found,
+		 a->nr_members, *list ? list : "ones are not known by name");
+	cmd_note("what was on these alone is lost to it, and they are stale from now on: they can come back as new, empty members (kvtier tier attach)");
 }
 
 /* Paths for the kernel, or an exit status after a report. */
@@ -470,7 +495,8 @@ static int attach_memory(struct kvtier_ctl *ctl, uint32_t pool_id, struct option
 	return status;
 }
 
-static struct json_object *result_json(const struct kvtier_pool_assemble *a, const char *uuid)
+static struct json_object *result_json(const struct kvtier_pool_assemble *a, const char *uuid,
+				       struct json_object *missing)
 {
 	struct json_object *obj = json_object_new_object();
 
@@ -478,6 +504,7 @@ static struct json_object *result_json(const struct kvtier_pool_assemble *a, con
 	cmd_add_str(obj, "pool_uuid", uuid);
 	cmd_add_u64(obj, "nr_members", a->nr_members);
 	cmd_add_u64(obj, "nr_found", a->nr_found);
+	cmd_add(obj, "missing", missing);
 	cmd_add_u64(obj, "blocks", a->nr_blocks);
 	cmd_add_u64(obj, "namespaces", a->nr_namespaces);
 	cmd_add_u64(obj, "unclaimed", a->nr_unclaimed);
@@ -514,6 +541,9 @@ static int assemble(struct kvtier_ctl *ctl, const struct scan *s, size_t at,
 	a.flags = o->degraded ? KVTIER_ASSEMBLE_DEGRADED : 0;
 	if (!status) {
 		ret = ask_kernel(ctl, &a);
+		/* Given up they are, whatever becomes of the pool. */
+		if (!ret)
+			note_degraded(&a, s, at);
 		status = ret ? report_failed(&a, uuid, ret) : attach_memory(ctl, a.pool_id, o);
 	}
 	if (status) {
@@ -523,7 +553,7 @@ static int assemble(struct kvtier_ctl *ctl, const struct scan *s, size_t at,
 	if (a.nr_unclaimed)
 		cmd_note("pool %u: %llu namespaces wait for their owners: kvtier ns claim",
 			 a.pool_id, (unsigned long long)a.nr_unclaimed);
-	cmd_append(results, result_json(&a, uuid));
+	cmd_append(results, result_json(&a, uuid, missing_json(s, at)));
 	return EXIT_OK;
 }
 

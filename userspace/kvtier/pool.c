@@ -136,6 +136,7 @@ static int pool_list(int argc, char **argv)
 		{ "pool", "POOL", CMD_COUNT },
 		{ "device", "DEVICE", CMD_TEXT },
 		{ "nr_tiers", "TIERS", CMD_COUNT },
+		{ "degraded", "DEGRADED", CMD_COUNT },
 		{ "capacity_bytes", "SIZE", CMD_BYTES },
 		{ "used_bytes", "USED", CMD_BYTES },
 		{ "blocks", "BLOCKS", CMD_COUNT },

@@ -240,6 +240,7 @@ void scan_judge(struct scan *s)
 	}
 }
 
+/* An old copy of a member is none. */
 static bool is_there(const struct scan *s, const struct scan_member *of, const u8 *uuid)
 {
 	size_t i;
@@ -247,6 +248,7 @@ static bool is_there(const struct scan *s, const struct scan_member *of, const u
 	for (i = 0; i < s->nr; i++)
 		if (scan_same_pool(&s->members[i], of) &&
 		    s->members[i].verdict != SCAN_UNUSABLE &&
+		    s->members[i].verdict != SCAN_STALE &&
 		    same(s->members[i].super.geo.member, uuid))
 			return true;
 	return false;

@@ -82,7 +82,7 @@ bool scan_is_first(const struct scan *s, size_t at);
 bool scan_same_pool(const struct scan_member *a, const struct scan_member *b);
 
 /**
- * scan_missing - members of a pool that no device is
+ * scan_missing - members of a pool that no device is, or only stale ones
  * @at:    a device of the pool
  * @uuids: out: up to KVT_MEMBERS_MAX
  * Return: how many.

@@ -106,6 +106,9 @@ test_old()
 	device sda 7 1 11 log0 1:11 2:21
 	want 0 -j pool members
 	json '"stale" in j["pools"][0]["members"][1]["problem"]'
+	json "j['pools'][0]['missing'] == ['$(uuid 2)'] and not j['pools'][0]['complete']"
+	want 1 -j pool assemble
+	json "j['error']['name'] == 'ENOMEDIUM' and '$(uuid 2)' in j['error']['message']"
 	# sdb was told of a third one, sda was not any more: it counts.
 	device sda 7 1 10 log0 1:10 2:20
 	device sdb 7 2 21 log1 1:10 2:21 3:1
@@ -154,6 +157,47 @@ test_assemble()
 	rm -r "$KVTIER_SYSFS/class/block"
 	want 1 pool assemble
 	complains 'there is no pool to assemble'
+}
+
+# It says so when it comes up, and for as long as it is up.
+test_degraded()
+{
+	local dir=$KVTIER_SYSFS/class/kvtier/kvtier0
+	two_members
+	mkdir -p "$dir"
+	echo 0 >"$dir/degraded"
+	want 0 pool assemble --degraded
+	! grep -q . "$work/stderr" || fail 'a pool that is whole is called degraded'
+	want 0 -j pool list
+	json 'j[0]["degraded"] == 0'
+	want 0 pool destroy 0
+	export KVTIER_MOCK_MISSING=1
+	want 0 -j pool assemble "$KVTIER_DEV/sda" --degraded
+	json "j[0]['nr_members'] == 2 and j[0]['nr_found'] == 1"
+	json "j[0]['missing'] == ['$(uuid 2)']"
+	want 0 pool destroy 0
+	want 0 pool assemble "$KVTIER_DEV/sda" --degraded
+	complains "pool 0 is degraded: 1 of 2 members; missing $(uuid 2)"
+	complains 'new, empty members (kvtier tier attach)'
+	echo 1 >"$dir/degraded"
+	want 0 pool list
+	says DEGRADED
+	[ "$(awk '$1 == "POOL" { for (i = 1; i <= NF; i++) at[$i] = i }
+		$1 == 0 { print $at["DEGRADED"] }' "$work/stdout")" = 1 ] ||
+		fail "$(cat "$work/stdout")"
+	want 0 pool show 0
+	grep -qx 'Degraded, members given up: *1' "$work/stdout" || fail "$(cat "$work/stdout")"
+	want 0 -j pool show 0
+	json 'j["degraded"] == 1'
+	want 0 -j pool list
+	json 'j[0]["degraded"] == 1'
+	# A member that only the kernel misses.
+	want 0 pool assemble --degraded
+	complains 'pool 1 is degraded: 2 of 3 members; missing ones are not known by name'
+	# They are given up, though the pool does not stay.
+	export KVTIER_MOCK_FAIL_OP=36 KVTIER_MOCK_FAIL_ERRNO=12
+	want 1 pool assemble --degraded --tier dram:size=64M
+	complains 'pool 2 is degraded: 2 of 3 members'
 }
 
 # Memory that cannot be had: nothing is left half done.
@@ -476,7 +520,7 @@ test_claim()
 	json 'j["error"]["name"] == "EALREADY" and "has an owner" in j["error"]["hint"]'
 }
 
-for name in members odd-devices old copy assemble assemble-undoes progress \
+for name in members odd-devices old copy assemble degraded assemble-undoes progress \
 	progress-by-number many-pools scrub export claim \
 	persistent persistent-back persistent-lock persistent-region; do
 	run_test "$name"
