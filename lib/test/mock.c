@@ -395,10 +395,14 @@ static int op_tier_attach(struct mock_file *file, void *arg)
 	return 0;
 }
 
-/* What is the matter with a device is in its path. */
+/* What is the matter with a device is in its path: by name, or as "fails-ERRNO". */
 static int assemble_one(struct kvtier_assemble_device *d)
 {
-	if (strstr(d->path, "missing"))
+	const char *fails = strstr(d->path, "fails-");
+
+	if (fails)
+		d->error = -atoi(fails + strlen("fails-"));
+	else if (strstr(d->path, "missing"))
 		d->error = -ENOENT;
 	else if (strstr(d->path, "stale"))
 		d->error = -ESTALE;

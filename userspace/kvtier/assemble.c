@@ -11,6 +11,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include "assemble_error.h"
 #include "assemble_watch.h"
 #include "cmd.h"
 #include "pmem.h"
@@ -289,13 +290,8 @@ static int check_named(const struct scan *s)
 		m = &s->members[i];
 		if (!m->named)
 			continue;
-		if (m->verdict == SCAN_UNUSABLE)
-			return cmd_fail(m->err, "see: kvtier fsck, kvtier pool members",
-					"%s %s", m->path, scan_problem(m));
 		if (m->verdict != SCAN_GOOD)
-			return cmd_fail(m->verdict == SCAN_STALE ? ESTALE : ENOTUNIQ,
-					"leave it out; see: kvtier pool members",
-					"%s is %s", m->path, scan_problem(m));
+			return assemble_fail_member(m);
 		if (first && !scan_same_pool(first, m))
 			return cmd_fail(EXDEV, "see: kvtier pool members",
 					"%s and %s are of different pools", first->path, m->path);
@@ -342,16 +338,27 @@ static u32 list_missing(const struct scan *s, size_t at, char list[static LIST_M
 	return nr;
 }
 
+/* One that cannot be used may well be the one that is missed: not to be given up lightly. */
+static int fail_missing(const struct scan *s, const char *uuid, u32 nr, const char *list)
+{
+	bool unusable = false;
+	size_t i;
+
+	for (i = 0; i < s->nr; i++)
+		unusable |= s->members[i].verdict == SCAN_UNUSABLE;
+	return cmd_fail(ENOMEDIUM, unusable ?
+			"devices were found that cannot be used as they are, maybe these: kvtier pool members; to give up what is on them: --degraded" :
+			"to give up what is on them: --degraded; to see what there is: kvtier pool members",
+			"pool %s lacks %u of its members%s%s", uuid, nr, *list ? ": " : "", list);
+}
+
 static int report_missing(const struct scan *s, size_t at)
 {
 	char list[LIST_MAX], uuid[MEDIA_UUID_MAX];
 	u32 nr = list_missing(s, at, list);
 
-	if (!nr)
-		return EXIT_OK;
-	return cmd_fail(ENOMEDIUM, "to give up what is on them: --degraded; to see what there is: kvtier pool members",
-			"pool %s lacks %u of its members: %s",
-			media_uuid(s->members[at].super.pool, uuid), nr, list);
+	return nr ? fail_missing(s, media_uuid(s->members[at].super.pool, uuid), nr, list) :
+		    EXIT_OK;
 }
 
 /* Which they are is what we have found; how many, the kernel knows. */
@@ -422,35 +429,21 @@ static void return_persistent(const struct kvtier_assemble_device *devices, uint
 			pmem_give_back(hold, devices[i].path);
 }
 
-static const char *assemble_hint(int err)
-{
-	switch (-err) {
-	case EEXIST:
-		return "the pool is up already, or the id is taken: kvtier pool list";
-	case EBUSY:
-		return "is it mounted, or does another pool have it?";
-	case ENOMEDIUM:
-		return "to give up what is on them: --degraded";
-	case ESTALE:
-		return "leave it out; see: kvtier pool members";
-	case EUCLEAN:
-	case ERANGE:
-	case EIO:
-		return "see: kvtier fsck";
-	}
-	return NULL;
-}
-
-static int report_failed(const struct kvtier_pool_assemble *a, const char *uuid, int err)
+/* What the kernel says of a device is worth more than what it says of them all. */
+static int report_failed(const struct kvtier_pool_assemble *a, const struct scan *s, size_t at,
+			 int err)
 {
 	const struct kvtier_assemble_device *d = (const void *)(uintptr_t)a->devices;
+	char uuid[MEDIA_UUID_MAX];
 	uint32_t i;
 
+	media_uuid(s->members[at].super.pool, uuid);
 	for (i = 0; i < a->nr_devices; i++)
 		if (d[i].error)
-			return cmd_fail(d[i].error, assemble_hint(d[i].error),
-					"assembling pool %s: %s", uuid, d[i].path);
-	return cmd_fail(err, assemble_hint(err), "assembling pool %s", uuid);
+			return assemble_fail_device(d[i].error, uuid, d[i].path);
+	if (err == -ENOMEDIUM)
+		return fail_missing(s, uuid, a->nr_members - a->nr_found, "");
+	return assemble_fail_pool(err, uuid);
 }
 
 /* All that is on the members is read meanwhile. */
@@ -544,7 +537,7 @@ static int assemble(struct kvtier_ctl *ctl, const struct scan *s, size_t at,
 		/* Given up they are, whatever becomes of the pool. */
 		if (!ret)
 			note_degraded(&a, s, at);
-		status = ret ? report_failed(&a, uuid, ret) : attach_memory(ctl, a.pool_id, o);
+		status = ret ? report_failed(&a, s, at, ret) : attach_memory(ctl, a.pool_id, o);
 	}
 	if (status) {
 		return_persistent(devices, a.nr_devices, hold);

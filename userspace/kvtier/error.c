@@ -22,6 +22,7 @@ static const char *usual_hint(int err)
 	case ENXIO:
 		return "the pool is being destroyed";
 	case ENOTTY:
+	case E2BIG:
 	case EOPNOTSUPP:
 		return "the loaded kvtier module is older than this tool";
 	case ENOMEM:

@@ -307,7 +307,7 @@ const char *scan_problem(const struct scan_member *m)
 	case SCAN_GOOD:
 		break;
 	case SCAN_STALE:
-		return "stale: the pool has run without it since";
+		return "stale: the pool has run without it since, or it is an old copy";
 	case SCAN_COPY:
 		return "a copy: another device is the same member";
 	case SCAN_UNUSABLE:

@@ -219,6 +219,85 @@ test_assemble_undoes()
 	json 'j["error"]["name"] == "ESTALE" and "stale0" in j["error"]["message"]'
 }
 
+# errnos NAME...: each with its number
+errnos()
+{
+	python3 -c 'import errno, sys
+for name in sys.argv[1:]:
+    print(name, getattr(errno, name))' "$@"
+}
+
+# What the interface says that may be the matter with a device.
+documented()
+{
+	sed -n '/^ \* Assembling alone/,/^ \* Where/s/^ \*   \(E[A-Z]*\) .*/\1/p' \
+		"$top/uapi/linux/kvtier.h" | grep -v '^ENOMEDIUM$'
+	echo EROFS EBUSY
+}
+
+# What the kernel says of a device: what it means, and what to do.
+test_errors_of_devices()
+{
+	local name nr
+	[ "$(documented | wc -w)" -gt 8 ] || fail "the interface documents: $(documented)"
+	# shellcheck disable=SC2046 # words
+	errnos $(documented) EEXIST EINVAL EOPNOTSUPP ENOENT ENODEV ENXIO ENOTBLK >"$work/errnos"
+	while read -r name nr; do
+		device "fails-$nr" "$nr" 1 3 log0 1:3
+		want 1 -j pool assemble --uuid "$(uuid "$nr")"
+		json "j['error']['name'] == '$name' and len(j['error'].get('hint', '')) > 10"
+		json "'/fails-$nr ' in j['error']['message']"
+		json "'cannot be used' not in j['error']['message']"
+		rm -r "$KVTIER_SYSFS/class/block/fails-$nr"
+	done <"$work/errnos"
+	# One that nobody has thought of.
+	device fails-5000 9 1 3 log0 1:3
+	want 1 pool assemble --uuid "$(uuid 9)"
+	complains 'fails-5000 cannot be used: Unknown error 5000'
+}
+
+# What it says of the pool.
+test_errors_of_pools()
+{
+	local name
+	two_members
+	export KVTIER_MOCK_FAIL_OP=35 KVTIER_MOCK_FAIL_ERRNO
+	errnos EEXIST EIO EUCLEAN EINTR ENOSPC ENOMEM EPERM ENOTTY EOPNOTSUPP E2BIG >"$work/errnos"
+	while read -r name KVTIER_MOCK_FAIL_ERRNO; do
+		want 1 -j pool assemble
+		json "j['error']['name'] == '$name' and len(j['error'].get('hint', '')) > 10"
+		json "'$(uuid 7)' in j['error']['message']"
+	done <"$work/errnos"
+	unset KVTIER_MOCK_FAIL_OP
+	export KVTIER_MOCK_MISSING=2
+	want 1 -j pool assemble
+	json "j['error']['name'] == 'ENOMEDIUM' and '--degraded' in j['error']['hint']"
+	json "j['error']['message'].startswith('pool $(uuid 7) lacks 2 of its members: ')"
+}
+
+# A member of a later version is not what one would want to give up.
+test_newer()
+{
+	two_members
+	"$tests/damage.py" "$KVTIER_DEV/sdb" super 0 version 99
+	"$tests/damage.py" "$KVTIER_DEV/sdb" super 1 version 99
+	want 1 -j pool assemble "$KVTIER_DEV/sdb"
+	json 'j["error"]["name"] == "EPROTONOSUPPORT" and "later version" in j["error"]["message"]'
+	json '"use the version of kvtier that wrote it" in j["error"]["hint"]'
+	want 1 pool assemble
+	complains "pool $(uuid 7) lacks 1 of its members: $(uuid 2)"
+	complains 'cannot be used as they are, maybe these: kvtier pool members'
+	want 0 pool members
+	says "$KVTIER_DEV/sdb is a member of a later version"
+	rm -r "$KVTIER_SYSFS/class/block/sdb"
+	want 1 pool assemble
+	complains 'to see what there is: kvtier pool members'
+	want 1 pool assemble "$KVTIER_DEV/none"
+	complains "$KVTIER_DEV/none is not there: No such file or directory"
+	want 1 pool assemble "$KVTIER_DEV"
+	complains "$KVTIER_DEV is too small"
+}
+
 # until_so COMMAND...: it comes true, sooner or later.
 until_so()
 {
@@ -266,7 +345,7 @@ test_progress()
 	# A number that another has left is one like any other.
 	under_way '5 7 10'
 	until_so grep -q 'pool 5: 7 of 10 segments read, 70%' "$tty"
-	! grep -qE 'pool (4|5: [0-4]) ' "$tty" || fail 'shows that of another'
+	! grep -qE 'pool (4:|5: [0-4] )' "$tty" || fail 'shows that of another'
 	rm "$work"/hold[123]
 	for pid in "${pids[@]}"; do
 		wait "$pid" || fail "$(cat "$work/plain" "$tty")"
@@ -520,7 +599,7 @@ test_claim()
 	json 'j["error"]["name"] == "EALREADY" and "has an owner" in j["error"]["hint"]'
 }
 
-for name in members odd-devices old copy assemble degraded assemble-undoes progress \
+for name in members odd-devices old copy assemble degraded assemble-undoes errors-of-devices errors-of-pools newer progress \
 	progress-by-number many-pools scrub export claim \
 	persistent persistent-back persistent-lock persistent-region; do
 	run_test "$name"
