@@ -206,6 +206,112 @@ TEST_F(arena, kept_apart)
 	free(res);
 }
 
+/* --- what is left of a large one --------------------------------------------------------- */
+
+#define LARGE_SLOTS	5120	/* more than are looked at in one go */
+#define LARGE_BYTES	(LARGE_SLOTS * BLOCK_BYTES)
+
+FIXTURE(large)
+{
+	struct kvt_pool pool;
+	struct kvtier_group group[2];
+	struct kvt_client c;
+	struct kvt_client reader;
+};
+
+FIXTURE_VARIANT(large)
+{
+	bool lower;
+	int near;	/* block that is come across first */
+	int far;
+};
+
+FIXTURE_VARIANT_ADD(large, down) { .lower = true, .near = 2 * BATCH, .far = 78 * BATCH };
+FIXTURE_VARIANT_ADD(large, out) { .lower = false, .near = 78 * BATCH, .far = 2 * BATCH };
+
+FIXTURE_SETUP(large)
+{
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, 2 * LARGE_BYTES));
+	if (variant->lower)
+		ASSERT_LE(0, kvt_tier_dram(&self->pool, 1, 2 * LARGE_BYTES));
+	self->group[0].block_bytes = BLOCK_BYTES;
+	self->group[1].block_bytes = 2 * BLOCK_BYTES;
+	ASSERT_EQ(0, open_client(&self->pool, &self->c, self->group, "large", LARGE_BYTES));
+	ASSERT_EQ(0, open_client(&self->pool, &self->reader, self->group, "large", LARGE_BYTES));
+}
+
+FIXTURE_TEARDOWN(large)
+{
+	kvt_client_close(&self->c);
+	kvt_client_close(&self->reader);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+}
+
+/* Blocks without a chain, so that each can go; in the order of the arena's slots. */
+static int store_roots(const struct kvt_client *c, const struct kvt_key *keys)
+{
+	struct kvtier_block_result res[BATCH], done[BATCH];
+	struct kvt_key roots[BATCH] = { 0 };
+	__u64 handle[BATCH];
+	int i, ret;
+
+	ret = kvt_reserve(c->fd, KVTIER_RESERVE_ARENA | KVTIER_RESERVE_PARENTS, 0, keys, roots,
+			  BATCH, res, 0);
+	if (ret != BATCH)
+		return ret < 0 ? ret : -ENOSPC;
+	for (i = 0; i < BATCH; i++)
+		handle[i] = res[i].handle;
+	return kvt_commit(c->fd, 0, handle, BATCH, done);
+}
+
+/* Blocks in the fastest tier. */
+static __u64 blocks_there(const struct kvt_client *c)
+{
+	struct kvtier_tier_stat tiers[KVTIER_TIERS_MAX];
+	struct kvtier_stat st;
+
+	if (kvt_tier_stats(c->fd, &st, tiers) < 0)
+		return ~0ull;
+	return tiers[0].used_bytes / BLOCK_BYTES;
+}
+
+/*
+ * Leases keep blocks of an arena whose file has gone, wherever they are. All others go, and
+ * one that is let go does while the other one is kept, however far it is from that.
+ */
+TEST_F(large, leases_keep_no_others)
+{
+	int near = variant->near, far = variant->far, i;
+	struct kvtier_block_result held[2];
+	struct kvt_key keys[BATCH], key;
+	struct kvtier_arena a;
+
+	ASSERT_EQ(0, claim(&self->c, 0, LARGE_SLOTS, &a));
+	for (i = 0; i < LARGE_SLOTS; i += BATCH) {
+		kvt_keys(keys, SET, i, BATCH);
+		ASSERT_EQ(BATCH, store_roots(&self->c, keys));
+	}
+	/* One of each batch stays. */
+	for (i = 0; i < LARGE_SLOTS; i += BATCH) {
+		kvt_keys(keys, SET, i, BATCH);
+		ASSERT_EQ(BATCH - 1, kvt_drop(self->c.fd, 0, keys + 1, BATCH - 1, NULL));
+	}
+	key = kvt_key(SET, near);
+	ASSERT_EQ(1, kvt_get(self->reader.fd, 0, 0, &key, 1, &held[0], 0));
+	EXPECT_EQ(a.offset - self->c.wr.start + (__u64)near * BLOCK_BYTES, held[0].offset);
+	key = kvt_key(SET, far);
+	ASSERT_EQ(1, kvt_get(self->reader.fd, 0, 0, &key, 1, &held[1], 0));
+	kvt_client_close(&self->c);
+	EXPECT_TRUE(KVT_UNTIL(30000, blocks_there(&self->reader) == 2));
+	EXPECT_EQ(1, kvt_release(self->reader.fd, &held[1].handle, 1, NULL));
+	EXPECT_TRUE(KVT_UNTIL(30000, blocks_there(&self->reader) == 1));
+	EXPECT_EQ(1, kvt_release(self->reader.fd, &held[0].handle, 1, NULL));
+	EXPECT_TRUE(KVT_UNTIL(30000, blocks_there(&self->reader) == 0));
+	EXPECT_TRUE(KVT_UNTIL(10000, claim(&self->reader, 0, LARGE_SLOTS, &a) == 0));
+	ASSERT_EQ(0, open_client(&self->pool, &self->c, self->group, "large", LARGE_BYTES));
+}
+
 /* --- the one registration that carries everything ------------------------------------ */
 
 struct carrier {

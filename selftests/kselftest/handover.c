@@ -481,6 +481,40 @@ TEST_F(handover, quarantine)
 	EXPECT_TRUE(KVT_UNTIL(10000, free_slots(&self->a, SET_A, offset) == SLOTS));
 }
 
+/* As long as anybody has a page of it, whichever of them goes first. */
+TEST_F(handover, quarantine_lasts_to_the_last_page)
+{
+	struct kvtier_block_result res[2];
+	struct kvt_key key[2];
+	int last[2], *pipes[2] = { self->pipe, last }, first, i;
+
+	ASSERT_EQ(0, pipe2(last, O_CLOEXEC));
+	kvt_keys(key, SET_A, 0, 2);
+	for (first = 0; first < 2; first++) {
+		ASSERT_EQ(2, put_roots(&self->a, SET_A, 0, 2));
+		for (i = 0; i < 2; i++) {
+			ASSERT_EQ(1, kvt_get(self->a.fd, 0, 0, &key[i], 1, &res[i], 0));
+			ASSERT_EQ(4096, hold_page(pipes[i][1], kvt_rd(&self->a, res[i].offset)));
+			EXPECT_EQ(1, kvt_release(self->a.fd, &res[i].handle, 1, NULL));
+		}
+		ASSERT_NE(res[0].offset, res[1].offset);
+		ASSERT_EQ(res[0].offset / KVT_PIECE, res[1].offset / KVT_PIECE);
+		EXPECT_EQ(2, kvt_drop(self->a.fd, 0, key, 2, NULL));
+		EXPECT_TRUE(KVT_UNTIL(10000, ({
+			free_slots(&self->b, SET_B, NULL);
+			quarantined(&self->a, NULL) == 1;
+		})));
+		EXPECT_TRUE(held_page_is(pipes[first][0], &key[first]));
+		EXPECT_FALSE(KVT_UNTIL(400, quarantined(&self->a, NULL) == 0));
+		/* The new owner writes all it has. */
+		ASSERT_EQ(SLOTS, put_roots(&self->b, SET_B, first * SLOTS, SLOTS));
+		EXPECT_TRUE(held_page_is(pipes[!first][0], &key[!first]));
+		EXPECT_TRUE(KVT_UNTIL(10000, quarantined(&self->a, NULL) == 0));
+	}
+	close(last[0]);
+	close(last[1]);
+}
+
 /* The same with a pipe that is closed instead of read. */
 TEST_F(handover, quarantine_ends_with_the_pipe)
 {

@@ -373,4 +373,76 @@ TEST_F(ns, blocks_survive_close)
 	EXPECT_EQ(4, kvt_check(&self->c, 0, keys, 4, 0));
 }
 
+/* --- a disk that does not answer ------------------------------------------------------ */
+
+#define STEP	1024	/* the namespace with this number, or a multiple, is announced on disks */
+
+static int make_many(struct kvt_child *me, void *arg)
+{
+	struct kvtier_group g = { .block_bytes = BLOCK_BYTES };
+	struct kvtier_ns_open a;
+	char name[24];
+	int i, fd;
+
+	for (i = 0; i < STEP + 1; i++) {
+		snprintf(name, sizeof(name), "one of many %d", i);
+		kvt_ns_args(&a, name, &g, 1);
+		fd = bind_file(arg, &a);
+		if (fd < 0)
+			return 1;
+		close(fd);
+		if (a.ns_id % STEP == STEP - 1)
+			kvt_say(me, 1);
+	}
+	return 0;
+}
+
+static int make_one(struct kvt_child *me, void *arg)
+{
+	struct kvtier_group g = { .block_bytes = BLOCK_BYTES };
+	struct kvtier_ns_open a;
+
+	(void)me;
+	kvt_ns_args(&a, "one", &g, 1);
+	return bind_file(arg, &a) < 0;
+}
+
+FIXTURE(hung)
+{
+	struct kvt_pool pool;
+	struct kvt_dm dm;
+};
+
+FIXTURE_SETUP(hung)
+{
+	ASSERT_EQ(0, kvt_dm_make(&self->dm, "nshung", 64 * KVT_MIB));
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, 16 * KVT_MIB));
+	ASSERT_LE(0, kvt_tier_disk(&self->pool, 1, &self->dm.disk));
+}
+
+FIXTURE_TEARDOWN(hung)
+{
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+	kvt_dm_remove(&self->dm);
+}
+
+/* Whoever waits for somebody else's new namespace can be killed before the disk answers. */
+TEST_F_TIMEOUT(hung, waiting_can_be_killed, 180)
+{
+	struct kvt_child many, one;
+
+	ASSERT_EQ(0, kvt_dm_stop(&self->dm, true));
+	EXPECT_EQ(0, kvt_spawn(&many, make_many, &self->pool));
+	/* The next one is that. */
+	EXPECT_EQ(1, kvt_hear(&many, 60000));
+	EXPECT_TRUE(kvt_in_ioctl(many.pid));
+	EXPECT_EQ(0, kvt_spawn(&one, make_one, &self->pool));
+	EXPECT_TRUE(kvt_in_ioctl(one.pid));
+	kvt_kill(&one, SIGKILL);
+	EXPECT_EQ(-SIGKILL, kvt_join(&one, 10000));
+	EXPECT_EQ(0, kvt_dm_stop(&self->dm, false));
+	EXPECT_EQ(0, kvt_join(&many, 60000));
+}
+
 TEST_HARNESS_MAIN
