@@ -4,7 +4,8 @@
  *
  *   crash_dev.c     the device: a cache that a crash tears, drops and reorders
  *   crash_zone.c    a zoned device, which keeps the order of what is in one zone
- *   crash_io.c      drives the writer: batches, flushes, footers, ends, cleaning
+ *   crash_io.c      drives the writer: batches, flushes, footers, superblocks
+ *   crash_clean.c   makes room: ends of segments, cleaning
  *   crash_store.c   operations on the store, and what they promise
  *   crash_mount.c   recovery into an empty store, compared with the oracle
  *   crash_main.c    chains of crashes, and broken builds that must be noticed
@@ -285,6 +286,7 @@ void cr_copy(struct cr_store *s, u32 id, bool copy);
 bool cr_shed(struct cr_store *s, u32 id);
 u32 cr_block_new(struct cr_store *s);
 void cr_nsdef(const struct cr_store *s, u32 slot, struct kvt_nsdef *d);
+bool cr_trim(struct cr_store *s);
 void cr_op(struct cr_store *s);
 void cr_check(struct cr_store *s);
 bool cr_shutdown(struct cr_store *s);
@@ -300,9 +302,14 @@ bool cr_write_super(struct cr_store *s, bool clean);
 void cr_strays(struct cr_store *s);
 void cr_close(struct cr_store *s, enum kvt_log_head head);
 bool cr_open(struct cr_store *s, enum kvt_log_head head, bool urgent);
-bool cr_end_one(struct cr_store *s);
-bool cr_trim(struct cr_store *s);
 bool cr_seg_room(const struct cr_store *s, u32 seg, u32 unit);
+
+/* crash_clean.c */
+bool cr_end_one(struct cr_store *s);
+void cr_todo_kills(struct cr_store *s);
+bool cr_write_kills(struct cr_store *s);
+void cr_clean_ends(struct cr_store *s);
+bool cr_clean(struct cr_store *s, bool hard);
 
 /* crash_mount.c */
 void cr_format(struct cr_store *s, u32 nr_segs, u32 seg_units);
