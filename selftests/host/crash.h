@@ -151,6 +151,7 @@ enum cr_state {
  * @new_unit: where it is being moved to
  * @keep_mem: it stays in memory when it has been demoted
  * @carried:  by the cleaner: it is there only when that is durable
+ * @lost:     its batch was: it can be read where it is, but need not be found
  */
 struct cr_block {
 	enum cr_state state;
@@ -163,6 +164,7 @@ struct cr_block {
 	bool moving;
 	bool keep_mem;
 	bool carried;
+	bool lost;
 	u32 unit;
 	u32 new_unit;
 };
@@ -262,6 +264,7 @@ enum cr_count {
 	CR_N_FILLED,
 	CR_N_HOLES,
 	CR_N_HOPELESS,
+	CR_N_SYNCED,
 	CR_NR_COUNTS,
 };
 

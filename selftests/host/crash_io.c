@@ -293,6 +293,7 @@ static void finish_moves(struct cr_store *s, const struct cr_io *io)
 			continue;
 		}
 		b->unit = b->new_unit;
+		b->lost = false;
 		if (b->mem && !b->keep_mem) {
 			b->mem = false;
 			s->nr_mem--;
@@ -357,6 +358,7 @@ static void settle_carried(struct cr_store *s, u32 id, int err)
 		if (b->mem)
 			cr_copy(s, id, false);
 		b->unit = b->new_unit;
+		b->lost = false;
 		if (b->mem)
 			cr_copy(s, id, true);
 		return;
@@ -387,6 +389,7 @@ static void durable(struct cr_store *s, const struct kvt_wlog_done *d)
 		if (b->state != CR_FREE && b->moving && b->carried &&
 		    b->new_unit - d->unit < d->units)
 			settle_carried(s, id, d->err);
+		b->lost |= d->err && b->unit - d->unit < d->units;
 		if (d->err || b->state != CR_READY || b->unit == KVT_NO_UNIT || b->moving ||
 		    b->unit - d->unit >= d->units)
 			continue;

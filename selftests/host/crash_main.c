@@ -39,6 +39,7 @@ static const char *const count_names[CR_NR_COUNTS] = {
 	[CR_N_FILLED] = "zones filled up with zeroes",
 	[CR_N_HOLES] = "holes filled with zeroes",
 	[CR_N_HOPELESS] = "footers that had no room left",
+	[CR_N_SYNCED] = "blocks that fsync vouched for",
 };
 
 static const char *const break_names[KVT_BREAK_NR] = {

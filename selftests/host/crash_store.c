@@ -298,11 +298,34 @@ static bool has_dead(const struct cr_store *s, u32 slot, u32 name)
 	return false;
 }
 
-/* Until all that is dead of a name (CR_NAMES: of a slot) is so for good. */
+/*
+ * Up to which version each name is dead at this moment, but for what has not been freed
+ * yet: that is on its way to the log, or waits for room for its kill.
+ */
+static void note_dead(const struct cr_store *s, u32 *floor)
+{
+	u32 name, id;
+
+	for (name = 0; name < CR_NAMES; name++) {
+		id = s->by_name[name];
+		floor[name] = id ? s->block[id].version - 1 : s->ora->name[name].newest;
+	}
+	for (id = 1; id < CR_BLOCKS; id++) {
+		const struct cr_block *b = &s->block[id];
+
+		if (b->state == CR_DEAD)
+			floor[b->name] = min(floor[b->name], b->version - 1);
+	}
+}
+
+/*
+ * Until all that is dead of a name (CR_NAMES: of a slot) is so for good; and so is all else
+ * that was dead when the fence was taken, whoever asked for it.
+ */
 static bool dead_for_good(struct cr_store *s, u32 slot, u32 name)
 {
+	u32 floor[CR_NAMES], tries, id;
 	struct kvt_wlog_fence f;
-	u32 tries, id;
 
 	for (tries = 0; has_dead(s, slot, name) || s->nr_todo || s->nr_stray; tries++) {
 		if (tries == 60 || !cr_progress(s, true))
@@ -310,8 +333,12 @@ static bool dead_for_good(struct cr_store *s, u32 slot, u32 name)
 		for (id = 1; id < CR_BLOCKS; id++)
 			cr_reap(s, id);
 	}
+	note_dead(s, floor);
 	kvt_wlog_fence(&s->w, &f);
-	return cr_wait(s, &f);
+	cr_wait(s, &f);
+	for (name = 0; name < CR_NAMES; name++)
+		s->ora->name[name].floor = max(s->ora->name[name].floor, floor[name]);
+	return true;
 }
 
 /* Also of names that are not there: an older version may still be on the log. */
@@ -325,7 +352,7 @@ static void op_drop(struct cr_store *s)
 	if (s->by_name[name])
 		cr_gone(s, s->by_name[name]);
 	if (dead_for_good(s, slot_of(name), name))
-		ref->floor = newest;
+		CR_ASSERT(ref->floor >= newest);
 }
 
 static void op_ns_create(struct cr_store *s)
@@ -404,17 +431,45 @@ static void op_ns_destroy(struct cr_store *s)
 	s->ora->gone[id] = 1;
 	s->ora->ns[slot].id = 0;
 	s->ns[slot].id = 0;
-	for (i = 0; i < CR_GROUPS * CR_KEYS; i++)
-		s->ora->name[cr_name(slot, 0, 0) + i].floor =
-			s->ora->name[cr_name(slot, 0, 0) + i].newest;
+}
+
+/* Versions that are on the log, or on their way there; 0: not so. */
+static void note_on_log(const struct cr_store *s, u32 *version)
+{
+	u32 id;
+
+	for (id = 1; id < CR_BLOCKS; id++) {
+		const struct cr_block *b = &s->block[id];
+		bool on = b->state == CR_READY && (b->unit != KVT_NO_UNIT || b->moving);
+
+		version[id] = on ? b->version : 0;
+	}
+}
+
+/* What was noted, and is still on the log, is there after any later crash. */
+static void check_on_log(const struct cr_store *s, const u32 *version)
+{
+	u32 id;
+
+	for (id = 1; id < CR_BLOCKS; id++) {
+		const struct cr_block *b = &s->block[id];
+
+		if (!version[id] || b->state != CR_READY || b->version != version[id] ||
+		    b->unit == KVT_NO_UNIT || b->lost)
+			continue;
+		if (s->ora->name[b->name].must != b->version)
+			cr_fail("name %u: fsync has returned, and version %u is not durable",
+				b->name, b->version);
+		s->count[CR_N_SYNCED]++;
+	}
 }
 
 static void op_fsync(struct cr_store *s)
 {
+	u32 version[CR_BLOCKS], i;
 	bool dirty[CR_SLOTS];
 	struct kvt_wlog_fence f;
 	u64 lost = s->w.nr_lost, quota[CR_SLOTS], id[CR_SLOTS];
-	u32 i;
 
 	for (i = 0; i < CR_SLOTS; i++) {
 		if (s->ns[i].id && s->ns[i].dirty && !s->ns[i].going)
@@ -423,9 +478,11 @@ static void op_fsync(struct cr_store *s)
 		quota[i] = s->ns[i].quota;
 		id[i] = s->ns[i].id;
 	}
+	note_on_log(s, version);
 	kvt_wlog_sync(&s->w, &f);
 	if (!cr_wait(s, &f) || s->w.nr_lost != lost)
 		return;
+	check_on_log(s, version);
 	for (i = 0; i < CR_SLOTS; i++) {
 		if (!id[i] || dirty[i] || s->ns[i].going || id[i] != s->ora->ns[i].id)
 			continue;
