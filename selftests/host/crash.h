@@ -7,14 +7,17 @@
  *   crash_io.c      drives the writer: batches, flushes, footers, superblocks
  *   crash_clean.c   makes room: ends of segments, cleaning
  *   crash_store.c   operations on the store, and what they promise
+ *   crash_chain.c   parents, and links of entries
+ *   crash_ns.c      namespaces: definitions, quotas
  *   crash_mount.c   recovery into an empty store, compared with the oracle
  *   crash_main.c    chains of crashes, and broken builds that must be noticed
  *   crash_image.c   images of the device for the tests of others
  *
  * The oracle outlives crashes. For each name it knows the version that must be found
  * (reported durable, and not dropped, evicted or moved off the log since), and the
- * version up to which nothing may come back (DROP has returned). A version is put
- * once, so bytes tell which one they are.
+ * version up to which nothing may come back (a fence has passed, as for DROP). A version
+ * is put once, so bytes tell which one they are, and what its parent was. For each
+ * namespace it knows the definition, and with that the quota, that must be found.
  *
  * Everything follows from one seed. Any write, completion or flush can be the moment
  * of a crash: it is a longjmp() out of whatever is going on, and everything but
@@ -24,6 +27,7 @@
 #define KVT_CRASH_H
 
 #include "kvt_env.h"
+#include "kvt_chain.h"
 #include "kvt_wlog.h"
 #include "kvt_zone.h"
 #include <setjmp.h>
@@ -36,6 +40,7 @@
 #define CR_GROUPS	2u
 #define CR_KEYS		18u
 #define CR_NAMES	(CR_SLOTS * CR_GROUPS * CR_KEYS)
+#define CR_PARENTS	4u		/* a version is put under one of so many */
 #define CR_BLOCKS	(4 * CR_NAMES)	/* entries; id 0 is none */
 #define CR_STORED_MAX	(4 * CR_UNIT)
 #define CR_IDS		64u
@@ -116,19 +121,24 @@ void cr_zone_crash(struct cr_dev *d, u32 mood);
  * @must:   version that must be found, 0: none has to be
  * @floor:  no version up to this may be found
  * @newest: put last
+ * @cut:    no version behind this may be found without its parent: a mount that has not
+ *          found the parent takes it off the records that are written later
+ * @bare:   @must, if it must be found like that
  */
 struct cr_ref {
 	u32 must;
 	u32 floor;
 	u32 newest;
+	u32 cut;
+	u32 bare;
 };
 
-/* ... and of a namespace: its quota counts its definitions. */
+/* ... and of a namespace, whose definitions have numbers. */
 struct cr_ref_ns {
 	u64 id;			/* 0: none */
 	bool must;		/* it has to be there */
-	u64 quota_must;		/* or a later one */
-	u64 quota;
+	u32 def_must;		/* or a later one */
+	u32 def;		/* given last */
 };
 
 struct cr_oracle {
@@ -152,6 +162,8 @@ enum cr_state {
  * @keep_mem: it stays in memory when it has been demoted
  * @carried:  by the cleaner: it is there only when that is durable
  * @lost:     its batch was: it can be read where it is, but need not be found
+ * @bare:     its record on the log is without the parent that it was put under
+ * @charged:  its namespace has used its bytes; what is DEAD and is not lacks all but children
  */
 struct cr_block {
 	enum cr_state state;
@@ -165,13 +177,16 @@ struct cr_block {
 	bool keep_mem;
 	bool carried;
 	bool lost;
+	bool bare;
+	bool charged;
 	u32 unit;
 	u32 new_unit;
 };
 
 struct cr_ns {
 	u64 id;
-	u64 quota;
+	u64 used;		/* bytes, of its quota */
+	u32 def;		/* number of its definition */
 	bool dirty;		/* definition is not on the log yet */
 	bool going;		/* being destroyed: not defined any more */
 };
@@ -194,6 +209,13 @@ struct cr_stray {
 	u32 units;
 };
 
+/* Definitions in a batch, the last of each; @unit: where its payload begins. */
+struct cr_told {
+	u32 unit;
+	u64 ns[CR_SLOTS];
+	u32 def[CR_SLOTS];
+};
+
 struct cr_todo {
 	u32 seg;
 	u32 unit;
@@ -203,7 +225,10 @@ struct cr_todo {
 /**
  * struct cr_store - all that a crash forgets
  * @io:       under way
- * @collect:  ids of the open batch of each head
+ * @table:    of links alone, with one chunk
+ * @found_def: that was found of each namespace
+ * @collect:  ids of the open batch of each head, and what it tells
+ * @told:     by batches that are closed
  * @todo:     kills for records that recovery has not used
  */
 struct cr_store {
@@ -220,12 +245,18 @@ struct cr_store {
 	u64 seq;
 	struct cr_block block[CR_BLOCKS];
 	u32 by_name[CR_NAMES];
+	struct kvt_table table;
+	struct kvt_cold *chunk[1];
+	struct kvt_cold cold[KVT_CHUNK_BLOCKS];
 	struct cr_ns ns[CR_SLOTS];
+	u32 found_def[CR_SLOTS];
 	struct cr_io io[CR_GROUPS_IO];
 	struct {
 		u32 nr;
 		u32 ids[CR_BATCH_BLOCKS];
+		struct cr_told told;
 	} collect[KVT_HEADS];
+	struct cr_told told[KVT_WLOG_BATCHES];
 	u64 flush_dev;
 	u64 flush;
 	u32 ids[2 * CR_SEGS_MAX][CR_IDS];
@@ -265,6 +296,12 @@ enum cr_count {
 	CR_N_HOLES,
 	CR_N_HOPELESS,
 	CR_N_SYNCED,
+	CR_N_LINKED,
+	CR_N_ORPHANS,
+	CR_N_CYCLES,
+	CR_N_DEFS,
+	CR_N_QUOTA,
+	CR_N_OVER,
 	CR_NR_COUNTS,
 };
 
@@ -278,7 +315,10 @@ do {									\
 
 /* crash_store.c */
 u32 cr_name(u32 slot, u32 group, u32 key);
-void cr_rec(const struct cr_store *s, const struct cr_block *b, struct kvt_rec *r);
+u32 cr_slot(u32 name);
+u32 cr_stored(u32 name);
+void cr_rec(const struct cr_store *s, u32 id, struct kvt_rec *r);
+u32 cr_parent_of_rec(const struct kvt_rec *r, u32 name);
 bool cr_name_of(const struct cr_store *s, const struct kvt_rec *r, u32 *name);
 void cr_fill(u8 *buf, u32 stored, u32 name, u64 ns, u32 version);
 u32 cr_version_of(const u8 *buf, u32 stored, u32 name, u64 ns);
@@ -287,16 +327,47 @@ void cr_reap(struct cr_store *s, u32 id);
 void cr_gone(struct cr_store *s, u32 id);
 void cr_copy(struct cr_store *s, u32 id, bool copy);
 bool cr_shed(struct cr_store *s, u32 id);
+void cr_evict(struct cr_store *s, u32 id);
+bool cr_dead_for_good(struct cr_store *s, u32 slot, u32 name);
 u32 cr_block_new(struct cr_store *s);
-void cr_nsdef(const struct cr_store *s, u32 slot, struct kvt_nsdef *d);
 bool cr_trim(struct cr_store *s);
 void cr_op(struct cr_store *s);
 void cr_check(struct cr_store *s);
 bool cr_shutdown(struct cr_store *s);
 
-/* crash_io.c */
-bool cr_put(struct cr_store *s, enum kvt_log_head head, u32 id, bool carry);
+/* crash_chain.c */
+u32 cr_parent_of(u32 name, u32 version);
+u32 cr_parent_choose(const struct cr_store *s, u32 name);
+void cr_links_init(struct cr_store *s);
+void cr_link(struct cr_store *s, u32 id, u32 up);
+u32 cr_linked(const struct cr_store *s, u32 id);
+bool cr_bare(const struct cr_store *s, u32 id);
+u32 cr_leaf(const struct cr_store *s, u32 id);
+u32 cr_cut_cycles(struct cr_store *s);
+bool cr_is_above(const struct cr_store *s, u32 above, u32 id);
+void cr_check_links(const struct cr_store *s);
+
+/* crash_ns.c */
+u64 cr_quota(u64 ns, u32 def);
+void cr_nsdef(const struct cr_store *s, u32 slot, struct kvt_nsdef *d);
+enum kvt_wlog_status cr_tell_ns(struct cr_store *s, enum kvt_log_head head,
+				struct kvt_nsdef *d, u32 stored);
+bool cr_define_ns(struct cr_store *s, enum kvt_log_head head, u32 slot, u32 stored,
+		  enum kvt_wlog_status *st);
 bool cr_emit_ns(struct cr_store *s, u32 slot);
+void cr_told_closed(struct cr_store *s, enum kvt_log_head head, const struct kvt_wlog_io *w);
+void cr_told_durable(struct cr_store *s, const struct kvt_wlog_done *d);
+void cr_ns_must(struct cr_store *s, u32 slot, u64 ns, u32 def);
+void cr_charge(struct cr_store *s, u32 id, bool charged);
+bool cr_quota_room(struct cr_store *s, u32 slot, u32 stored, u32 keep);
+void cr_check_used(const struct cr_store *s);
+void cr_op_ns_create(struct cr_store *s);
+void cr_op_quota(struct cr_store *s);
+void cr_op_ns_destroy(struct cr_store *s);
+
+/* crash_io.c */
+bool cr_satisfy(struct cr_store *s, enum kvt_log_head head, enum kvt_wlog_status st);
+bool cr_put(struct cr_store *s, enum kvt_log_head head, u32 id, bool carry);
 void cr_background(struct cr_store *s);
 bool cr_progress(struct cr_store *s, bool kills);
 bool cr_wait(struct cr_store *s, struct kvt_wlog_fence *f);

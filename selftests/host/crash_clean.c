@@ -108,7 +108,7 @@ static void end_ns(struct cr_store *s, const struct kvt_nsdef *d)
 			def.life_mark = kvt_wlog_life_mark(&s->w);
 		}
 	}
-	CR_ASSERT(!kvt_wlog_ns(&s->w, KVT_HEAD_CARRY, &def, 0));
+	CR_ASSERT(!cr_tell_ns(s, KVT_HEAD_CARRY, &def, 0));
 }
 
 /* End one dead segment. False: there is none, or it cannot be done now. */
@@ -196,8 +196,7 @@ static void doom(struct cr_store *s, u32 seg)
 		if (b->mem && !b->moving) {
 			CR_ASSERT(cr_shed(s, id));
 		} else if (b->state == CR_READY) {
-			s->ora->name[b->name].must = 0;
-			cr_gone(s, id);
+			cr_evict(s, id);
 		} else {
 			cr_reap(s, id);
 		}

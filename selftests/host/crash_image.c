@@ -133,7 +133,7 @@ static void excuse_losses(void)
 		ora.name[i].must = 0;
 	for (i = 0; i < CR_SLOTS; i++) {
 		ora.ns[i].must = false;
-		ora.ns[i].quota_must = 0;
+		ora.ns[i].def_must = 0;
 	}
 }
 

@@ -186,6 +186,7 @@ void cr_close(struct cr_store *s, enum kvt_log_head head)
 	io->nr = s->collect[head].nr;
 	memcpy(io->ids, s->collect[head].ids, sizeof(io->ids));
 	s->collect[head].nr = 0;
+	cr_told_closed(s, head, &w);
 	kvt_wlog_build(&s->w, w.batch, header);
 	if (s->geo.zone_bytes)
 		write_batch_zoned(s, io, &w, header);
@@ -193,21 +194,8 @@ void cr_close(struct cr_store *s, enum kvt_log_head head)
 		write_batch(s, io, &w, header);
 }
 
-static bool define_ns(struct cr_store *s, enum kvt_log_head head, u32 slot, u32 stored,
-		      enum kvt_wlog_status *st)
-{
-	struct kvt_nsdef d;
-
-	cr_nsdef(s, slot, &d);
-	*st = kvt_wlog_ns(&s->w, head, &d, stored);
-	if (*st)
-		return false;
-	s->ns[slot].dirty = false;
-	return true;
-}
-
 /* What a call wants done before it is made again. */
-static bool satisfy(struct cr_store *s, enum kvt_log_head head, enum kvt_wlog_status st)
+bool cr_satisfy(struct cr_store *s, enum kvt_log_head head, enum kvt_wlog_status st)
 {
 	switch (st) {
 	case KVT_W_CLOSE:
@@ -222,20 +210,6 @@ static bool satisfy(struct cr_store *s, enum kvt_log_head head, enum kvt_wlog_st
 	}
 }
 
-bool cr_emit_ns(struct cr_store *s, u32 slot)
-{
-	enum kvt_wlog_status st;
-	u32 tries;
-
-	for (tries = 0; tries < 5; tries++) {
-		if (define_ns(s, KVT_HEAD_DEMOTE, slot, 0, &st))
-			return true;
-		if (!satisfy(s, KVT_HEAD_DEMOTE, st))
-			return false;
-	}
-	return false;
-}
-
 /* Begin to move a block to a head of the log. False: not now. */
 bool cr_put(struct cr_store *s, enum kvt_log_head head, u32 id, bool carry)
 {
@@ -246,7 +220,7 @@ bool cr_put(struct cr_store *s, enum kvt_log_head head, u32 id, bool carry)
 	u8 buf[CR_STORED_MAX];
 	u32 tries, slot;
 
-	cr_rec(s, b, &rec);
+	cr_rec(s, id, &rec);
 	p.rec = &rec;
 	if (carry) {
 		p.src_log = &s->w;
@@ -258,11 +232,11 @@ bool cr_put(struct cr_store *s, enum kvt_log_head head, u32 id, bool carry)
 		if (!st)
 			break;
 		if (st == KVT_W_NS) {
-			slot = b->name / (CR_GROUPS * CR_KEYS);
-			if (define_ns(s, head, slot, b->stored, &st))
+			slot = cr_slot(b->name);
+			if (cr_define_ns(s, head, slot, b->stored, &st))
 				continue;
 		}
-		if (!satisfy(s, head, st))
+		if (!cr_satisfy(s, head, st))
 			return false;
 	}
 	if (tries == 8)
@@ -371,14 +345,20 @@ static void settle_carried(struct cr_store *s, u32 id, int err)
 	cr_strays(s);
 }
 
+static void must(struct cr_store *s, const struct cr_block *b)
+{
+	struct cr_ref *ref = &s->ora->name[b->name];
+
+	ref->must = b->version;
+	ref->bare = b->bare ? b->version : 0;
+}
+
 /* What is durable now must be found from now on, if it is still there. */
 static void durable(struct cr_store *s, const struct kvt_wlog_done *d)
 {
 	u32 i, id;
 
-	/* Definitions in it are lost; which ones nobody remembers. */
-	for (i = 0; d->err && i < CR_SLOTS; i++)
-		s->ns[i].dirty = true;
+	cr_told_durable(s, d);
 	for (i = 0; i < d->nr_ids; i++) {
 		struct cr_block *b;
 
@@ -393,7 +373,8 @@ static void durable(struct cr_store *s, const struct kvt_wlog_done *d)
 		if (d->err || b->state != CR_READY || b->unit == KVT_NO_UNIT || b->moving ||
 		    b->unit - d->unit >= d->units)
 			continue;
-		s->ora->name[b->name].must = b->version;
+		b->bare = cr_bare(s, id);
+		must(s, b);
 		s->count[CR_N_DURABLE]++;
 	}
 }
@@ -414,19 +395,20 @@ static void flush_start(struct cr_store *s)
 
 static void restored_durable(struct cr_store *s)
 {
-	u32 id;
+	u32 id, slot;
 
 	s->restored_durable = true;
 	for (id = 1; id < CR_BLOCKS; id++) {
 		const struct cr_block *b = &s->block[id];
 
 		if (b->state == CR_READY && b->unit != KVT_NO_UNIT)
-			s->ora->name[b->name].must = b->version;
+			must(s, b);
 	}
 	/* A namespace that was never promised and is lost makes room for another. */
-	for (id = 0; id < CR_SLOTS; id++) {
-		if (!s->ns[id].id)
-			s->ora->ns[id].id = 0;
+	for (slot = 0; slot < CR_SLOTS; slot++) {
+		if (!s->ns[slot].id)
+			s->ora->ns[slot].id = 0;
+		cr_ns_must(s, slot, s->ns[slot].id, s->found_def[slot]);
 	}
 }
 

@@ -40,6 +40,12 @@ static const char *const count_names[CR_NR_COUNTS] = {
 	[CR_N_HOLES] = "holes filled with zeroes",
 	[CR_N_HOPELESS] = "footers that had no room left",
 	[CR_N_SYNCED] = "blocks that fsync vouched for",
+	[CR_N_LINKED] = "recovered under their parents",
+	[CR_N_ORPHANS] = "recovered, with parents gone",
+	[CR_N_CYCLES] = "cycles cut",
+	[CR_N_DEFS] = "definitions durable",
+	[CR_N_QUOTA] = "evictions for a quota",
+	[CR_N_OVER] = "recovered beyond their quota",
 };
 
 static const char *const break_names[KVT_BREAK_NR] = {

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Recovery of the crash test's store, the way the driver merges segments, and the
- * comparison of what it finds with what was promised. See crash.h.
+ * Recovery of the crash test's store, the way the driver merges segments
+ * (kvt_assemble_merge.c), and the comparison of what it finds with what was promised. See
+ * crash.h.
+ *
+ * In the driver's order: newest definitions and newest blocks; what each namespace uses;
+ * links to parents that are there, then cycles are cut. A block whose parent is gone is the
+ * beginning of what is left of its chain, and its next record says so.
  */
 #include "crash.h"
 
@@ -17,6 +22,8 @@ struct found {
 /**
  * struct mount - what the segments have, before it is merged
  * @nr: blocks, in order of segments and units; @first[seg] is the first of one
+ * @seq: of the record that an entry was made of
+ * @up: the name that this record has for its parent, CR_NAMES: none
  */
 struct mount {
 	struct cr_store *s;
@@ -31,6 +38,8 @@ struct mount {
 	struct kvt_kill kills[FOUND_MAX * 8];
 	struct kvt_nsdef ns[FOUND_MAX];
 	u32 ns_seg[FOUND_MAX];
+	u64 seq[CR_BLOCKS];
+	u32 up[CR_BLOCKS];
 };
 
 static void todo_kill(struct cr_store *s, u32 seg, u32 unit, u64 life)
@@ -224,6 +233,22 @@ static void check_clean(const struct mount *m)
 	}
 }
 
+/* The newest definition of a namespace that is not gone. */
+static void take_ns(struct cr_store *s, const struct kvt_nsdef *d)
+{
+	u32 slot = d->identity[0], def = (u32)(d->quota_bytes % CR_UNIT);
+
+	if (s->ora->gone[d->id])
+		cr_fail("namespace %llu is gone and comes back", (unsigned long long)d->id);
+	CR_ASSERT(slot < CR_SLOTS && d->id == s->ora->ns[slot].id);
+	if (def > s->ora->ns[slot].def || d->quota_bytes != cr_quota(d->id, def))
+		cr_fail("namespace %llu: a quota of %llu was never set", (unsigned long long)d->id,
+			(unsigned long long)d->quota_bytes);
+	s->ns[slot].id = d->id;
+	s->ns[slot].def = def;
+	s->found_def[slot] = def;
+}
+
 /* Newest definitions; what the oracle has to say about them. */
 static void merge_ns(struct mount *m)
 {
@@ -247,31 +272,17 @@ static void merge_ns(struct mount *m)
 		if (s->ora->gone[d->id])
 			cr_fail("namespace %llu is gone and comes back",
 				(unsigned long long)d->id);
-		slot = d->identity[0];
-		CR_ASSERT(slot < CR_SLOTS && d->id == s->ora->ns[slot].id);
-		s->ns[slot].id = d->id;
-		s->ns[slot].quota = d->quota_bytes;
+		take_ns(s, d);
 	}
 	for (slot = 0; slot < CR_SLOTS; slot++) {
-		struct cr_ref_ns *ref = &s->ora->ns[slot];
+		const struct cr_ref_ns *ref = &s->ora->ns[slot];
 
 		if (ref->must && s->ns[slot].id != ref->id)
 			cr_fail("namespace %llu is lost", (unsigned long long)ref->id);
-		if (ref->must && s->ns[slot].quota < ref->quota_must)
-			cr_fail("namespace %llu has an old quota",
-				(unsigned long long)ref->id);
+		if (ref->must && s->ns[slot].def < ref->def_must)
+			cr_fail("namespace %llu has the quota of definition %u, %u was durable",
+				(unsigned long long)ref->id, s->ns[slot].def, ref->def_must);
 	}
-}
-
-static u64 seq_of(const struct mount *m, const struct cr_store *s, u32 id)
-{
-	u32 i, seg = s->block[id].unit / s->geo.seg_units;
-
-	for (i = m->first[seg]; i < m->first[seg + 1]; i++) {
-		if (m->found[i].rec.unit == s->block[id].unit % s->geo.seg_units)
-			return m->found[i].rec.seq;
-	}
-	cr_fail("an entry without record");
 }
 
 static void todo_found(struct cr_store *s, const struct found *f)
@@ -279,20 +290,36 @@ static void todo_found(struct cr_store *s, const struct found *f)
 	todo_kill(s, f->seg, f->rec.unit, f->life);
 }
 
-/* A block that is alive: newest wins, and the bytes must be those of some version. */
-static void merge_block(struct mount *m, const struct found *f)
+/* The bytes must be those of some version. */
+static u32 check_bytes(struct mount *m, const struct found *f, u32 name, u32 unit)
 {
 	struct cr_store *s = m->s;
 	u8 buf[CR_STORED_MAX];
+	u32 version;
+
+	cr_dev_read(s->dev, kvt_geo_byte(&s->geo, 0, unit), buf, f->rec.stored);
+	if (cr_sum(buf, f->rec.stored) != f->rec.sum)
+		cr_fail("name %u: bytes of a recovered block do not verify (segment %s)", name,
+			m->seg[f->seg].state == KVT_RC_SEALED ? "sealed" : "unsealed");
+	version = cr_version_of(buf, f->rec.stored, name, f->rec.ns);
+	if (!version)
+		cr_fail("name %u: wrong bytes", name);
+	return version;
+}
+
+/* A block that is alive: newest wins. */
+static void merge_block(struct mount *m, const struct found *f)
+{
+	struct cr_store *s = m->s;
 	struct cr_block *b;
-	u32 name, version, id, unit = f->seg * s->geo.seg_units + f->rec.unit;
+	u32 name, id, unit = f->seg * s->geo.seg_units + f->rec.unit;
 
 	if (!cr_name_of(s, &f->rec, &name)) {
 		todo_found(s, f);
 		return;
 	}
 	id = s->by_name[name];
-	if (id && seq_of(m, s, id) > f->rec.seq) {
+	if (id && m->seq[id] > f->rec.seq) {
 		todo_found(s, f);
 		return;
 	}
@@ -303,21 +330,92 @@ static void merge_block(struct mount *m, const struct found *f)
 	} else {
 		id = cr_block_new(s);
 	}
-	cr_dev_read(s->dev, kvt_geo_byte(&s->geo, 0, unit), buf, f->rec.stored);
-	if (cr_sum(buf, f->rec.stored) != f->rec.sum)
-		cr_fail("name %u: bytes of a recovered block do not verify (segment %s)", name,
-			m->seg[f->seg].state == KVT_RC_SEALED ? "sealed" : "unsealed");
-	version = cr_version_of(buf, f->rec.stored, name, f->rec.ns);
-	if (!version)
-		cr_fail("name %u: wrong bytes", name);
 	b = &s->block[id];
 	b->name = name;
 	b->ns = f->rec.ns;
-	b->version = version;
+	b->version = check_bytes(m, f, name, unit);
 	b->stored = f->rec.stored;
 	b->sum = f->rec.sum;
 	b->unit = unit;
 	s->by_name[name] = id;
+	m->seq[id] = f->rec.seq;
+	m->up[id] = cr_parent_of_rec(&f->rec, name);
+}
+
+/* What the newest record must say of its version's parent. */
+static void check_up(struct mount *m, u32 id)
+{
+	struct cr_block *b = &m->s->block[id];
+	const struct cr_ref *ref = &m->s->ora->name[b->name];
+	u32 put = cr_parent_of(b->name, b->version), up = m->up[id];
+
+	if (up != put && (up != CR_NAMES || b->version > ref->cut))
+		cr_fail("name %u: version %u was put under %u, and is found under %u", b->name,
+			b->version, put, up);
+	if (b->version == ref->must && b->version == ref->bare && up != CR_NAMES)
+		cr_fail("name %u: an older record of version %u is found", b->name, b->version);
+	b->bare = up != put;
+}
+
+/* A link is missing where the parent is, or where it would lead back to the block. */
+static void check_link(struct mount *m, u32 id)
+{
+	struct cr_store *s = m->s;
+	struct cr_block *b = &s->block[id];
+	u32 up = m->up[id], parent = up == CR_NAMES ? 0 : s->by_name[up];
+
+	if (cr_linked(s, id) != CR_NAMES) {
+		CR_ASSERT(cr_linked(s, id) == up);
+		s->count[CR_N_LINKED]++;
+		return;
+	}
+	if (parent && !cr_is_above(s, id, parent))
+		cr_fail("name %u: its parent %u is there, and it is not under it", b->name, up);
+	s->count[CR_N_ORPHANS] += up != CR_NAMES && !parent;
+	/* From now on its records are without. */
+	if (up != CR_NAMES)
+		s->ora->name[b->name].cut = max(s->ora->name[b->name].cut, b->version);
+}
+
+static void merge_links(struct mount *m)
+{
+	struct cr_store *s = m->s;
+	u32 id;
+
+	for (id = 1; id < CR_BLOCKS; id++) {
+		if (s->block[id].state != CR_READY)
+			continue;
+		check_up(m, id);
+		cr_link(s, id, m->up[id]);
+	}
+	s->count[CR_N_CYCLES] += cr_cut_cycles(s);
+	for (id = 1; id < CR_BLOCKS; id++) {
+		if (s->block[id].state == CR_READY)
+			check_link(m, id);
+	}
+}
+
+/* What the names that are found take; it may be more than the quota, if that was lowered. */
+static void merge_used(struct cr_store *s)
+{
+	u64 used[CR_SLOTS] = { 0 };
+	u32 id, name, slot;
+
+	for (id = 1; id < CR_BLOCKS; id++) {
+		if (s->block[id].state == CR_READY)
+			cr_charge(s, id, true);
+	}
+	for (name = 0; name < CR_NAMES; name++)
+		used[cr_slot(name)] += s->by_name[name] ? cr_stored(name) : 0;
+	for (slot = 0; slot < CR_SLOTS; slot++) {
+		const struct cr_ns *ns = &s->ns[slot];
+
+		if (ns->used != used[slot])
+			cr_fail("namespace %llu: %llu bytes used, its blocks have %llu",
+				(unsigned long long)ns->id, (unsigned long long)ns->used,
+				(unsigned long long)used[slot]);
+		s->count[CR_N_OVER] += ns->id && ns->used > cr_quota(ns->id, ns->def);
+	}
 }
 
 static void compare(struct cr_store *s)
@@ -380,6 +478,7 @@ void cr_mount(struct cr_store *s)
 	m.nr_ns = 0;
 	memset(m.ended, 0, sizeof(m.ended));
 	memset(m.stale, 0, sizeof(m.stale));
+	cr_links_init(s);
 	read_super(s);
 	init_writer(s);
 	read_segments(&m);
@@ -391,6 +490,8 @@ void cr_mount(struct cr_store *s)
 		if (!m.found[i].dead)
 			merge_block(&m, &m.found[i]);
 	}
+	merge_used(s);
+	merge_links(&m);
 	compare(s);
 	for (i = 0; i < s->geo.nr_segs; i++) {
 		restore_segment(&m, i);

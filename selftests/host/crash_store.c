@@ -2,10 +2,10 @@
 /*
  * Operations on the store of the crash test, and what they promise. See crash.h.
  *
- * A block is put into memory, demoted to the log and promoted from it, its copy there
- * kept or not; it is evicted, or dropped, which is a promise. A copy is given up or
- * carried when its segment is cleaned, and found after a crash as long as it is there.
- * The log is full most of the time.
+ * A block is put into memory under a parent that is there, demoted to the log and
+ * promoted from it, its copy there kept or not; when nothing is under it, it is evicted, or
+ * dropped, which is a promise. A copy is given up or carried when its segment is cleaned,
+ * and found after a crash as long as it is there. The log is full most of the time.
  */
 #include "crash.h"
 
@@ -16,7 +16,7 @@ u32 cr_name(u32 slot, u32 group, u32 key)
 	return (slot * CR_GROUPS + group) * CR_KEYS + key;
 }
 
-static u32 slot_of(u32 name)
+u32 cr_slot(u32 name)
 {
 	return name / (CR_GROUPS * CR_KEYS);
 }
@@ -27,7 +27,7 @@ static u32 group_of(u32 name)
 }
 
 /* Groups have blocks of one and of several units, with and without a remainder. */
-static u32 stored_of(u32 name)
+u32 cr_stored(u32 name)
 {
 	return group_of(name) ? CR_UNIT * (2 + name % 3) : CR_UNIT;
 }
@@ -38,11 +38,16 @@ static void key_of(u32 name, u8 *key)
 	key[0] = (u8)(name % CR_KEYS + 1);
 }
 
-void cr_rec(const struct cr_store *s, const struct cr_block *b, struct kvt_rec *r)
+/* As it is written now: with the parent that it is linked to. */
+void cr_rec(const struct cr_store *s, u32 id, struct kvt_rec *r)
 {
-	(void)s;
+	const struct cr_block *b = &s->block[id];
+	u32 up = cr_linked(s, id);
+
 	memset(r, 0, sizeof(*r));
 	key_of(b->name, r->key);
+	if (up != CR_NAMES)
+		key_of(up, r->parent);
 	r->ns = b->ns;
 	r->group = (u16)group_of(b->name);
 	r->stored = b->stored;
@@ -61,10 +66,25 @@ bool cr_name_of(const struct cr_store *s, const struct kvt_rec *r, u32 *name)
 		*name = cr_name(slot, r->group, (r->key[0] - 1u) % CR_KEYS);
 		key_of(*name, key);
 		CR_ASSERT(r->group < CR_GROUPS && !memcmp(key, r->key, sizeof(key)) &&
-			  r->stored == stored_of(*name));
+			  r->stored == cr_stored(*name));
 		return true;
 	}
 	return false;
+}
+
+/* The name of its parent; CR_NAMES: none. */
+u32 cr_parent_of_rec(const struct kvt_rec *r, u32 name)
+{
+	static const u8 none[KVT_KEY_BYTES];
+	u8 key[KVT_KEY_BYTES];
+	u32 up;
+
+	if (!memcmp(r->parent, none, sizeof(none)))
+		return CR_NAMES;
+	up = name - name % CR_KEYS + (r->parent[0] - 1u) % CR_KEYS;
+	key_of(up, key);
+	CR_ASSERT(!memcmp(key, r->parent, sizeof(key)));
+	return up;
 }
 
 /* Bytes that tell whose they are; every 8 bytes are different. */
@@ -123,7 +143,10 @@ static u32 units_of(const struct cr_block *b)
 	return b->stored / CR_UNIT;
 }
 
-/* A dead entry goes as soon as its move is over and its units are given back. */
+/*
+ * A dead entry goes as soon as its move is over and its units are given back. While it has
+ * children it stays, but nobody is charged for it any more.
+ */
 void cr_reap(struct cr_store *s, u32 id)
 {
 	struct cr_block *b = &s->block[id];
@@ -133,7 +156,10 @@ void cr_reap(struct cr_store *s, u32 id)
 	if (b->unit != KVT_NO_UNIT && kvt_wlog_free(&s->w, b->unit, units_of(b)))
 		return;
 	b->unit = KVT_NO_UNIT;
-	b->state = CR_FREE;
+	if (b->charged)
+		cr_charge(s, id, false);
+	if (kvt_ch_leaf(&s->table, id))
+		b->state = CR_FREE;
 }
 
 /* The log can do without a block, or cannot any more. */
@@ -162,10 +188,11 @@ bool cr_shed(struct cr_store *s, u32 id)
 	return true;
 }
 
-/* The name is free from now on. */
+/* The name is free from now on. Its children, if any, keep the entry. */
 void cr_gone(struct cr_store *s, u32 id)
 {
 	struct cr_block *b = &s->block[id];
+	u32 parent = kvt_ch_unlink(&s->table, id);
 
 	if (b->mem && b->unit != KVT_NO_UNIT)
 		cr_copy(s, id, false);
@@ -174,18 +201,8 @@ void cr_gone(struct cr_store *s, u32 id)
 	b->mem = false;
 	b->state = CR_DEAD;
 	cr_reap(s, id);
-}
-
-void cr_nsdef(const struct cr_store *s, u32 slot, struct kvt_nsdef *d)
-{
-	memset(d, 0, sizeof(*d));
-	d->id = s->ns[slot].id;
-	d->quota_bytes = s->ns[slot].quota;
-	d->nr_groups = CR_GROUPS;
-	d->group_bytes[0] = CR_UNIT;
-	d->group_bytes[1] = CR_STORED_MAX;
-	d->identity_len = 1;
-	d->identity[0] = (u8)slot;
+	if (parent != KVT_NIL)
+		cr_reap(s, parent);
 }
 
 /* A segment is free when its discard is over, well or not. False: none waits for that. */
@@ -202,7 +219,7 @@ bool cr_trim(struct cr_store *s)
 }
 
 /* The cache gives a block up, wherever it is. */
-static void evict(struct cr_store *s, u32 id)
+void cr_evict(struct cr_store *s, u32 id)
 {
 	s->ora->name[s->block[id].name].must = 0;
 	cr_gone(s, id);
@@ -222,20 +239,27 @@ static u32 any_block(struct cr_store *s)
 
 static void op_put(struct cr_store *s)
 {
-	u32 name = cr_random(s->rng, CR_NAMES), slot = slot_of(name), id;
-	struct cr_ref *ref = &s->ora->name[name];
+	u32 name = cr_random(s->rng, CR_NAMES), slot = cr_slot(name), id, version, up;
+	struct cr_block *b;
 
 	if (s->by_name[name] || !s->ns[slot].id || s->ns[slot].going || s->nr_mem >= MEM_MAX)
 		return;
+	version = ++s->ora->next_version * CR_PARENTS + cr_parent_choose(s, name);
+	up = cr_parent_of(name, version);
+	if (!cr_quota_room(s, slot, cr_stored(name), up == CR_NAMES ? 0 : s->by_name[up]))
+		return;
 	id = cr_block_new(s);
-	s->block[id].name = name;
-	s->block[id].ns = s->ns[slot].id;
-	s->block[id].version = ++s->ora->next_version;
-	s->block[id].stored = stored_of(name);
-	s->block[id].mem = true;
+	b = &s->block[id];
+	b->name = name;
+	b->ns = s->ns[slot].id;
+	b->version = version;
+	b->stored = cr_stored(name);
+	b->mem = true;
 	s->nr_mem++;
 	s->by_name[name] = id;
-	ref->newest = s->block[id].version;
+	cr_link(s, id, up);
+	cr_charge(s, id, true);
+	s->ora->name[name].newest = version;
 }
 
 static void op_demote(struct cr_store *s)
@@ -279,8 +303,9 @@ static void op_evict(struct cr_store *s)
 {
 	u32 id = any_block(s);
 
+	/* Never what others need. */
 	if (id)
-		evict(s, id);
+		cr_evict(s, cr_leaf(s, id));
 }
 
 /* Is the caller itself still to free something of that name. */
@@ -289,9 +314,9 @@ static bool has_dead(const struct cr_store *s, u32 slot, u32 name)
 	u32 id;
 
 	for (id = 1; id < CR_BLOCKS; id++) {
-		if (s->block[id].state != CR_DEAD)
+		if (s->block[id].state != CR_DEAD || !s->block[id].charged)
 			continue;
-		if (name == CR_NAMES ? slot_of(s->block[id].name) == slot :
+		if (name == CR_NAMES ? cr_slot(s->block[id].name) == slot :
 				       s->block[id].name == name)
 			return true;
 	}
@@ -313,7 +338,7 @@ static void note_dead(const struct cr_store *s, u32 *floor)
 	for (id = 1; id < CR_BLOCKS; id++) {
 		const struct cr_block *b = &s->block[id];
 
-		if (b->state == CR_DEAD)
+		if (b->state == CR_DEAD && b->charged)
 			floor[b->name] = min(floor[b->name], b->version - 1);
 	}
 }
@@ -322,7 +347,7 @@ static void note_dead(const struct cr_store *s, u32 *floor)
  * Until all that is dead of a name (CR_NAMES: of a slot) is so for good; and so is all else
  * that was dead when the fence was taken, whoever asked for it.
  */
-static bool dead_for_good(struct cr_store *s, u32 slot, u32 name)
+bool cr_dead_for_good(struct cr_store *s, u32 slot, u32 name)
 {
 	u32 floor[CR_NAMES], tries, id;
 	struct kvt_wlog_fence f;
@@ -341,96 +366,23 @@ static bool dead_for_good(struct cr_store *s, u32 slot, u32 name)
 	return true;
 }
 
-/* Also of names that are not there: an older version may still be on the log. */
+/*
+ * Also of names that are not there: an older version may still be on the log. What has
+ * children cannot be dropped; sometimes they are dropped first.
+ */
 static void op_drop(struct cr_store *s)
 {
-	u32 name = cr_random(s->rng, CR_NAMES), newest;
+	u32 name = cr_random(s->rng, CR_NAMES), id = s->by_name[name], newest;
 	struct cr_ref *ref = &s->ora->name[name];
 
+	if (id && !kvt_ch_leaf(&s->table, id) && cr_random(s->rng, 3))
+		return;
 	newest = ref->newest;
 	ref->must = 0;
-	if (s->by_name[name])
-		cr_gone(s, s->by_name[name]);
-	if (dead_for_good(s, slot_of(name), name))
+	while (s->by_name[name])
+		cr_evict(s, cr_leaf(s, id));
+	if (cr_dead_for_good(s, cr_slot(name), name))
 		CR_ASSERT(ref->floor >= newest);
-}
-
-static void op_ns_create(struct cr_store *s)
-{
-	u32 slot = cr_random(s->rng, CR_SLOTS);
-	struct cr_ref_ns *ref = &s->ora->ns[slot];
-
-	if (s->ns[slot].id || !s->restored_durable || s->ora->next_ns == CR_NS_MAX - 1)
-		return;
-	s->ns[slot] = (struct cr_ns) {
-		.id = ++s->ora->next_ns,
-		.quota = 1,
-		.dirty = true,
-	};
-	*ref = (struct cr_ref_ns) { .id = s->ns[slot].id, .quota = 1 };
-	cr_emit_ns(s, slot);
-}
-
-static void op_quota(struct cr_store *s)
-{
-	u32 slot = cr_random(s->rng, CR_SLOTS);
-
-	if (!s->ns[slot].id || s->ns[slot].going)
-		return;
-	s->ns[slot].quota = ++s->ora->ns[slot].quota;
-	s->ns[slot].dirty = true;
-	cr_emit_ns(s, slot);
-}
-
-static bool emit_gone(struct cr_store *s, u64 ns_id)
-{
-	struct kvt_nsdef d = { .id = ns_id, .flags = KVT_NSF_GONE };
-	enum kvt_wlog_status st;
-	u32 tries;
-
-	for (tries = 0; tries < 20; tries++) {
-		d.life_mark = kvt_wlog_life_mark(&s->w);
-		st = kvt_wlog_ns(&s->w, KVT_HEAD_DEMOTE, &d, 0);
-		if (!st)
-			return true;
-		if (st == KVT_W_CLOSE)
-			cr_close(s, KVT_HEAD_DEMOTE);
-		else if (st == KVT_W_SEGMENT)
-			cr_open(s, KVT_HEAD_DEMOTE, false);
-		cr_progress(s, false);
-	}
-	return false;
-}
-
-/* Its blocks go, and all that there ever was of it. */
-static void op_ns_destroy(struct cr_store *s)
-{
-	u32 slot = cr_random(s->rng, CR_SLOTS), name, i;
-	struct kvt_wlog_fence f;
-	u64 id = s->ns[slot].id, lost = s->w.nr_lost;
-	bool told;
-
-	if (!id || (!s->ns[slot].going && cr_random(s->rng, 4)))
-		return;
-	s->ns[slot].going = true;
-	s->ora->ns[slot].must = false;
-	s->ora->ns[slot].quota_must = 0;
-	for (i = 0; i < CR_GROUPS * CR_KEYS; i++) {
-		name = cr_name(slot, 0, 0) + i;
-		s->ora->name[name].must = 0;
-		if (s->by_name[name])
-			cr_gone(s, s->by_name[name]);
-	}
-	told = emit_gone(s, id);
-	if (told) {
-		kvt_wlog_sync(&s->w, &f);
-		told = cr_wait(s, &f) && s->w.nr_lost == lost;
-	}
-	if (!dead_for_good(s, slot, CR_NAMES) || !told)
-		return;
-	s->ora->gone[id] = 1;
-	s->ora->ns[slot].id = 0;
-	s->ns[slot].id = 0;
 }
 
 /* Versions that are on the log, or on their way there; 0: not so. */
@@ -464,30 +416,38 @@ static void check_on_log(const struct cr_store *s, const u32 *version)
 	}
 }
 
+/* Definitions that the log has, and are not changed since; 0: not so. */
+static void note_defs(struct cr_store *s, u32 *def)
+{
+	u32 slot;
+
+	for (slot = 0; slot < CR_SLOTS; slot++) {
+		if (s->ns[slot].id && s->ns[slot].dirty && !s->ns[slot].going)
+			cr_emit_ns(s, slot);
+		def[slot] = s->ns[slot].id && !s->ns[slot].dirty ? s->ns[slot].def : 0;
+	}
+}
+
 static void op_fsync(struct cr_store *s)
 {
-	u32 version[CR_BLOCKS], i;
-	bool dirty[CR_SLOTS];
+	u32 version[CR_BLOCKS], def[CR_SLOTS], slot;
+	u64 lost = s->w.nr_lost;
 	struct kvt_wlog_fence f;
-	u64 lost = s->w.nr_lost, quota[CR_SLOTS], id[CR_SLOTS];
 
-	for (i = 0; i < CR_SLOTS; i++) {
-		if (s->ns[i].id && s->ns[i].dirty && !s->ns[i].going)
-			cr_emit_ns(s, i);
-		dirty[i] = s->ns[i].dirty;
-		quota[i] = s->ns[i].quota;
-		id[i] = s->ns[i].id;
-	}
+	note_defs(s, def);
 	note_on_log(s, version);
 	kvt_wlog_sync(&s->w, &f);
 	if (!cr_wait(s, &f) || s->w.nr_lost != lost)
 		return;
 	check_on_log(s, version);
-	for (i = 0; i < CR_SLOTS; i++) {
-		if (!id[i] || dirty[i] || s->ns[i].going || id[i] != s->ora->ns[i].id)
+	for (slot = 0; slot < CR_SLOTS; slot++) {
+		const struct cr_ref_ns *ref = &s->ora->ns[slot];
+
+		if (!def[slot] || s->ns[slot].going)
 			continue;
-		s->ora->ns[i].must = true;
-		s->ora->ns[i].quota_must = max(s->ora->ns[i].quota_must, quota[i]);
+		if (!ref->must || ref->def_must < def[slot])
+			cr_fail("namespace %llu: fsync has returned, and definition %u is not durable",
+				(unsigned long long)ref->id, def[slot]);
 	}
 }
 
@@ -524,11 +484,11 @@ void cr_op(struct cr_store *s)
 	else if (what < 89)
 		op_drop(s);
 	else if (what < 90)
-		op_quota(s);
+		cr_op_quota(s);
 	else if (what < 93)
-		op_ns_create(s);
+		cr_op_ns_create(s);
 	else if (what < 94)
-		op_ns_destroy(s);
+		cr_op_ns_destroy(s);
 	else if (what < 96)
 		op_fsync(s);
 	else if (what < 97)
@@ -631,6 +591,8 @@ void cr_check(struct cr_store *s)
 		total += live;
 		spare += copies[seg];
 	}
+	cr_check_links(s);
+	cr_check_used(s);
 	CR_ASSERT(total == s->log.live_units);
 	CR_ASSERT(spare == s->log.copy_units);
 }
