@@ -84,7 +84,8 @@ static void kvt_ch_cut_one(struct kvt_table *t, struct kvt_ch_cut *c)
 		return;
 	}
 	/* A mark of this walk: it has come round. */
-	if (c->at != KVT_NIL && c->last != KVT_NIL && kvt_cold(t, c->at)->lru_prev == c->from) {
+	if (c->at != KVT_NIL && c->last != KVT_NIL && kvt_cold(t, c->at)->lru_prev == c->from &&
+	    !kvt_env_broken(CYCLES)) {
 		kvt_ch_unlink(t, c->last);
 		c->nr++;
 	}

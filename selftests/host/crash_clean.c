@@ -100,7 +100,8 @@ static void end_ns(struct cr_store *s, const struct kvt_nsdef *d)
 	u32 i;
 
 	for (i = 0; i < CR_SLOTS; i++) {
-		if (s->ns[i].id == d->id && !(d->flags & KVT_NSF_GONE))
+		if (s->ns[i].id == d->id && !(d->flags & KVT_NSF_GONE) &&
+		    !kvt_env_broken(NS_NOW))
 			cr_nsdef(s, i, &def);
 		/* Never a definition after its end, which may still be on its way. */
 		if (s->ns[i].id == d->id && s->ns[i].going) {

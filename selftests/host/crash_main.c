@@ -57,6 +57,10 @@ static const char *const break_names[KVT_BREAK_NR] = {
 	[KVT_BREAK_SUPER_FLUSH] = "flush_before_superblock",
 	[KVT_BREAK_PREFIX] = "durable_in_order",
 	[KVT_BREAK_SUPER_ZONE] = "superblock_zones_in_turn",
+	[KVT_BREAK_SYNC] = "fsync_waits_for_batches",
+	[KVT_BREAK_FENCE] = "fence_waits_for_kills",
+	[KVT_BREAK_CYCLES] = "cycles_are_cut",
+	[KVT_BREAK_NS_NOW] = "namespaces_are_carried_as_they_are",
 };
 
 static u64 counts[CR_NR_COUNTS];

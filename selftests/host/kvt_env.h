@@ -228,6 +228,10 @@ enum kvt_env_break {
 	KVT_BREAK_SUPER_FLUSH,	/* a superblock is written with no flush before it */
 	KVT_BREAK_PREFIX,	/* durable although an earlier batch is not */
 	KVT_BREAK_SUPER_ZONE,	/* a full zone of superblocks is reset to go on in it */
+	KVT_BREAK_SYNC,		/* fsync is no more than a fence */
+	KVT_BREAK_FENCE,	/* a fence passes before the kills are durable */
+	KVT_BREAK_CYCLES,	/* cycles of parents are left */
+	KVT_BREAK_NS_NOW,	/* namespaces are carried as they were, by who ends a segment */
 	KVT_BREAK_NR,
 };
 
