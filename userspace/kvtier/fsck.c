@@ -74,7 +74,7 @@ static void on_problem(void *ctx, const struct fsck_problem *p)
 	cmd_append(r->problems, obj);
 }
 
-static void print_problem(struct json_object *obj, bool repaired)
+static void print_problem(struct json_object *obj, const char *fixes)
 {
 	const char *key = json_object_object_get(obj, "superblock") ? "superblock" : "segment";
 	struct json_object *seg = json_object_object_get(obj, key);
@@ -90,8 +90,7 @@ static void print_problem(struct json_object *obj, bool repaired)
 	       json_object_get_string(json_object_object_get(obj, "text")),
 	       json_object_get_string(json_object_object_get(obj, "problem")));
 	if (fix)
-		printf("    %s: %s\n", repaired ? "repaired" : "--repair would",
-		       json_object_get_string(fix));
+		printf("    %s: %s\n", fixes, json_object_get_string(fix));
 }
 
 static struct json_object *counts_json(const struct fsck *f)
@@ -165,6 +164,9 @@ static int rounds(struct media_dev *d, const struct fsck_options *o, struct json
 	for (round = 0; !ret && o->repair && f->fixable && round < ROUNDS_MAX; round++) {
 		ret = fsck_repair(f, &now);
 		*fixed += now;
+		json_object_object_del(obj, "refused");
+		if (f->refused)
+			cmd_add_str(obj, "refused", fsck_refused_text(f->refused));
 		if (ret || !now)
 			break;
 		fsck_fini(f);
@@ -189,7 +191,11 @@ static int operation_failed(struct json_object *obj, int ret, const char *path)
 	else if (ret == -EMEDIUMTYPE || ret == -EPROTONOSUPPORT)
 		snprintf(text, sizeof(text), "%s %s", path, media_error_text(ret));
 	else if (ret == -EOPNOTSUPP)
-		snprintf(text, sizeof(text), "%s is zoned, and cannot be repaired in place", path);
+		snprintf(text, sizeof(text), "%s has zones that are not all sequential and alike",
+			 path);
+	else if (ret == -EOVERFLOW || ret == -ETOOMANYREFS)
+		snprintf(text, sizeof(text), "%s has as many zones partly written as it allows: finish or reset some that are not the pool's",
+			 path);
 	else if (ret == -EINVAL)
 		snprintf(text, sizeof(text), "%s is neither a block device nor a file", path);
 	else
@@ -230,7 +236,7 @@ static u64 number(struct json_object *obj, const char *key)
 	return json_object_get_uint64(json_object_object_get(obj, key));
 }
 
-static void print_list(struct json_object *list, bool repaired, bool notes)
+static void print_list(struct json_object *list, const char *fixes, bool notes)
 {
 	size_t i;
 
@@ -239,7 +245,7 @@ static void print_list(struct json_object *list, bool repaired, bool notes)
 
 		if (notes || strcmp(json_object_get_string(
 				    json_object_object_get(p, "severity")), "note"))
-			print_problem(p, repaired);
+			print_problem(p, fixes);
 	}
 }
 
@@ -256,15 +262,20 @@ static void print_device(struct json_object *obj, const struct fsck_options *o, 
 {
 	const char *device = json_object_get_string(json_object_object_get(obj, "device"));
 	struct json_object *c = json_object_object_get(obj, "counts"), *left, *failed;
-	bool fixed = status & EXIT_FIXED;
+	struct json_object *refused = json_object_object_get(obj, "refused");
+	/* With something refused it is not told here what was done. */
+	const char *fixes = refused ? "repair" :
+			    status & EXIT_FIXED ? "repaired" : "--repair would";
 
-	print_list(json_object_object_get(obj, "problems"), fixed, o->verbose);
+	print_list(json_object_object_get(obj, "problems"), fixes, o->verbose);
 	if (json_object_object_get_ex(obj, "not_listed", NULL))
 		printf("  and %llu more\n", (unsigned long long)number(obj, "not_listed"));
 	if (json_object_object_get_ex(obj, "left", &left) && status & EXIT_LEFT) {
 		printf("  left:\n");
-		print_list(left, false, false);
+		print_list(left, refused ? "repair" : "--repair would", false);
 	}
+	if (refused)
+		printf("  not repaired: %s\n", json_object_get_string(refused));
 	if (json_object_object_get_ex(obj, "failed", &failed))
 		fprintf(stderr, "kvtier: %s\n", json_object_get_string(failed));
 	if (json_object_object_get_ex(obj, "in_use", NULL))

@@ -2,10 +2,12 @@
 /*
  * Checking a member.
  *
- *   fsck_scan.c    reads superblocks and segments, three times over: which life each
- *                  segment has; which records are dead; what is left
+ *   fsck_super.c   reads superblocks, and holds them against each other
+ *   fsck_scan.c    reads segments, three times over: which life each has; which records
+ *                  are dead; what is left
  *   fsck_check.c   holds what is left against itself: names, namespaces, chains, lives
  *   fsck_repair.c  changes the media so that what cannot be trusted is not used
+ *   fsck_move.c    the same on zoned devices
  *   fsck_text.c    the vocabulary
  *   fsck.c         the command
  *
@@ -18,7 +20,7 @@
  * are *notes*, for the next assembly to deal with; on one that says "clean" they are
  * errors.
  *
- * Repair never writes a record, and never makes one count that did not before:
+ * Repair never makes up a record, and never makes one count that did not before:
  *
  *   - A damaged superblock is written anew from its twin.
  *   - A superblock that says what is not true ("clean", limits) is corrected: a member
@@ -32,6 +34,22 @@
  *     batches can be walked: recovery reads and verifies all payloads then, drops
  *     what does not verify, and keeps what else the segment says, kills included.
  *     To end such a segment would be wrong: it may hold kills for others.
+ *
+ * On a zoned device nothing can be written over, so there a superblock is appended, as the
+ * driver does it, and a segment is *moved*: what its summary has, and payloads that verify,
+ * go to a free segment, under a life that was never used. With them goes a kill of all that
+ * the old one has. All of it counts from the moment on at which the new segment has its
+ * footer, none of it before. Namespaces that are gone, their blocks, and blocks that
+ * are dead are left behind: what says so of them says it of their old place.
+ *
+ *   - Before the first is moved a superblock says how far lives are used. It says "clean"
+ *     on as long as it has to be known that the member was: others than those that need
+ *     it for that are moved before.
+ *   - Segments whose first batch is damaged are read as if it had been mended, so that
+ *     their kills are known before anything is moved. In a segment of one zone a footer is
+ *     certain to be of the last life: a reset would have ended both.
+ *   - Nothing is moved while there is a segment that cannot be read or trusted: what it says
+ *     is dead would, in its new place, not be.
  */
 #ifndef KVTIER_FSCK_H
 #define KVTIER_FSCK_H
@@ -47,9 +65,13 @@ enum fsck_what {
 	FSCK_SUPER_UNREADABLE,
 	FSCK_SUPER_NEWER,
 	FSCK_SUPER_MISPLACED,
+	FSCK_SUPER_ZONE_READONLY,
+	FSCK_SUPER_ZONE_OFFLINE,
 	FSCK_SUPER_DIFFERS,
 	FSCK_SUPERS_DAMAGED,
 	FSCK_LAYOUT,
+	FSCK_SEG_ZONE_READONLY,
+	FSCK_SEG_ZONE_OFFLINE,
 	FSCK_SEG_UNREADABLE,
 	FSCK_SEG_HEADLESS,
 	FSCK_SEG_UNSEALED,
@@ -88,7 +110,20 @@ enum fsck_fix {
 	FSCK_FIX_SUPER,
 	FSCK_FIX_HEAD,
 	FSCK_FIX_FOOT,
+	FSCK_FIX_APPEND,
+	FSCK_FIX_MOVE,
 	FSCK_FIX_NR,
+};
+
+/* Why something that could be repaired is not. */
+enum fsck_refused {
+	FSCK_REFUSED_NOT = 0,
+	FSCK_REFUSED_BLIND,
+	FSCK_REFUSED_SEGMENT,
+	FSCK_REFUSED_NUMBERS,
+	FSCK_REFUSED_SUPER_IO,
+	FSCK_REFUSED_SUPER_ZONE,
+	FSCK_REFUSED_NR,
 };
 
 /**
@@ -115,7 +150,10 @@ struct fsck_problem {
  * @state:     enum kvt_rc_state
  * @dead:      a kill calls @life dead
  * @foot_same: what is left of the first batch names @foot_life
- * @fix:       enum fsck_fix: HEAD or FOOT
+ * @mended:    it has a first batch for who reads it, and is to be moved
+ * @unread:    there is something in it that cannot be read
+ * @locked:    and something that cannot be written
+ * @fix:       enum fsck_fix: HEAD, FOOT or MOVE
  */
 struct fsck_seg {
 	u64 life;
@@ -125,6 +163,9 @@ struct fsck_seg {
 	bool dead;
 	bool foot_good;
 	bool foot_same;
+	bool mended;
+	bool unread;
+	bool locked;
 	u8 fix;
 };
 
@@ -170,6 +211,9 @@ struct fsck_count {
  * @errors:   out, as the rest: errors reported
  * @fixable:  of them, those that fsck_repair() can do something about
  * @count:    what is on the member; @count.payloads: verified
+ * @max_kill: highest life that some kill names
+ * @nr_blind: segments of which it is not known what they say
+ * @refused:  by fsck_repair(): what it does not do, the last reason
  */
 struct fsck {
 	const struct media *media;
@@ -190,6 +234,9 @@ struct fsck {
 	u64 max_life;
 	u64 max_seq;
 	u64 max_ns;
+	u64 max_kill;
+	u32 nr_blind;
+	enum fsck_refused refused;
 
 	struct fsck_seg *segs;
 	u8 *dead;		/* a bit for each unit */
@@ -212,6 +259,7 @@ struct fsck {
 	u8 *buf;		/* recovery's */
 	u8 *buf_count;		/* likewise, when it runs inside itself */
 	u8 *piece;		/* KVT_SUM_BYTES */
+	u8 *head;		/* a unit */
 };
 
 /**
@@ -231,14 +279,30 @@ void fsck_fini(struct fsck *f);
  * @fixed: out: things done
  *
  * Ends with a flush. Then the member is to be checked again: there may be more to do.
- * 0 or -errno.
+ * 0 or -errno; 0 also with @f->refused.
  */
 int fsck_repair(struct fsck *f, u64 *fixed);
 
 void fsck_report(struct fsck *f, enum fsck_what what, enum fsck_fix fix, u32 seg, u32 unit,
 		 u64 number);
+/* 0: that is all there is to say; 1: go on with the segments; -errno. */
+int fsck_read_supers(struct fsck *f);
 void fsck_add_ns(struct fsck *f, const struct kvt_nsdef *d);
+/* Once all are known. NULL: it is nowhere defined. */
+const struct fsck_ns *fsck_find_ns(const struct fsck *f, u64 id);
 void fsck_check(struct fsck *f);
+/* What recovery would read, if what can be mended were. 0 or -errno. */
+int fsck_read(struct fsck *f, u64 byte, void *buf, u32 len);
+/* Nothing in it counts: not of a life, nor of one that only its footer tells of. */
+bool fsck_is_free(const struct fsck_seg *s);
+/* All it says is which life the segment has. @unit: @f->geo.unit_bytes. */
+void fsck_empty_batch(const struct fsck *f, u32 seg, u64 life, u8 *unit);
+void fsck_correct_super(const struct fsck *f, struct kvt_super *s);
+/* The member's own entry in its list goes along. */
+void fsck_set_generation(struct kvt_super *s, u64 generation);
+
+/* fsck_move.c: fsck_repair() on zoned devices */
+int fsck_repair_zoned(struct fsck *f, u64 *fixed);
 
 /* "payload-damaged" */
 const char *fsck_name(enum fsck_what what);
@@ -246,6 +310,7 @@ const char *fsck_name(enum fsck_what what);
 const char *fsck_text(enum fsck_what what);
 /* What repair does, or did. */
 const char *fsck_fix_text(enum fsck_fix fix);
+const char *fsck_refused_text(enum fsck_refused refused);
 enum fsck_severity fsck_severity(enum fsck_what what, bool clean);
 
 #endif /* KVTIER_FSCK_H */

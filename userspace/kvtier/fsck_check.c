@@ -80,7 +80,7 @@ void fsck_add_ns(struct fsck *f, const struct kvt_nsdef *d)
 	};
 }
 
-static const struct fsck_ns *find_ns(const struct fsck *f, u64 id)
+const struct fsck_ns *fsck_find_ns(const struct fsck *f, u64 id)
 {
 	size_t low = 0, high = f->nr_ns, mid;
 
@@ -135,7 +135,7 @@ static bool check_block(struct fsck *f, const struct fsck_block *b,
 		report_block(f, FSCK_NAME_TWICE, b, b->seq);
 		return false;
 	}
-	ns = find_ns(f, b->ns);
+	ns = fsck_find_ns(f, b->ns);
 	if (!ns && f->many_ns)
 		return true;
 	if (!ns)

@@ -4,7 +4,8 @@
  *
  * First batches come first, and nothing with them: much of what else was found may be
  * wrong because of what their segments say. Then footers, a flush, the superblock, a
- * flush. A superblock is only ever written where the valid one is not.
+ * flush. A superblock is only ever written where the valid one is not. Zoned devices are
+ * fsck_move.c's.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,17 +21,17 @@ static int flush(struct fsck *f)
 	return f->media->flush(f->media->ctx);
 }
 
-/* An empty first batch: all it says is which life the segment has. */
+void fsck_empty_batch(const struct fsck *f, u32 seg, u64 life, u8 *unit)
+{
+	struct kvt_batch_info b = { .life = life, .seg = seg, .header_units = 1 };
+
+	memset(unit, 0, f->geo.unit_bytes);
+	kvt_batch_encode(&f->geo, unit, &b);
+}
+
 static int fix_head(struct fsck *f, u32 seg)
 {
-	struct kvt_batch_info b = {
-		.life = f->segs[seg].foot_life,
-		.seg = seg,
-		.header_units = 1,
-	};
-
-	memset(f->buf, 0, f->geo.unit_bytes);
-	kvt_batch_encode(&f->geo, f->buf, &b);
+	fsck_empty_batch(f, seg, f->segs[seg].foot_life, f->buf);
 	return write_at(f, kvt_geo_byte(&f->geo, seg, 0), f->buf, f->geo.unit_bytes);
 }
 
@@ -61,16 +62,23 @@ static u64 limit(u64 now, u64 seen)
 	return seen + 1 < KVT_LIFE_MAX ? max(now, seen + 1) : now;
 }
 
-/* True: what is to be written says something that the valid one does not. */
-static bool correct_super(const struct fsck *f, struct kvt_super *s)
+void fsck_correct_super(const struct fsck *f, struct kvt_super *s)
 {
-	if (!f->fix[FSCK_FIX_SUPER] && !f->fix[FSCK_FIX_FOOT])
-		return false;
 	s->state = KVT_STATE_DIRTY;
 	s->life_limit = limit(s->life_limit, f->max_life);
 	s->seq_limit = limit(s->seq_limit, f->max_seq);
 	s->ns_limit = limit(s->ns_limit, f->max_ns);
-	return true;
+}
+
+void fsck_set_generation(struct kvt_super *s, u64 generation)
+{
+	u32 i;
+
+	s->generation = generation;
+	for (i = 0; i < s->nr_members; i++) {
+		if (!memcmp(s->members[i].uuid, s->geo.member, sizeof(s->geo.member)))
+			s->members[i].generation = generation;
+	}
 }
 
 /*
@@ -81,21 +89,16 @@ static int fix_super(struct fsck *f, u64 *fixed)
 {
 	struct kvt_super s = f->supers.pick.super;
 	static u64 block[KVT_SUPER_BYTES / sizeof(u64)];
-	u32 slot = f->supers.pick.slot, i;
+	bool correct = f->fix[FSCK_FIX_SUPER] || f->fix[FSCK_FIX_FOOT];
+	u32 slot = f->supers.pick.slot;
 	int ret;
 
-	if (s.generation % KVT_SUPER_SLOTS != slot || s.generation >= KVT_LIFE_MAX)
+	if (s.generation % KVT_SUPER_SLOTS != slot || s.generation >= KVT_LIFE_MAX ||
+	    (!correct && !f->fix[FSCK_FIX_TWIN]))
 		return 0;
-	if (correct_super(f, &s) || !s.generation)
-		s.generation++;
-	else if (f->fix[FSCK_FIX_TWIN])
-		s.generation--;
-	else
-		return 0;
-	for (i = 0; i < s.nr_members; i++) {
-		if (!memcmp(s.members[i].uuid, s.geo.member, sizeof(s.geo.member)))
-			s.members[i].generation = s.generation;
-	}
+	if (correct)
+		fsck_correct_super(f, &s);
+	fsck_set_generation(&s, correct || !s.generation ? s.generation + 1 : s.generation - 1);
 	kvt_super_encode(block, &s);
 	ret = write_at(f, (u64)!slot * KVT_SUPER_TWIN_BYTE, block, sizeof(block));
 	*fixed += !ret;
@@ -109,6 +112,8 @@ int fsck_repair(struct fsck *f, u64 *fixed)
 	*fixed = 0;
 	if (!f->segs)
 		return 0;
+	if (f->media->zone_bytes)
+		return fsck_repair_zoned(f, fixed);
 	if (f->fix[FSCK_FIX_HEAD])
 		return fix_segments(f, FSCK_FIX_HEAD, fixed);
 	ret = fix_segments(f, FSCK_FIX_FOOT, fixed);

@@ -47,18 +47,27 @@ static u32 unit_of(const struct fsck *f, u32 seg, u32 unit)
 	return seg * f->geo.seg_units + unit;
 }
 
-/* Footers are not there for who is not to see them. */
-static int scan_read(void *ctx, u64 byte, void *buf, u32 len)
+/* Footers are not there for who is not to see them, nor is damage that will be mended. */
+int fsck_read(struct fsck *f, u64 byte, void *buf, u32 len)
 {
-	struct fsck *f = ctx;
-	u64 at = byte - f->geo.first_byte;
-	u64 foot = f->geo.seg_bytes - f->geo.unit_bytes;
+	u64 foot = f->geo.seg_bytes - f->geo.unit_bytes, at;
+	u32 seg = (u32)div64_u64_rem(byte - f->geo.first_byte, f->geo.seg_bytes, &at);
 
-	if (f->blind && at % f->geo.seg_bytes >= foot) {
+	if (f->blind && at >= foot) {
 		memset(buf, 0, len);
 		return 0;
 	}
+	if (f->segs[seg].mended && at + len <= f->geo.unit_bytes) {
+		fsck_empty_batch(f, seg, f->segs[seg].foot_life, f->head);
+		memcpy(buf, f->head + at, len);
+		return 0;
+	}
 	return f->media->read(f->media->ctx, byte, buf, len);
+}
+
+static int scan_read(void *ctx, u64 byte, void *buf, u32 len)
+{
+	return fsck_read(ctx, byte, buf, len);
 }
 
 static void no_block(void *ctx, u32 seg, u64 life, const struct kvt_rec *r)
@@ -103,6 +112,13 @@ static bool summary_verifies(struct fsck *f, u32 seg, const struct kvt_footer_in
 	return ~crc == foot->sum_crc;
 }
 
+static void unreadable(struct fsck *f, u32 seg, u32 nr_reads)
+{
+	f->segs[seg].unread = true;
+	f->nr_blind++;
+	fsck_report(f, FSCK_SEG_UNREADABLE, FSCK_FIX_NONE, seg, FSCK_NOWHERE, nr_reads);
+}
+
 /* A free segment may be one that has lost its first batch. */
 static void look_for_footer(struct fsck *f, u32 seg)
 {
@@ -111,8 +127,11 @@ static void look_for_footer(struct fsck *f, u32 seg)
 	struct kvt_batch_info b;
 
 	if (scan_read(f, kvt_geo_byte(&f->geo, seg, f->geo.seg_units - 1), f->buf,
-		      KVT_UNIT_BYTES_MIN) ||
-	    !kvt_footer_decode(&f->geo, seg, (const struct kvt_m_footer *)f->buf, &foot))
+		      KVT_UNIT_BYTES_MIN)) {
+		unreadable(f, seg, 1);
+		return;
+	}
+	if (!kvt_footer_decode(&f->geo, seg, (const struct kvt_m_footer *)f->buf, &foot))
 		return;
 	s->foot_life = foot.life;
 	s->foot_good = summary_verifies(f, seg, &foot);
@@ -121,20 +140,71 @@ static void look_for_footer(struct fsck *f, u32 seg)
 		s->foot_same = b.life == foot.life;
 }
 
+/*
+ * What repair makes of such a segment has to be known before anything is moved: the kills in
+ * it, and whether it has ended. That its footer says more than it may does no harm: a
+ * kill stays true.
+ */
+static bool mendable(const struct fsck *f, const struct fsck_seg *s)
+{
+	return f->geo.zone_bytes && s->foot_good &&
+	       (f->clean || s->foot_same || f->geo.seg_bytes == f->geo.zone_bytes) &&
+	       s->foot_life < f->supers.pick.super.life_limit;
+}
+
+static u32 count_zones(const struct fsck *f, u32 seg, enum media_zone state)
+{
+	u64 byte = kvt_geo_byte(&f->geo, seg, 0), end = byte + f->geo.seg_bytes;
+	u32 nr = 0;
+
+	for (; f->geo.zone_bytes && byte < end; byte += f->geo.zone_bytes)
+		nr += media_zone_worst(f->media, byte, f->geo.zone_bytes) == state;
+	return nr;
+}
+
+/* False: nothing in the segment can be known. */
+static bool look_at_zones(struct fsck *f, u32 seg)
+{
+	u32 offline = count_zones(f, seg, MEDIA_ZONE_OFFLINE);
+	u32 readonly = count_zones(f, seg, MEDIA_ZONE_READONLY);
+
+	f->segs[seg].locked = offline || readonly;
+	f->segs[seg].unread = offline;
+	if (offline)
+		fsck_report(f, FSCK_SEG_ZONE_OFFLINE, FSCK_FIX_NONE, seg, FSCK_NOWHERE, offline);
+	else if (readonly)
+		fsck_report(f, FSCK_SEG_ZONE_READONLY, FSCK_FIX_NONE, seg, FSCK_NOWHERE, readonly);
+	return !offline;
+}
+
+static void found_life(struct fsck *f, u32 seg, struct kvt_seg_found *found)
+{
+	struct fsck_seg *s = &f->segs[seg];
+
+	recover(f, seg, NULL, false, found);
+	s->life = found->life;
+	s->state = (u8)found->state;
+	f->max_life = max(f->max_life, found->life);
+	f->max_seq = max(f->max_seq, found->max_seq);
+}
+
 static void pass_lives(struct fsck *f, u32 seg)
 {
 	struct fsck_seg *s = &f->segs[seg];
 	struct kvt_seg_found found;
 
-	recover(f, seg, NULL, false, &found);
-	s->life = found.life;
-	s->state = (u8)found.state;
-	f->max_life = max(f->max_life, found.life);
-	f->max_seq = max(f->max_seq, found.max_seq);
+	if (!look_at_zones(f, seg)) {
+		f->nr_blind++;
+		return;
+	}
+	found_life(f, seg, &found);
 	if (found.nr_io)
-		fsck_report(f, FSCK_SEG_UNREADABLE, FSCK_FIX_NONE, seg, FSCK_NOWHERE, found.nr_io);
+		unreadable(f, seg, found.nr_io);
 	else if (found.state == KVT_RC_FREE)
 		look_for_footer(f, seg);
+	s->mended = mendable(f, s);
+	if (s->mended)
+		found_life(f, seg, &found);
 }
 
 /* --- Kills ----------------------------------------------------------------- */
@@ -153,6 +223,7 @@ static void on_kill(void *ctx, u32 seg, const struct kvt_kill *k)
 
 	(void)seg;
 	f->count.kills++;
+	f->max_kill = max(f->max_kill, k->life);
 	if (!given_out(f, k->life)) {
 		f->nr_stray++;
 		return;
@@ -271,7 +342,9 @@ static void on_block(void *ctx, u32 seg, u64 life, const struct kvt_rec *r)
 		keep_block(f, unit, r);
 		return;
 	}
-	if (f->walks && f->same)
+	if (f->geo.zone_bytes)
+		f->segs[seg].fix = FSCK_FIX_MOVE;
+	else if (f->walks && f->same)
 		f->segs[seg].fix = FSCK_FIX_FOOT;
 	fsck_report(f, bad, f->segs[seg].fix, seg, r->unit, r->ns);
 }
@@ -335,7 +408,7 @@ static void judge_segment(struct fsck *f, u32 seg, const struct kvt_seg_found *f
 	if (s->state == KVT_RC_UNSEALED)
 		fsck_report(f, FSCK_SEG_UNSEALED, FSCK_FIX_SUPER, seg, FSCK_NOWHERE,
 			    found->nr_batches);
-	else if (f->payload && !f->walks)
+	else if (f->payload && !f->walks && !s->mended)
 		fsck_report(f, FSCK_SEG_BATCHES, FSCK_FIX_NONE, seg, FSCK_NOWHERE, s->life);
 }
 
@@ -346,9 +419,25 @@ static void judge_free(struct fsck *f, u32 seg)
 
 	if (!s->foot_life || s->foot_life <= s->ended)
 		return;
-	if (s->foot_good && (f->clean || s->foot_same) && s->foot_life < super->life_limit)
+	/* On a zoned device it has been mended, or cannot be. */
+	if (!f->geo.zone_bytes && s->foot_good && (f->clean || s->foot_same) &&
+	    s->foot_life < super->life_limit)
 		s->fix = FSCK_FIX_HEAD;
+	f->nr_blind += !s->fix;
 	fsck_report(f, FSCK_SEG_HEADLESS, s->fix, seg, FSCK_NOWHERE, s->foot_life);
+}
+
+/* Is what it has of a life that has ended. */
+static bool is_over(const struct fsck_seg *s)
+{
+	return s->dead || (s->mended && s->ended > s->life);
+}
+
+bool fsck_is_free(const struct fsck_seg *s)
+{
+	if (s->unread)
+		return false;
+	return s->state == KVT_RC_FREE ? s->foot_life <= s->ended : is_over(s);
 }
 
 static void pass_records(struct fsck *f, u32 seg)
@@ -366,9 +455,13 @@ static void pass_records(struct fsck *f, u32 seg)
 		judge_free(f, seg);
 		return;
 	}
-	if (s->dead) {
+	if (is_over(s)) {
 		f->count.ended++;
 		return;
+	}
+	if (s->mended) {
+		s->fix = FSCK_FIX_MOVE;
+		fsck_report(f, FSCK_SEG_HEADLESS, s->fix, seg, FSCK_NOWHERE, s->life);
 	}
 	if (s->state == KVT_RC_SEALED)
 		f->count.sealed++;
@@ -382,44 +475,6 @@ static void pass_records(struct fsck *f, u32 seg)
 
 /* --- The whole ------------------------------------------------------------- */
 
-static void check_twins(struct fsck *f)
-{
-	static const enum fsck_what what[] = {
-		[MEDIA_SUPER_NONE] = FSCK_SUPER_MISSING,
-		[MEDIA_SUPER_TORN] = FSCK_SUPER_DAMAGED,
-		[MEDIA_SUPER_NEWER] = FSCK_SUPER_NEWER,
-		[MEDIA_SUPER_IO] = FSCK_SUPER_UNREADABLE,
-	};
-	const struct media_supers *s = &f->supers;
-	const struct kvt_super *good = &s->pick.super;
-	u32 slot = s->pick.slot, twin = !slot;
-	bool placed = good->generation % KVT_SUPER_SLOTS == slot;
-	enum fsck_fix fix = placed ? FSCK_FIX_TWIN : FSCK_FIX_NONE;
-
-	/* Of two zones the other one may be empty, or what a crash has left is in it. */
-	if (f->media->zone_bytes && (s->state[twin] == MEDIA_SUPER_NONE ||
-				     s->state[twin] == MEDIA_SUPER_TORN))
-		return;
-	if (!placed && !f->media->zone_bytes)
-		fsck_report(f, FSCK_SUPER_MISPLACED, FSCK_FIX_NONE, slot, FSCK_NOWHERE,
-			    good->generation);
-	if (s->state[twin] == MEDIA_SUPER_GOOD) {
-		if (memcmp(good->pool, s->super[twin].pool, sizeof(good->pool)) ||
-		    memcmp(good->geo.member, s->super[twin].geo.member,
-			   sizeof(good->geo.member)) ||
-		    good->geo.first_byte != s->super[twin].geo.first_byte ||
-		    good->geo.seg_bytes != s->super[twin].geo.seg_bytes ||
-		    good->geo.unit_bytes != s->super[twin].geo.unit_bytes ||
-		    good->geo.nr_segs != s->super[twin].geo.nr_segs)
-			fsck_report(f, FSCK_SUPER_DIFFERS, fix, twin, FSCK_NOWHERE,
-				    s->super[twin].generation);
-		return;
-	}
-	if (s->state[twin] == MEDIA_SUPER_NEWER || s->state[twin] == MEDIA_SUPER_IO)
-		fix = FSCK_FIX_NONE;
-	fsck_report(f, what[s->state[twin]], fix, twin, FSCK_NOWHERE, 0);
-}
-
 static int alloc(struct fsck *f)
 {
 	u64 units = (u64)f->geo.nr_segs * f->geo.seg_units;
@@ -429,25 +484,8 @@ static int alloc(struct fsck *f)
 	f->buf = malloc(KVT_RECOVER_BUF_MIN);
 	f->buf_count = malloc(KVT_RECOVER_BUF_MIN);
 	f->piece = malloc(KVT_SUM_BYTES);
-	return f->segs && f->dead && f->buf && f->buf_count && f->piece ? 0 : -ENOMEM;
-}
-
-/* 1: go on with the segments. */
-static int read_supers(struct fsck *f)
-{
-	int err = media_read_supers(f->media, &f->supers);
-
-	if (err == -EUCLEAN || err == -ERANGE) {
-		fsck_report(f, err == -ERANGE ? FSCK_LAYOUT : FSCK_SUPERS_DAMAGED, FSCK_FIX_NONE,
-			    FSCK_NOWHERE, FSCK_NOWHERE, f->supers.pick.super.device_bytes);
-		return 0;
-	}
-	if (err)
-		return err;
-	f->geo = f->supers.pick.super.geo;
-	f->clean = f->supers.pick.super.state == KVT_STATE_CLEAN;
-	check_twins(f);
-	return 1;
+	f->head = malloc(f->geo.unit_bytes);
+	return f->segs && f->dead && f->buf && f->buf_count && f->piece && f->head ? 0 : -ENOMEM;
 }
 
 int fsck_run(struct fsck *f)
@@ -455,7 +493,7 @@ int fsck_run(struct fsck *f)
 	static void (*const passes[NR_PASSES])(struct fsck *f, u32 seg) = {
 		pass_lives, pass_kills, pass_records,
 	};
-	int ret = read_supers(f);
+	int ret = fsck_read_supers(f);
 	u32 seg;
 
 	if (ret <= 0)
@@ -485,6 +523,7 @@ void fsck_fini(struct fsck *f)
 	free(f->buf);
 	free(f->buf_count);
 	free(f->piece);
+	free(f->head);
 	f->segs = NULL;
 	f->dead = NULL;
 	f->blocks = NULL;
@@ -492,4 +531,5 @@ void fsck_fini(struct fsck *f)
 	f->buf = NULL;
 	f->buf_count = NULL;
 	f->piece = NULL;
+	f->head = NULL;
 }

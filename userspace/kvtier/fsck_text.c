@@ -25,12 +25,20 @@ static const struct word {
 		"the older superblock is of a later version" },
 	[FSCK_SUPER_MISPLACED] = { "super-misplaced", ALWAYS,
 		"the superblock of generation %N is in the place of the other" },
+	[FSCK_SUPER_ZONE_READONLY] = { "super-zone-readonly", ALWAYS,
+		"the zone of these superblocks can only be read any more: as soon as the other is full the member cannot be used" },
+	[FSCK_SUPER_ZONE_OFFLINE] = { "super-zone-offline", ALWAYS,
+		"the zone of these superblocks is offline: the newest may have been in it, so the member cannot be used" },
 	[FSCK_SUPER_DIFFERS] = { "super-differs", ALWAYS,
 		"the superblock of generation %N is of another member or layout" },
 	[FSCK_SUPERS_DAMAGED] = { "supers-damaged", ALWAYS,
 		"no superblock verifies: the member cannot be used" },
 	[FSCK_LAYOUT] = { "layout", ALWAYS,
 		"the layout is impossible, or longer than the device: it was made on %N bytes" },
+	[FSCK_SEG_ZONE_READONLY] = { "zone-readonly", NEVER,
+		"%N of its zones can only be read any more: the segment will not be written again" },
+	[FSCK_SEG_ZONE_OFFLINE] = { "zone-offline", ALWAYS,
+		"%N of its zones are offline: it may have said that blocks elsewhere were dropped, so the member cannot be used" },
 	[FSCK_SEG_UNREADABLE] = { "segment-unreadable", ALWAYS,
 		"%N reads of headers or summary failed: what is in it is not known" },
 	[FSCK_SEG_HEADLESS] = { "segment-headless", ALWAYS,
@@ -103,7 +111,28 @@ const char *fsck_fix_text(enum fsck_fix fix)
 		[FSCK_FIX_SUPER] = "mark the member dirty: the next assembly recovers it",
 		[FSCK_FIX_HEAD] = "write an empty first batch: its summary counts again",
 		[FSCK_FIX_FOOT] = "erase the footer: the next assembly verifies and drops",
+		[FSCK_FIX_APPEND] = "write the valid one anew, to the zone that it is not in",
+		[FSCK_FIX_MOVE] = "move what verifies to a free segment, and end this one",
 	};
 
 	return texts[fix];
+}
+
+const char *fsck_refused_text(enum fsck_refused refused)
+{
+	static const char *const texts[FSCK_REFUSED_NR] = {
+		[FSCK_REFUSED_NOT] = "",
+		[FSCK_REFUSED_BLIND] =
+			"no segment is moved as long as others cannot be read or trusted: what these say is dead would come back",
+		[FSCK_REFUSED_SEGMENT] =
+			"there is no free segment left, with zones that can be written, to move one to",
+		[FSCK_REFUSED_NUMBERS] =
+			"the superblock's numbers are so high that none is left to go on with",
+		[FSCK_REFUSED_SUPER_IO] =
+			"no superblock is written as long as a zone of them cannot be read: the newest may be there",
+		[FSCK_REFUSED_SUPER_ZONE] =
+			"the zone that the next superblock has to go to cannot be written any more",
+	};
+
+	return texts[refused];
 }

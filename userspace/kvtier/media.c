@@ -33,6 +33,7 @@ static enum media_super_state look(const struct media *m, u32 slot, struct media
 	if (look_at(m, slot, &one, block) || look_at(m, slot, &s->pick, block))
 		return MEDIA_SUPER_IO;
 	s->super[slot] = one.super;
+	s->nr_torn[slot] = one.nr_torn;
 	switch (one.err) {
 	case 0:
 		return MEDIA_SUPER_GOOD;
@@ -43,6 +44,21 @@ static enum media_super_state look(const struct media *m, u32 slot, struct media
 	default:
 		return MEDIA_SUPER_NONE;
 	}
+}
+
+enum media_zone media_zone_worst(const struct media *m, u64 byte, u64 len)
+{
+	enum media_zone worst = MEDIA_ZONE_GOOD;
+	u64 zone, end;
+
+	if (!m->zone_bytes || !m->zones)
+		return worst;
+	end = min(byte + len, m->bytes) / m->zone_bytes;
+	for (zone = byte / m->zone_bytes; zone < end; zone++) {
+		if (m->zones[zone] > worst)
+			worst = m->zones[zone];
+	}
+	return worst;
 }
 
 /* Also: are the device's zones those of the member. */

@@ -7,10 +7,10 @@
  * hostile; whatever the decoder has accepted is within bounds.
  *
  * Addresses on a zoned device are as if its zones had no gaps between them, as everywhere
- * in the format; there can be no writer of one.
+ * in the format. What is written there has to be at the write pointer of its zone.
  *
- * media.c, fsck_scan.c, fsck_check.c and fsck_repair.c use nothing but this and the
- * C library, so that the fuzzer can run them on memory.
+ * media.c and fsck_*.c use nothing but this and the C library, so that the fuzzer, and the
+ * simulated device, can run them on memory.
  */
 #ifndef KVTIER_MEDIA_H
 #define KVTIER_MEDIA_H
@@ -19,27 +19,43 @@
 #include "kvt_recover.h"
 #include "kvt_zone.h"
 
+/* What can be done with a zone. */
+enum media_zone {
+	MEDIA_ZONE_GOOD = 0,
+	MEDIA_ZONE_READONLY,
+	MEDIA_ZONE_OFFLINE,	/* not even read */
+};
+
 /**
  * struct media - where a member is read from and written to
  * @read:  @len bytes at @byte into @buf; 0 or -errno
  * @write: likewise; NULL: it is only read
  * @flush: all that was written is durable afterwards; 0 or -errno
+ * @reset: the zone that begins at @byte is empty afterwards; 0 or -errno. With @write, on
+ *         zoned devices
  * @ctx:   theirs
  * @bytes: length
  * @zone_bytes: capacity of a zone; 0: the device is not zoned
  * @zone_stride: from one zone to the next
- * @wp:    write pointers of the zones with superblocks, from their starts
+ * @wp:    write pointers of the zones with superblocks, from their starts; kept up by
+ *         @write and @reset
+ * @zones: of each zone, enum media_zone; NULL: all are good
  */
 struct media {
 	int (*read)(void *ctx, u64 byte, void *buf, u32 len);
 	int (*write)(void *ctx, u64 byte, const void *buf, u32 len);
 	int (*flush)(void *ctx);
+	int (*reset)(void *ctx, u64 byte);
 	void *ctx;
 	u64 bytes;
 	u64 zone_bytes;
 	u64 zone_stride;
 	u64 wp[KVT_SUPER_ZONES];
+	const u8 *zones;
 };
+
+/* The worst of the zones from @byte on; GOOD on what is not zoned. */
+enum media_zone media_zone_worst(const struct media *m, u64 byte, u64 len);
 
 /* What is at one of the two places of a superblock; the newest of a zone's. */
 enum media_super_state {
@@ -56,12 +72,14 @@ enum media_super_state {
  * @err:    0, or what is wrong with the member as a whole: @pick.err, or that of
  *          kvt_super_check(), or of reading
  * @state:  of each
+ * @nr_torn: of each zone: superblocks that do not verify, behind the newest that does
  * @super:  each; valid where @state is GOOD or NEWER
  */
 struct media_supers {
 	struct kvt_super_pick pick;
 	int err;
 	enum media_super_state state[KVT_SUPER_SLOTS];
+	u32 nr_torn[KVT_SUPER_SLOTS];
 	struct kvt_super super[KVT_SUPER_SLOTS];
 };
 
@@ -84,6 +102,9 @@ const char *media_tier_name(const struct kvt_super *s, char text[static MEDIA_NA
 /**
  * struct media_dev - a block device, a persistent dax device, or an image file
  * @map:      a dax device's mapping
+ * @zones:    @media.zones
+ * @direct:   a zoned device's, for writing past the page cache; -1: none
+ * @bounce:   what is written there, aligned
  * @is_block: it is a block device
  * @in_use:   something in the kernel has it: a pool, a filesystem, a loop device
  */
@@ -91,6 +112,9 @@ struct media_dev {
 	struct media media;
 	int fd;
 	u8 *map;
+	u8 *zones;
+	int direct;
+	u8 *bounce;
 	bool is_block;
 	bool in_use;
 };
@@ -101,7 +125,7 @@ struct media_dev {
  *
  * @path may be a dax device's name alone. 0 or -errno: EBUSY: in use, for dax devices
  * also if another driver than device_dax has it; EINVAL: neither of these; EOPNOTSUPP:
- * a zoned device that is to be written, or whose zones are not alike.
+ * a zoned device whose zones are not alike.
  */
 int media_open(struct media_dev *d, const char *path, bool write);
 void media_close(struct media_dev *d);
@@ -114,7 +138,11 @@ bool media_dax_is_persistent(const char *name);
 /* Where devices are; tests move it. */
 const char *media_dev_root(void);
 
-/* media_zoned.c: what zones an open block device has. 0 or -errno. */
+/*
+ * media_zoned.c: what zones an open block device has, and how these are written. 0 or
+ * -errno.
+ */
 int media_find_zones(struct media_dev *d);
+int media_open_zones(struct media_dev *d, const char *path);
 
 #endif /* KVTIER_MEDIA_H */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Block devices and image files; see media.h. Dax devices are media_dax.c's.
+ * Block devices and image files; see media.h. Dax devices are media_dax.c's, zones are
+ * media_zoned.c's.
  *
  * A reader shares what it reads. A writer has it alone: a block device is opened with
  * O_EXCL, which whoever mounts or assembles it holds too, a file is locked, and must
@@ -126,6 +127,7 @@ int media_open(struct media_dev *d, const char *path, bool write)
 
 	memset(d, 0, sizeof(*d));
 	d->fd = -1;
+	d->direct = -1;
 	if (!strchr(path, '/') && media_is_dax(path, name)) {
 		snprintf(dax, sizeof(dax), "%s/%s", media_dev_root(), name);
 		path = dax;
@@ -159,7 +161,7 @@ int media_open(struct media_dev *d, const char *path, bool write)
 	if (!ret && write && d->in_use)
 		ret = -EBUSY;
 	if (!ret && write && d->media.zone_bytes)
-		ret = -EOPNOTSUPP;
+		ret = media_open_zones(d, path);
 	if (ret)
 		media_close(d);
 	return ret;
@@ -170,6 +172,13 @@ void media_close(struct media_dev *d)
 	if (d->map)
 		munmap(d->map, d->media.bytes);
 	d->map = NULL;
+	if (d->direct >= 0)
+		close(d->direct);
+	d->direct = -1;
+	free(d->bounce);
+	d->bounce = NULL;
+	free(d->zones);
+	d->zones = NULL;
 	if (d->fd >= 0)
 		close(d->fd);
 	d->fd = -1;
