@@ -112,6 +112,7 @@ struct cr_held *cr_dev_hold(struct cr_dev *d, u32 group, u64 byte, const void *d
 void cr_dev_apply(struct cr_dev *d, const struct cr_held *h, u32 len);
 
 /* crash_zone.c */
+u64 cr_zone_choose(u32 *seg_units, struct cr_rng *rng);
 int cr_zone_write(struct cr_dev *d, u32 group, u64 byte, const void *data, u32 len, bool fail);
 void cr_zone_reset(struct cr_dev *d, u64 byte, u64 len);
 void cr_zone_crash(struct cr_dev *d, u32 mood);
@@ -392,7 +393,8 @@ void cr_mount(struct cr_store *s);
 void cr_refill(struct cr_store *s);
 
 /* crash_image.c */
-struct cr_dev *cr_image_make(u64 seed, u32 ops, bool clean);
+struct cr_dev *cr_image_make(u64 seed, u32 ops, bool clean, bool zoned);
+struct cr_oracle *cr_image_oracle(void);
 int cr_image(char **argv);
 int cr_image_mount(char **argv);
 

@@ -42,13 +42,15 @@ static void operations(u32 nr)
  * @seed:  decides on everything
  * @ops:   operations between two stops
  * @clean: it is shut down; else it crashes
+ * @zoned: so is the device
  * Return: the device, which stays valid until the next call, or NULL: the log was too
  * full to be shut down with this seed.
  */
-struct cr_dev *cr_image_make(u64 seed, u32 ops, bool clean)
+struct cr_dev *cr_image_make(u64 seed, u32 ops, bool clean, bool zoned)
 {
 	u32 segs, units, i;
 	bool done = false;
+	u64 zone;
 
 	if (dev.seen)
 		cr_dev_fini(&dev);
@@ -56,7 +58,9 @@ struct cr_dev *cr_image_make(u64 seed, u32 ops, bool clean)
 	rng.state = seed;
 	segs = 8 + cr_random(&rng, CR_SEGS_MAX - 7);
 	units = 24 + cr_random(&rng, CR_SEG_UNITS_MAX - 23);
-	cr_dev_init(&dev, KVT_HEAD_BYTES_MIN + (u64)segs * units * CR_UNIT, &rng);
+	zone = zoned ? cr_zone_choose(&units, &rng) : 0;
+	cr_dev_init(&dev, cr_first_byte(zone) + (u64)segs * units * CR_UNIT, &rng);
+	dev.zone = zone;
 	restart();
 	cr_format(&store, segs, units);
 	/* What came before has left its traces. */
@@ -77,6 +81,12 @@ struct cr_dev *cr_image_make(u64 seed, u32 ops, bool clean)
 	if (!clean)
 		cr_dev_crash(&dev);
 	return done || !clean ? &dev : NULL;
+}
+
+/* What was promised of the device that was made last. */
+struct cr_oracle *cr_image_oracle(void)
+{
+	return &ora;
 }
 
 static void check_file(const char *path, const char *tail, FILE *f, size_t n, size_t len)
@@ -115,7 +125,8 @@ static void load(const char *path, const char *tail, void *data, size_t len)
 int cr_image(char **argv)
 {
 	struct cr_dev *d = cr_image_make(strtoull(argv[1], NULL, 0),
-					 (u32)strtoul(argv[2], NULL, 0), !strcmp(argv[3], "clean"));
+					 (u32)strtoul(argv[2], NULL, 0), !strcmp(argv[3], "clean"),
+					 false);
 
 	if (!d)
 		return 3;

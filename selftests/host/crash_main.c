@@ -124,18 +124,6 @@ static void live(struct cr_store *s, u32 ops)
 		cr_shutdown(s);
 }
 
-/* Every third device is zoned: segments of one or two zones. */
-static u64 choose_zone(u64 seed, u32 *units, struct cr_rng *rng)
-{
-	u32 zones;
-
-	if (seed % 3)
-		return 0;
-	zones = 1 + cr_random(rng, 2);
-	*units = max(*units, 32u) & ~1u;
-	return (u64)*units * CR_UNIT / zones;
-}
-
 /* One device's life. Its seed decides on everything. */
 static u32 chain(u64 seed, u32 points)
 {
@@ -151,7 +139,8 @@ static u32 chain(u64 seed, u32 points)
 	memset(&ora, 0, sizeof(ora));
 	segs = 8 + cr_random(&rng, CR_SEGS_MAX - 7);
 	units = 24 + cr_random(&rng, CR_SEG_UNITS_MAX - 23);
-	zone = choose_zone(seed, &units, &rng);
+	/* Every third one is zoned. */
+	zone = seed % 3 ? 0 : cr_zone_choose(&units, &rng);
 	cr_dev_init(&dev, cr_first_byte(zone) + (u64)segs * units * CR_UNIT, &rng);
 	dev.zone = zone;
 	dev.crash = &crash;

@@ -14,6 +14,15 @@
 
 #define SECTOR	512u
 
+/* Capacity of a zone: segments are one or two. */
+u64 cr_zone_choose(u32 *seg_units, struct cr_rng *rng)
+{
+	u32 zones = 1 + cr_random(rng, 2);
+
+	*seg_units = max(*seg_units, 32u) & ~1u;
+	return (u64)*seg_units * CR_UNIT / zones;
+}
+
 int cr_zone_write(struct cr_dev *d, u32 group, u64 byte, const void *data, u32 len, bool fail)
 {
 	u64 z = byte / d->zone, at = byte % d->zone;

@@ -7,23 +7,28 @@
  *
  * A check ends, reads no more than a few times the device, keeps no more than a block
  * for each unit, and writes nothing. Repair ends; what it says it can put right is
- * right afterwards, and the member is still one.
+ * right afterwards, and the member is still one. Some images are of zoned devices, where
+ * a write has to be at the write pointer.
  */
 #include "crash.h"
 #include "fsck.h"
 #include <stdarg.h>
 
-#define IMAGES	4u
+#define IMAGES	6u
+#define ZONED	4u	/* those from here on */
 #define ROUNDS	6u
 
 static struct {
 	u8 *whole;
 	u64 bytes;
+	u64 wp[CR_ZONES_MAX];
 	struct kvt_geometry geo;
 } images[IMAGES];
 
 /* The device under test. */
 static u8 *now;
+static u64 now_zone, now_wp[CR_ZONES_MAX];
+static struct media *now_media;
 static u64 now_bytes, nr_read, nr_written, nr_reports;
 
 void cr_fail(const char *fmt, ...)
@@ -45,12 +50,42 @@ static int mem_read(void *ctx, u64 byte, void *buf, u32 len)
 	return 0;
 }
 
+static void moved_on(u64 zone, u64 wp)
+{
+	now_wp[zone] = wp;
+	memcpy(now_media->wp, now_wp, sizeof(now_media->wp));
+}
+
+static void write_zones(u64 byte, u32 len)
+{
+	u32 n;
+
+	CR_ASSERT(byte % CR_UNIT == 0 && len % CR_UNIT == 0);
+	for (; len; len -= n, byte += n) {
+		n = (u32)min((u64)len, now_zone - byte % now_zone);
+		CR_ASSERT(byte % now_zone == now_wp[byte / now_zone]);
+		moved_on(byte / now_zone, byte % now_zone + n);
+	}
+}
+
 static int mem_write(void *ctx, u64 byte, const void *buf, u32 len)
 {
 	(void)ctx;
 	CR_ASSERT(byte <= now_bytes && len <= now_bytes - byte);
 	nr_written += len;
+	if (now_zone)
+		write_zones(byte, len);
 	memcpy(now + byte, buf, len);
+	return 0;
+}
+
+static int mem_reset(void *ctx, u64 byte)
+{
+	(void)ctx;
+	CR_ASSERT(byte % now_zone == 0 && byte < now_bytes);
+	nr_written += now_zone;
+	memset(now + byte, 0, now_zone);
+	moved_on(byte / now_zone, 0);
 	return 0;
 }
 
@@ -72,6 +107,7 @@ static const struct media medium = {
 	.read = mem_read,
 	.write = mem_write,
 	.flush = mem_flush,
+	.reset = mem_reset,
 };
 
 static int check(struct fsck *f, struct media *m, bool payload)
@@ -81,6 +117,10 @@ static int check(struct fsck *f, struct media *m, bool payload)
 
 	*m = medium;
 	m->bytes = now_bytes;
+	m->zone_bytes = now_zone;
+	m->zone_stride = now_zone;
+	memcpy(m->wp, now_wp, sizeof(m->wp));
+	now_media = m;
 	memset(f, 0, sizeof(*f));
 	f->media = m;
 	f->payload = payload;
@@ -108,7 +148,7 @@ static void repair(struct fsck *f, struct media *m, bool payload)
 		placed = f->supers.pick.super.generation % 2 == f->supers.pick.slot &&
 			 f->supers.pick.super.generation < KVT_LIFE_MAX;
 		CR_ASSERT(!fsck_repair(f, &fixed));
-		CR_ASSERT(fixed || !placed);
+		CR_ASSERT(fixed || f->refused || (!placed && !now_zone));
 		if (!fixed)
 			break;
 		CR_ASSERT(i < ROUNDS);
@@ -170,9 +210,16 @@ static void right_footer(const struct kvt_geometry *g, u32 seg)
 	m->crc = cpu_to_le32(kvt_crc(m, sizeof(*m)));
 }
 
+static u8 *super_at(u32 slot)
+{
+	u64 behind = max(now_wp[slot] & ~(u64)(CR_UNIT - 1), (u64)CR_UNIT);
+
+	return now + (now_zone ? slot * now_zone + behind - CR_UNIT : slot * KVT_SUPER_TWIN_BYTE);
+}
+
 static void right_super(u32 slot)
 {
-	struct kvt_m_super *m = (struct kvt_m_super *)(now + slot * KVT_SUPER_TWIN_BYTE);
+	struct kvt_m_super *m = (struct kvt_m_super *)super_at(slot);
 
 	m->crc = 0;
 	m->crc = cpu_to_le32(kvt_crc(m, sizeof(*m)));
@@ -196,7 +243,7 @@ static void change(const struct kvt_geometry *g, const u8 *d, bool right)
 	u8 *at;
 
 	if (place < 2)
-		at = now + place * KVT_SUPER_TWIN_BYTE;
+		at = super_at(place);
 	else
 		at = now + kvt_geo_byte(g, seg, kind ? g->seg_units - kind : 0);
 	if (d[1] >= 0xf0)
@@ -217,26 +264,33 @@ static void change(const struct kvt_geometry *g, const u8 *d, bool right)
 
 static void make_images(void)
 {
-	struct kvt_super_pick p;
+	struct media_supers s;
+	struct media m;
 	struct cr_dev *d;
-	u64 seed = 1;
+	u64 seed = 1, most = 0;
 	u32 i;
 
 	for (i = 0; i < IMAGES; i++) {
 		do {
-			d = cr_image_make(seed++, 300, i % 2);
+			d = cr_image_make(seed++, 300, i % 2, i >= ZONED);
 		} while (!d);
 		images[i].bytes = d->bytes;
 		images[i].whole = malloc(d->bytes);
 		CR_ASSERT(images[i].whole);
 		memcpy(images[i].whole, d->seen, d->bytes);
-		now_bytes = max(now_bytes, d->bytes);
-		kvt_super_pick_start(&p);
-		kvt_super_pick_add(&p, 0, d->seen);
-		CR_ASSERT(!p.err && !kvt_super_check(&p.super, d->bytes, true));
-		images[i].geo = p.super.geo;
+		memcpy(images[i].wp, d->wp, sizeof(d->wp));
+		now_bytes = d->bytes;
+		now = images[i].whole;
+		m = medium;
+		m.bytes = d->bytes;
+		m.zone_bytes = d->zone;
+		m.zone_stride = d->zone;
+		memcpy(m.wp, d->wp, sizeof(m.wp));
+		CR_ASSERT(!media_read_supers(&m, &s));
+		images[i].geo = s.pick.super.geo;
+		most = max(most, d->bytes);
 	}
-	now = malloc(now_bytes);
+	now = malloc(most);
 	CR_ASSERT(now);
 }
 
@@ -258,6 +312,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	right = data[0] & 0x80;
 	now_bytes = images[image].bytes;
 	memcpy(now, images[image].whole, now_bytes);
+	memcpy(now_wp, images[image].wp, sizeof(now_wp));
+	now_zone = images[image].geo.zone_bytes;
 	for (data++, size--; size >= 4; data += 4, size -= 4)
 		change(&images[image].geo, data, right);
 	if (!check(&f, &m, payload))

@@ -8,6 +8,7 @@
 #   race    leases against moves with real threads; TSan
 #   crash   the log on a simulated device that loses power again and again, and
 #           the same with each protection switched off, which must be noticed
+#   fsck_zoned  repair of zoned members, which loses power at each of its writes
 #   sim     the trace simulator against a naive one, on small random traces
 #   policy_report  the default policy keeps what is promised of it
 #   fuzz    the model test driven by libFuzzer; recovery, check and repair of hostile
@@ -186,6 +187,7 @@ check)
 	policy_kept
 	suite host "$HOST/crash.asan" 2000
 	suite host "$HOST/crash" --teeth 10000
+	suite host "$HOST/fsck_zoned" 12
 	fuzz fuzz 6
 	fuzz fuzz_media 20
 	fuzz fuzz_fsck 20
@@ -197,6 +199,7 @@ quick)
 	policy_kept
 	suite host "$HOST/crash.asan" 2000
 	suite host "$HOST/crash" --teeth 10000
+	suite host "$HOST/fsck_zoned" 6
 	fuzz fuzz 3
 	fuzz fuzz_media 3
 	fuzz fuzz_fsck 3
@@ -210,6 +213,7 @@ long)
 	suite host "$HOST/crash.asan" 20000
 	suite host "$HOST/crash" 100000
 	suite host "$HOST/crash" --teeth 20000
+	suite host "$HOST/fsck_zoned" 100
 	fuzz fuzz 300
 	fuzz fuzz_media 300
 	fuzz fuzz_fsck 300
@@ -223,6 +227,6 @@ fuzz)
 	fuzz fuzz_fsck "${FUZZ_SECONDS:-300}"
 	;;
 bench) bench ;;
-*) sed -n '4,15s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+*) sed -n '4,16s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 exit "$FAILED"
