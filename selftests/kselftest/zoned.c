@@ -4,6 +4,8 @@
  * of zones, and found again. Most writes that are out of order fail on the device, and a
  * tier all of whose writes succeed has made none. And on a device of null_blk, some of
  * whose zones fail.
+ *
+ * Damage is what differs in a copy that is made zone by zone: nothing can be written over.
  */
 #include <linux/blkzoned.h>
 
@@ -15,6 +17,17 @@
 #define SET		61
 #define DRAM_BYTES	(8 * KVT_MIB)
 #define ZONES_MAX	64
+#define FLIPS_MAX	ZONES_MAX
+#define GONE		3	/* every so many chains are dropped */
+#define MAGIC_BATCH	"KVTBATCH"
+#define MAGIC_FOOTER	"KVTSFOOT"
+
+/* Where they say what they are of, and how long. */
+#define BATCH_SEGMENT	48
+#define BATCH_NUMBER	52
+#define BATCH_HEADER	56
+#define BATCH_PAYLOAD	60
+#define FOOTER_SEGMENT	56
 
 FIXTURE(zoned)
 {
@@ -64,8 +77,24 @@ static int active_zones(const struct kvt_disk *d)
 	return nr < 0 ? nr : active;
 }
 
+/* Bytes of which a bit is to be another. */
+struct flips {
+	int nr;
+	__u64 at[FLIPS_MAX];
+};
+
+static void flip_some(char *buf, __u64 at, size_t len, const struct flips *flips)
+{
+	int i;
+
+	for (i = 0; flips && i < flips->nr; i++) {
+		if (flips->at[i] >= at && flips->at[i] < at + len)
+			buf[flips->at[i] - at] ^= 0x10;
+	}
+}
+
 static int copy_zone(const struct kvt_disk *to, const struct kvt_disk *from,
-		     const struct blk_zone *z, char *buf)
+		     const struct blk_zone *z, char *buf, const struct flips *flips)
 {
 	__u64 at = z->start << 9, end = z->wp << 9;
 	size_t len;
@@ -76,6 +105,7 @@ static int copy_zone(const struct kvt_disk *to, const struct kvt_disk *from,
 	for (; at < end && !err; at += len) {
 		len = end - at < KVT_MIB ? end - at : KVT_MIB;
 		err = kvt_disk_io(from, at, buf, len, false);
+		flip_some(buf, at, len, flips);
 		if (!err)
 			err = kvt_disk_io(to, at, buf, len, true);
 	}
@@ -83,7 +113,8 @@ static int copy_zone(const struct kvt_disk *to, const struct kvt_disk *from,
 }
 
 /* What a crash would leave: each zone up to its write pointer. */
-static int copy_zones(const struct kvt_disk *to, const struct kvt_disk *from)
+static int copy_zones(const struct kvt_disk *to, const struct kvt_disk *from,
+		      const struct flips *flips)
 {
 	char *buf = aligned_alloc(4096, KVT_MIB);
 	struct blk_zone z[ZONES_MAX];
@@ -91,7 +122,7 @@ static int copy_zones(const struct kvt_disk *to, const struct kvt_disk *from)
 
 	err = nr < 0 ? nr : reset_zones(to, z, nr);
 	for (i = 0; i < nr && !err; i++)
-		err = copy_zone(to, from, &z[i], buf);
+		err = copy_zone(to, from, &z[i], buf, flips);
 	free(buf);
 	return err;
 }
@@ -209,6 +240,16 @@ static int end_pool(FIXTURE_DATA(zoned) *self)
 	return kvt_pool_destroy(self->pool.ctl, self->pool.id);
 }
 
+/* For who takes it down, when there is none. */
+static int make_pool(FIXTURE_DATA(zoned) *self)
+{
+	struct kvtier_pool_create any = { .size = sizeof(any), .pool_id = KVTIER_POOL_ANY_ID };
+	int err = kvt_ioctl(self->pool.ctl, KVTIER_OP_POOL_CREATE, &any);
+
+	self->pool.id = any.pool_id;
+	return err;
+}
+
 static int assemble(FIXTURE_DATA(zoned) *self, int disk)
 {
 	memset(&self->dev, 0, sizeof(self->dev));
@@ -321,7 +362,7 @@ TEST_F_TIMEOUT(zoned, after_a_crash, 600)
 		kvt_keys(keys, SET, i * CHAIN, CHAIN);
 		ASSERT_EQ(CHAIN, kvt_drop(self->c.fd, 0, keys, CHAIN, NULL));
 	}
-	ASSERT_EQ(0, copy_zones(&self->disk[1], &self->disk[0]));
+	ASSERT_EQ(0, copy_zones(&self->disk[1], &self->disk[0], NULL));
 	ASSERT_EQ(0, end_pool(self));
 	ASSERT_EQ(0, assemble(self, 1));
 	EXPECT_EQ(KVTIER_MEMBER_DIRTY, self->dev.state);
@@ -350,9 +391,214 @@ TEST_F_TIMEOUT(zoned, refusals, 300)
 	ASSERT_LT(2, zones(&self->disk[0], z));
 	ASSERT_EQ(0, reset_zones(&self->disk[1], z, zones(&self->disk[1], z)));
 	EXPECT_EQ(-EINVAL, attach(self, 31, &self->disk[1], z[0].len << 9, 0));
-	ASSERT_EQ(0, copy_zones(&self->disk[1], &self->disk[0]));
+	ASSERT_EQ(0, copy_zones(&self->disk[1], &self->disk[0], NULL));
 	EXPECT_EQ(-EEXIST, attach(self, 31, &self->disk[1], 0, 0));
 	EXPECT_EQ(-EBUSY, attach(self, 31, &self->disk[0], 0, KVTIER_ATTACH_FORCE));
+}
+
+/* --- damage ----------------------------------------------------------------------- */
+
+static int run_fsck(const struct kvt_disk *d, const char *options)
+{
+	return kvt_sh("kvtier fsck %s %s", options, d->dev);
+}
+
+static bool fsck_says(const struct kvt_disk *d, const char *options, const char *text)
+{
+	return !kvt_sh("kvtier fsck %s %s | grep -q '%s'", options, d->dev, text);
+}
+
+/* Chains of which every GONE-th is gone; perhaps the pool still runs. */
+static int put_and_drop(FIXTURE_DATA(zoned) *self)
+{
+	struct kvt_key keys[CHAIN];
+	int i;
+
+	if (put_chains(&self->c, 0, CHAINS) != CHAINS * CHAIN || send_down(self))
+		return -EIO;
+	for (i = 0; i < CHAINS; i += GONE) {
+		kvt_keys(keys, SET, i * CHAIN, CHAIN);
+		if (kvt_drop(self->c.fd, 0, keys, CHAIN, NULL) != CHAIN)
+			return -EIO;
+	}
+	return 0;
+}
+
+static __u32 field(const char *page, int offset)
+{
+	__u32 value;
+
+	memcpy(&value, page + offset, sizeof(value));
+	return value;
+}
+
+/* Is the footer of that segment at the end of the zone. */
+static bool ends_segment(const struct kvt_disk *d, const struct blk_zone *z, __u32 seg)
+{
+	char *page = aligned_alloc(4096, 4096);
+	bool is;
+
+	is = !kvt_disk_io(d, ((z->start + z->capacity) << 9) - 4096, page, 4096, false) &&
+	     !memcmp(page, MAGIC_FOOTER, 8) && field(page, FOOTER_SEGMENT) == seg;
+	free(page);
+	return is;
+}
+
+static void flip_payloads(const char *header, __u64 at, struct flips *flips)
+{
+	__u32 unit = field(header, BATCH_HEADER), end = unit + field(header, BATCH_PAYLOAD), i;
+
+	/* Of one chain, and of the next: not both of them are gone. */
+	for (i = 0; i < 2 && unit < end; i++, unit += CHAIN * BLOCK_BYTES / 4096)
+		flips->at[flips->nr++] = at + unit * 4096 + 20;
+}
+
+/*
+ * Segments, of one zone or two, that have a footer: a byte of the first batch's header, or
+ * some of its payload. -errno.
+ */
+static int flip_segments(const struct kvt_disk *d, bool payload, struct flips *flips)
+{
+	char *page = aligned_alloc(4096, 4096);
+	struct blk_zone z[ZONES_MAX];
+	int nr = zones(d, z), i, err = 0;
+	__u32 seg;
+
+	flips->nr = 0;
+	for (i = 2; i < nr - 1 && !err; i++) {
+		err = kvt_disk_io(d, z[i].start << 9, page, 4096, false);
+		seg = field(page, BATCH_SEGMENT);
+		if (err || memcmp(page, MAGIC_BATCH, 8) || field(page, BATCH_NUMBER) ||
+		    (!ends_segment(d, &z[i], seg) && !ends_segment(d, &z[i + 1], seg)))
+			continue;
+		if (payload)
+			flip_payloads(page, z[i].start << 9, flips);
+		else
+			flips->at[flips->nr++] = (z[i].start << 9) + 300;
+	}
+	free(page);
+	return nr < 0 ? nr : err;
+}
+
+/* Those that were dropped are not there; of the others, how many are. -errno. */
+static int count_others(FIXTURE_DATA(zoned) *self)
+{
+	int i, there, sum = 0;
+
+	for (i = 0; i < CHAINS; i++) {
+		there = check_chains(&self->c, i, 1);
+		if (there < 0 || (there && i % GONE == 0))
+			return there < 0 ? there : -EEXIST;
+		sum += there;
+	}
+	return sum;
+}
+
+#define OTHERS	(CHAINS * CHAIN * (GONE - 1) / GONE)
+
+/* It takes more, and ends in order. */
+static void lives_on(struct __test_metadata *_metadata, FIXTURE_DATA(zoned) *self, int others)
+{
+	ASSERT_EQ(CHAIN, put_chains(&self->c, CHAINS, 1));
+	ASSERT_EQ(0, send_down(self));
+	ASSERT_EQ(0, end_pool(self));
+	EXPECT_EQ(0, run_fsck(&self->disk[1], "--payload"));
+	ASSERT_EQ(0, assemble(self, 1));
+	EXPECT_EQ(KVTIER_MEMBER_CLEAN, self->dev.state);
+	EXPECT_EQ(others + CHAIN, (int)self->a.nr_blocks);
+	ASSERT_EQ(0, open_again(self));
+	EXPECT_EQ(others, count_others(self));
+}
+
+/*
+ * The first header of every segment with a footer: with them would go what they say of others.
+ */
+static void repair_headers(struct __test_metadata *_metadata, FIXTURE_DATA(zoned) *self,
+			   bool crash)
+{
+	struct flips flips;
+
+	ASSERT_EQ(0, put_and_drop(self));
+	if (!crash)
+		ASSERT_EQ(0, end_pool(self));
+	ASSERT_EQ(0, flip_segments(&self->disk[0], false, &flips));
+	ASSERT_LT(1, flips.nr);
+	ASSERT_EQ(0, copy_zones(&self->disk[1], &self->disk[0], &flips));
+	if (crash)
+		ASSERT_EQ(0, end_pool(self));
+	EXPECT_EQ(-EUCLEAN, assemble(self, 1));
+	EXPECT_EQ(-EUCLEAN, self->dev.error);
+	EXPECT_EQ(4, run_fsck(&self->disk[1], ""));
+	EXPECT_EQ(1, run_fsck(&self->disk[1], "--repair"));
+	EXPECT_EQ(0, run_fsck(&self->disk[1], "--payload --repair"));
+	ASSERT_EQ(0, assemble(self, 1));
+	EXPECT_EQ(OTHERS, (int)self->a.nr_blocks);
+	ASSERT_EQ(0, open_again(self));
+	ASSERT_EQ(OTHERS, count_others(self));
+	lives_on(_metadata, self, OTHERS);
+}
+
+TEST_F_TIMEOUT(zoned, headers_are_repaired, 600)
+{
+	repair_headers(_metadata, self, false);
+}
+
+TEST_F_TIMEOUT(zoned, headers_are_repaired_after_a_crash, 600)
+{
+	repair_headers(_metadata, self, true);
+}
+
+/* Blocks whose bytes are wrong go, and nothing else does. */
+TEST_F_TIMEOUT(zoned, payloads_are_repaired, 600)
+{
+	struct flips flips;
+	int others;
+
+	ASSERT_EQ(0, put_and_drop(self));
+	/* A pool has it. */
+	EXPECT_EQ(8, run_fsck(&self->disk[0], "--repair"));
+	ASSERT_EQ(0, end_pool(self));
+	ASSERT_EQ(0, flip_segments(&self->disk[0], true, &flips));
+	ASSERT_LT(1, flips.nr);
+	ASSERT_EQ(0, copy_zones(&self->disk[1], &self->disk[0], &flips));
+	EXPECT_EQ(0, run_fsck(&self->disk[1], ""));
+	EXPECT_EQ(4, run_fsck(&self->disk[1], "--payload"));
+	EXPECT_EQ(1, run_fsck(&self->disk[1], "--payload --repair"));
+	EXPECT_EQ(0, run_fsck(&self->disk[1], "--payload --repair"));
+	ASSERT_EQ(0, assemble(self, 1));
+	others = (int)self->a.nr_blocks;
+	EXPECT_LE(OTHERS - flips.nr, others);
+	EXPECT_GT(OTHERS, others);
+	ASSERT_EQ(0, open_again(self));
+	ASSERT_EQ(others, count_others(self));
+	lives_on(_metadata, self, others);
+}
+
+/* What the newest superblock said is said again, in the zone that it was not in. */
+TEST_F_TIMEOUT(zoned, superblocks_are_repaired, 600)
+{
+	struct blk_zone z[ZONES_MAX];
+	struct flips flips = { .nr = 1 };
+	int used;
+
+	ASSERT_EQ(0, put_and_drop(self));
+	ASSERT_EQ(0, end_pool(self));
+	ASSERT_LT(2, zones(&self->disk[0], z));
+	/* A member as new as this one has not changed them yet. */
+	used = z[1].wp != z[1].start;
+	ASSERT_EQ(z[!used].start, z[!used].wp);
+	flips.at[0] = (z[used].wp << 9) - 4096 + 60;
+	ASSERT_EQ(0, copy_zones(&self->disk[1], &self->disk[0], &flips));
+	EXPECT_EQ(4, run_fsck(&self->disk[1], ""));
+	EXPECT_EQ(1, run_fsck(&self->disk[1], "--repair"));
+	EXPECT_EQ(0, run_fsck(&self->disk[1], "--payload --repair"));
+	ASSERT_LT(2, zones(&self->disk[1], z));
+	EXPECT_EQ(z[!used].start + 4096 / 512, z[!used].wp);
+	ASSERT_EQ(0, assemble(self, 1));
+	EXPECT_EQ(OTHERS, (int)self->a.nr_blocks);
+	ASSERT_EQ(0, open_again(self));
+	ASSERT_EQ(OTHERS, count_others(self));
+	lives_on(_metadata, self, OTHERS);
 }
 
 /* --- zones that fail -------------------------------------------------------------- */
@@ -451,6 +697,17 @@ TEST_F_TIMEOUT(zoned, offline_zone, 60)
 	EXPECT_EQ(CHAIN, self->a.nr_blocks);
 	ASSERT_EQ(0, open_again(self));
 	EXPECT_EQ(CHAIN, check_chains(&self->c, 0, 1));
+	/* One that goes offline later cannot be made up for, and that is said. */
+	ASSERT_EQ(0, end_pool(self));
+	EXPECT_EQ(0, run_fsck(&self->disk[1], "--repair"));
+	ASSERT_EQ(0, nullz_set("zone_readonly", "", 4));
+	EXPECT_EQ(0, run_fsck(&self->disk[1], "--repair"));
+	EXPECT_TRUE(fsck_says(&self->disk[1], "--notes", "can only be read any more"));
+	ASSERT_EQ(0, nullz_set("zone_offline", "", 5));
+	EXPECT_EQ(4, run_fsck(&self->disk[1], "--repair"));
+	EXPECT_TRUE(fsck_says(&self->disk[1], "--repair", "zones are offline"));
+	EXPECT_EQ(-EIO, assemble(self, 1));
+	ASSERT_EQ(0, make_pool(self));
 }
 
 /* Zones behind the tier are partly written, as many as may be. */
