@@ -49,11 +49,11 @@ static bool kvt_page_counts(struct page *page, int *maps, int *refs)
 	*maps = folio_mapcount(folio);
 	smp_rmb();	/* in this order, see below */
 	*refs = page_ref_count(page);
-	smp_rmb();	/* twice */
+	smp_rmb();	/* same */
 	same = folio_mapcount(folio) == *maps;
-	smp_rmb();
+	smp_rmb();	/* same */
 	same &= page_ref_count(page) == *refs;
-	smp_rmb();
+	smp_rmb();	/* same */
 	same &= folio_mapcount(folio) == *maps;
 	local_irq_restore(flags);
 	return same;
