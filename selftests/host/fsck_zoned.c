@@ -643,18 +643,18 @@ static void offline_segment(void)
 	mark_segment(sealed_segment(seg), MEDIA_ZONE_OFFLINE);
 }
 
-/* Nobody knows whether it is free. */
+/* Nobody knows whether it is free; if none is, another one cannot be read at all. */
 static void unreadable_footer(void)
 {
-	u32 seg;
+	u32 damaged_seg = sealed_segment(FSCK_NOWHERE), seg;
 
-	damage_header();
+	damage_header_of(damaged_seg);
 	for (seg = 0; seg < known.geo.nr_segs; seg++) {
 		if (known.segs[seg].state == KVT_RC_FREE)
 			bad_byte = kvt_geo_byte(&known.geo, seg, known.geo.seg_units - 1);
 	}
 	if (!bad_byte)
-		bad_byte = kvt_geo_byte(&known.geo, sealed_segment(FSCK_NOWHERE), 0);
+		bad_byte = kvt_geo_byte(&known.geo, sealed_segment(damaged_seg), 0);
 }
 
 /* One whose summary is damaged as well holds kills that nobody knows any more. */
