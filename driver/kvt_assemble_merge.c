@@ -435,6 +435,15 @@ static void kvt_as_list_tier(struct kvt_pool *p, struct kvt_as_sorter *s, u32 ti
 
 	for (i = 0; i < 32; i++)
 		id = kvt_as_merge_lists(&p->table, s->list[tier][i], id);
+	/*
+	 * A block may come before its parent here, whose sequence is where its time of use will
+	 * be. If that happened to be now, the policy would take it for being on a list.
+	 */
+	for (next = id; next != KVT_NIL; next = kvt_cold(&p->table, next)->lru_next) {
+		kvt_cold(&p->table, next)->touch_ms = now_ms - 1;
+		if (!(next % 1024))
+			cond_resched();
+	}
 	for (; id != KVT_NIL; id = next) {
 		struct kvt_cold *c = kvt_cold(&p->table, id);
 
