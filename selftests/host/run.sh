@@ -160,13 +160,14 @@ policy_kept()
 	fi
 }
 
+# bench [--any-rate] : with that no figure that takes time is asked for.
 bench()
 {
 	mkdir -p "$OUT/bench"
 	suite host "$HOST/bench_core" "$OUT/bench/host.json"
 	bench_instructions "$OUT/bench/host.json"
 	policy_cost "$OUT/bench/host.json"
-	suite host "$HOST/bench_recover" "$OUT/bench/recovery.json"
+	suite host "$HOST/bench_recover" "$OUT/bench/recovery.json" "$@"
 	[ ! -e "$OUT/bench/host.json" ] || sed 's/^/# /' "$OUT/bench/host.json"
 }
 
@@ -191,7 +192,7 @@ check)
 	fuzz fuzz 6
 	fuzz fuzz_media 20
 	fuzz fuzz_fsck 20
-	bench
+	bench --any-rate
 	;;
 quick)
 	tests 400000 10000
@@ -203,7 +204,7 @@ quick)
 	fuzz fuzz 3
 	fuzz fuzz_media 3
 	fuzz fuzz_fsck 3
-	bench
+	bench --any-rate
 	;;
 long)
 	tests 100000000 3000000
@@ -217,7 +218,7 @@ long)
 	fuzz fuzz 300
 	fuzz fuzz_media 300
 	fuzz fuzz_fsck 300
-	bench
+	bench --any-rate
 	;;
 crash) suite host "$HOST/crash" "${CRASH_POINTS:-100000}" ;;
 teeth) suite host "$HOST/crash" --teeth 10000 ;;
