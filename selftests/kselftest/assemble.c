@@ -801,7 +801,6 @@ TEST_F(assemble, quota_and_owner)
 	EXPECT_STREQ("0\n", buf);
 	ASSERT_EQ(37, kvt_sysfs_read(&self->pool, "uuid", buf, sizeof(buf)));
 	EXPECT_STREQ(uuid, buf);
-	EXPECT_EQ(0, kvt_sh("test -r /sys/class/kvtier/assembling"));
 }
 
 /* Time goes on while a pool is not there. */
