@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # What is built around the kvtier tool: traces cut for the demo, help as programs read it,
-# and bash's completion, held against what the tool itself takes: cli_around.sh TOP OUT
+# bash's completion, held against what the tool itself takes, and the service that runs it:
+# cli_around.sh TOP OUT
 # shellcheck disable=SC2030,SC2031 # each test has a subshell and variables of its own
 # shellcheck disable=SC2317 # functions are called by the names in the last lines
 # shellcheck source=userspace/tests/cli_lib.sh
@@ -287,8 +288,63 @@ test_completion_options()
 	done <"$work/commands"
 }
 
+# --- the service ---------------------------------------------------------------
+
+unit=$top/userspace/install/kvtier-assemble@.service
+
+setting()
+{
+	sed -n "s/^$1=//p" "$unit"
+}
+
+# It is started again and again, and by every member that appears: a start too many and
+# systemd gives it up, just when the last member comes.
+test_unit_goes_on()
+{
+	local tries members
+	tries=$(($(setting StartLimitIntervalSec) / $(setting RestartSec)))
+	members=$(sed -n 's/^#define KVTIER_TIERS_MAX\t*\([0-9]*\).*/\1/p' "$top/uapi/linux/kvtier.h")
+	if [ "$tries" -le 0 ] || [ "$members" -le 0 ]; then
+		fail "$tries tries, $members members"
+	fi
+	[ "$(setting StartLimitBurst)" -gt $((tries + members)) ] ||
+		fail "$tries tries and $members members reach StartLimitBurst"
+	[ "$(setting Restart)" = on-failure ] || fail 'it is tried once'
+}
+
+# As installed, but for the tool's place: the command must be there. What it complains of
+# other units is not ours.
+test_unit_verify()
+{
+	local installed=$work/${unit##*/}
+	command -v systemd-analyze >/dev/null || skip 'no systemd-analyze'
+	sed "s,@SBINDIR@,$out/bin," "$unit" >"$installed"
+	systemd-analyze verify --man=no "$installed" >"$work/said" 2>&1 || fail "$(cat "$work/said")"
+	! grep -F kvtier-assemble@ "$work/said" || fail 'systemd does not like it'
+}
+
+# Its commands are ones that the tool takes, with the name of the instance for the pool.
+test_unit_commands()
+{
+	local pool=07070707-0707-0707-0707-070707070707 command
+	export KVTIER_DEV=$work/dev
+	mkdir -p "$KVTIER_DEV" "$KVTIER_SYSFS/class/block/sda" "$KVTIER_SYSFS/class/kvtier/kvtier0"
+	echo 4096 >"$KVTIER_SYSFS/class/block/sda/size"
+	echo "$pool" >"$KVTIER_SYSFS/class/kvtier/kvtier0/uuid"
+	"$tests/damage.py" "$KVTIER_DEV/sda" member 7 1 10 log0 1:10
+	for command in ExecStart ExecStop; do
+		command=$(setting "$command")
+		command=${command#@SBINDIR@/kvtier }
+		command=${command//%i/$pool}
+		# shellcheck disable=SC2016,SC2086 # another language's variable; words
+		want 0 ${command/'$KVTIER_ASSEMBLE'/--tier dram:size=64M}
+	done
+	want 0 -j pool list
+	json 'j == []'
+}
+
 for name in trace-cut trace-cut-choice replay-procs replay-lookup json-help completion \
-	completion-globals completion-options; do
+	completion-globals completion-options unit-goes-on unit-verify unit-commands; do
 	run_test "$name"
 done
 exit "$failed"
