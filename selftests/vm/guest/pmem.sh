@@ -10,6 +10,8 @@
 . /kvt/guest/lib.sh
 # shellcheck source=selftests/vm/guest/cxl.sh
 . /kvt/guest/cxl.sh
+# shellcheck source=selftests/vm/guest/udev.sh
+. /kvt/guest/udev.sh
 
 UUID=6f1a5c62-2d0e-4a51-8f4e-0d5f8f1b7a11
 ND=/sys/bus/nd/devices
@@ -47,14 +49,10 @@ both_kinds()
 	}
 }
 
-# wants DAX : does udev have the assembly of its pool started, and nothing else.
+# wants DAX : does udev have the assembly of its pool started.
 wants()
 {
-	local props=/run/props uuid
-	udevadm settle
-	udevadm info -q property -p "$(readlink -f "/sys/bus/dax/devices/$1")" >"$props"
-	uuid=$(sed -n 's/^KVTIER_POOL=//p' "$props")
-	grep -qx "SYSTEMD_WANTS=kvtier-assemble@$uuid.service" "$props" && [ -n "$uuid" ]
+	udev_wants "/sys/bus/dax/devices/$1"
 }
 
 # shellcheck disable=SC2317 # called by name
@@ -68,20 +66,17 @@ pool_of_members()
 # shellcheck disable=SC2317 # called by name
 udev_starts()
 {
-	local rules=/etc/udev/rules.d/64-kvtier.rules status=1
-	mkdir -p /etc/kvtier && touch /etc/kvtier/assemble
-	sed 's,@SBINDIR@,/usr/bin,' /usr/lib/udev/rules.d/64-kvtier.rules >"$rules"
-	udevadm control --reload
+	local status=1
+	udev_rule_on
 	kvtier cxl bind "$KVT_PMEM0" "$KVT_PMEM1" && ! wants "$KVT_PMEM0" &&
 		kvtier cxl unbind "$KVT_PMEM0" "$KVT_PMEM1" && wants "$KVT_PMEM0" &&
-		wants "$KVT_PMEM1" && grep -qx "KVTIER_POOL=$(pool_of_members)" /run/props &&
+		wants "$KVT_PMEM1" && grep -qx "KVTIER_POOL=$(pool_of_members)" "$UDEV_PROPS" &&
 		kvtier cxl bind "$KVT_PMEM1" && wants "$KVT_PMEM1" &&
 		udevadm trigger --action=change "/sys/bus/dax/devices/$KVT_PMEM1" &&
 		wants "$KVT_PMEM1" && kvtier cxl unbind "$KVT_PMEM1" && wants "$KVT_PMEM1" &&
 		status=0
-	[ "$status" -eq 0 ] || cat /run/props
-	rm "$rules" /etc/kvtier/assemble
-	udevadm control --reload
+	[ "$status" -eq 0 ] || cat "$UDEV_PROPS"
+	udev_rule_off
 	return "$status"
 }
 

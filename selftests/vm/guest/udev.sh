@@ -1,0 +1,35 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The rule by which members have the assembly of their pool started (sourced): putting it
+# to work, and what udev makes of a device by it.  The machine has no systemd: what that
+# would be told is what counts.
+
+UDEV_RULE=/etc/udev/rules.d/64-kvtier.rules
+UDEV_PROPS=/run/props
+
+# udev_rule_on : as installed on a host that has its pools assembled.
+udev_rule_on()
+{
+	mkdir -p /etc/kvtier
+	touch /etc/kvtier/assemble
+	sed 's,@SBINDIR@,/usr/bin,' /usr/lib/udev/rules.d/64-kvtier.rules >"$UDEV_RULE"
+	udevadm control --reload
+}
+
+udev_rule_off()
+{
+	rm -f "$UDEV_RULE" /etc/kvtier/assemble
+	udevadm control --reload
+}
+
+# udev_wants PATH : does udev have the assembly of its pool started, and nothing else.
+# What it knows of the device is in UDEV_PROPS.
+udev_wants()
+{
+	local uuid
+	udevadm settle
+	udevadm info -q property -p "$(readlink -f "$1")" >"$UDEV_PROPS"
+	uuid=$(sed -n 's/^KVTIER_POOL=//p' "$UDEV_PROPS")
+	grep -qx "SYSTEMD_WANTS=kvtier-assemble@$uuid.service" "$UDEV_PROPS" && [ -n "$uuid" ]
+}
