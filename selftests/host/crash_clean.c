@@ -194,13 +194,12 @@ static void doom(struct cr_store *s, u32 seg)
 
 		if (!in_seg(s, b, seg))
 			continue;
-		if (b->mem && !b->moving) {
+		if (b->mem && !b->moving)
 			CR_ASSERT(cr_shed(s, id));
-		} else if (b->state == CR_READY) {
+		else if (b->state == CR_READY)
 			cr_evict(s, id);
-		} else {
+		else
 			cr_reap(s, id);
-		}
 	}
 }
 
