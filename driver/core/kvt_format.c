@@ -183,6 +183,16 @@ enum kvt_bad kvt_rec_decode(const struct kvt_m_block *m, struct kvt_rec *r)
 	return KVT_BAD_NONE;
 }
 
+/**
+ * kvt_rec_unit() - where a record that was not decoded says that its payload is
+ * @m: record
+ * Return: anything at all: to be told, not to be relied on.
+ */
+u32 kvt_rec_unit(const struct kvt_m_block *m)
+{
+	return le32_to_cpu(m->unit);
+}
+
 void kvt_kill_encode(struct kvt_m_kill *m, const struct kvt_kill *k)
 {
 	m->seg = cpu_to_le32(k->seg);

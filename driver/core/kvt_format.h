@@ -241,6 +241,7 @@ void kvt_scramble(void *data, u32 len, u64 life, u64 salt, u64 offset);
 
 void kvt_rec_encode(struct kvt_m_block *m, const struct kvt_rec *r);
 enum kvt_bad kvt_rec_decode(const struct kvt_m_block *m, struct kvt_rec *r);
+u32 kvt_rec_unit(const struct kvt_m_block *m);
 void kvt_kill_encode(struct kvt_m_kill *m, const struct kvt_kill *k);
 void kvt_kill_decode(const struct kvt_m_kill *m, struct kvt_kill *k);
 void kvt_nsdef_encode(struct kvt_m_ns *m, const struct kvt_nsdef *d);

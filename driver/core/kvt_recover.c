@@ -64,7 +64,7 @@ static void kvt_rc_block(const struct kvt_recover *r, struct kvt_seg_found *f,
 
 	why = kvt_rec_decode(m, &rec);
 	if (why) {
-		kvt_rc_bad(r, f, s, le32_to_cpu(m->unit), why);
+		kvt_rc_bad(r, f, s, kvt_rec_unit(m), why);
 		return;
 	}
 	units = kvt_geo_units(r->geo, rec.stored);
