@@ -13,8 +13,9 @@
  *   lives    the first header of each: which life is in it
  *   kills    kills, at once applied: a bit for each unit, if the life is that one
  *   blocks   namespaces and blocks, from segments that have not ended. A block that
- *            no kill names becomes an entry of the pool's table and index right
- *            away; of two with one name the record with the higher sequence stays
+ *            no kill names becomes an entry of the pool's table and index, some at a
+ *            time and at the latest when its segment has been read; of two with one
+ *            name the record with the higher sequence stays
  *
  * Reading headers and summaries twice is what bounds memory: no kill is kept, and
  * no record beside the entry it becomes. Per unit of a device there is at most one
@@ -47,6 +48,7 @@
 #define KVT_AS_NS_BUCKETS	(1u << 12)
 #define KVT_AS_BUF_BYTES	(1u << 20)	/* a worker's scratch; most summaries fit */
 #define KVT_AS_CHUNK_BYTES	(64u << 10)
+#define KVT_AS_BATCH		32u	/* names that are looked for together */
 
 /**
  * struct kvt_as_seg - a segment of a member
@@ -119,6 +121,13 @@ struct kvt_as_owed {
 	u32 unit;
 };
 
+/* A block to be entered, with its name in the pool. */
+struct kvt_as_pending {
+	struct kvt_rec rec;
+	u32 ns_group;
+	u32 hash;
+};
+
 struct kvt_assembly;
 
 /**
@@ -128,6 +137,9 @@ struct kvt_assembly;
  * @seg:     likewise
  * @ns_id:   namespace of the last block
  * @ns_idx:  likewise
+ * @nr_dead: kills that it has found, of records each named once
+ * @batch:   blocks of @seg that are not entered yet
+ * @nr_batch: how many
  * @parents: struct kvt_as_parent
  * @owed:    struct kvt_as_owed
  */
@@ -139,6 +151,9 @@ struct kvt_as_worker {
 	u32 seg;
 	u64 ns_id;
 	u32 ns_idx;
+	u64 nr_dead;
+	struct kvt_as_pending batch[KVT_AS_BATCH];
+	u32 nr_batch;
 	struct kvt_as_chunk *parents;
 	struct kvt_as_chunk *owed;
 };
@@ -211,6 +226,7 @@ static inline bool kvt_as_stopped(struct kvt_assembly *as)
 
 /* kvt_assemble_merge.c */
 void kvt_as_block(struct kvt_as_worker *w, u64 life, const struct kvt_rec *rec);
+void kvt_as_flush(struct kvt_as_worker *w);
 int kvt_as_merge(struct kvt_assembly *as);
 int kvt_as_settle(struct kvt_assembly *as);
 

@@ -72,6 +72,29 @@ static void kvt_as_entry(struct kvt_as_worker *w, u32 id, const struct kvt_rec *
 	c->sib_prev = rec->stored;
 }
 
+static u32 kvt_as_find(struct kvt_pool *p, u32 hash, u32 ns_group, const u8 *key)
+{
+	struct kvt_shard *s = kvt_ix_shard(&p->index, hash);
+	u32 id;
+
+	spin_lock(&s->lock);
+	id = kvt_ix_find(&p->index, s, hash, ns_group, key);
+	spin_unlock(&s->lock);
+	return id;
+}
+
+/* The first block where @hash is, which most often is the one: it is on its way. */
+static u32 kvt_as_expect(struct kvt_pool *p, u32 hash)
+{
+	struct kvt_shard *s = kvt_ix_shard(&p->index, hash);
+	u32 id;
+
+	spin_lock(&s->lock);
+	id = kvt_ix_prefetch_first(&p->index, s, hash);
+	spin_unlock(&s->lock);
+	return id;
+}
+
 /* Where the loser of two records lies. */
 struct kvt_as_loser {
 	u32 tier;
@@ -82,11 +105,12 @@ struct kvt_as_loser {
  * Enter a record under its name, unless a newer one is there. KVT_NIL: there is.
  * @lost: the one that is not used, if any. Meta lock held; the table has room.
  */
-static u32 kvt_as_enter(struct kvt_as_worker *w, u32 ns_group, const struct kvt_rec *rec,
+static u32 kvt_as_enter(struct kvt_as_worker *w, const struct kvt_as_pending *b,
 			struct kvt_as_loser *lost)
 {
+	const struct kvt_rec *rec = &b->rec;
 	struct kvt_pool *p = w->as->p;
-	u32 id = kvt_block_find_locked(p, ns_group, rec->key);
+	u32 id = kvt_as_find(p, b->hash, b->ns_group, rec->key);
 	struct kvt_hot *h;
 
 	if (id != KVT_NIL) {
@@ -104,8 +128,8 @@ static u32 kvt_as_enter(struct kvt_as_worker *w, u32 ns_group, const struct kvt_
 	id = kvt_table_alloc(&p->table);
 	h = kvt_hot(&p->table, id);
 	memcpy(h->key, rec->key, KVT_KEY_BYTES);
-	h->ns_group = ns_group;
-	h->hash = kvt_ix_hash(&p->index, ns_group, rec->key);
+	h->ns_group = b->ns_group;
+	h->hash = b->hash;
 	kvt_as_entry(w, id, rec);
 	atomic_set(&h->ctl, KVT_READY | KVT_CTL_LOG);
 	kvt_block_publish(p, id);
@@ -137,33 +161,70 @@ static void kvt_as_note_parent(struct kvt_as_worker *w, u32 id, const struct kvt
 	memcpy(pa->key, rec->parent, KVT_KEY_BYTES);
 }
 
-/* A block that no kill names. */
-static int kvt_as_live(struct kvt_as_worker *w, u32 ns_group, const struct kvt_rec *rec)
+/* Enter all that wait. @id, @lost: of each. */
+static int kvt_as_enter_all(struct kvt_as_worker *w, u32 *id, struct kvt_as_loser *lost)
 {
-	struct kvt_as_loser lost = { .tier = KVT_NO_TIER };
 	struct kvt_pool *p = w->as->p;
-	int err;
-	u32 id;
+	int err = 0;
+	u32 i;
 
+	for (i = 0; i < w->nr_batch; i++)
+		kvt_as_expect(p, w->batch[i].hash);
 	spin_lock(&p->meta_lock);
-	while (!p->table.nr_free) {
-		spin_unlock(&p->meta_lock);
-		err = kvt_pool_grow(p, 1);
-		if (err)
-			return err;
-		spin_lock(&p->meta_lock);
+	for (i = 0; i < w->nr_batch && !err; i++) {
+		lost[i].tier = KVT_NO_TIER;
+		while (!p->table.nr_free && !err) {
+			spin_unlock(&p->meta_lock);
+			err = kvt_pool_grow(p, 1);
+			spin_lock(&p->meta_lock);
+		}
+		if (!err)
+			id[i] = kvt_as_enter(w, &w->batch[i], &lost[i]);
 	}
-	id = kvt_as_enter(w, ns_group, rec, &lost);
 	spin_unlock(&p->meta_lock);
+	return err;
+}
+
+/**
+ * kvt_as_flush() - enter the blocks that wait for that
+ * @w: worker, still at work on their segment
+ */
+void kvt_as_flush(struct kvt_as_worker *w)
+{
+	struct kvt_as_loser lost[KVT_AS_BATCH];
+	u32 id[KVT_AS_BATCH], i, nr_lost = 0;
+	int err = kvt_as_enter_all(w, id, lost);
+
+	for (i = 0; i < w->nr_batch && !err; i++) {
+		if (id[i] != KVT_NIL)
+			kvt_as_note_parent(w, id[i], &w->batch[i].rec);
+		if (lost[i].tier == KVT_NO_TIER)
+			continue;
+		nr_lost++;
+		err = kvt_as_owe_unit(w, lost[i].tier, lost[i].unit);
+	}
+	w->nr_batch = 0;
+	if (nr_lost) {
+		spin_lock(&w->as->lock);
+		w->as->out->nr_superseded += nr_lost;
+		spin_unlock(&w->as->lock);
+	}
+	if (err)
+		kvt_as_fail(w->as, err);
+}
+
+/* A block that no kill names. */
+static void kvt_as_live(struct kvt_as_worker *w, u32 ns_group, const struct kvt_rec *rec)
+{
+	struct kvt_as_pending *b = &w->batch[w->nr_batch++];
+
+	b->rec = *rec;
+	b->ns_group = ns_group;
+	b->hash = kvt_ix_hash(&w->as->p->index, ns_group, rec->key);
+	kvt_ix_prefetch(&w->as->p->index, b->hash);
 	WRITE_ONCE(w->as->ns_at[w->ns_idx]->used, true);
-	if (id != KVT_NIL)
-		kvt_as_note_parent(w, id, rec);
-	if (lost.tier == KVT_NO_TIER)
-		return 0;
-	spin_lock(&w->as->lock);
-	w->as->out->nr_superseded++;
-	spin_unlock(&w->as->lock);
-	return kvt_as_owe_unit(w, lost.tier, lost.unit);
+	if (w->nr_batch == KVT_AS_BATCH)
+		kvt_as_flush(w);
 }
 
 static bool kvt_as_key_zero(const u8 *key)
@@ -192,7 +253,7 @@ static int kvt_as_unused(struct kvt_as_worker *w, u32 unit, bool dead)
 void kvt_as_block(struct kvt_as_worker *w, u64 life, const struct kvt_rec *rec)
 {
 	u32 unit = w->seg * w->m->super.geo.seg_units + rec->unit;
-	int err;
+	int err = 0;
 
 	w->m->segs[w->seg].placed += kvt_geo_units(&w->m->super.geo, rec->stored);
 	if (life != w->m->segs[w->seg].life) {
@@ -208,7 +269,7 @@ void kvt_as_block(struct kvt_as_worker *w, u64 life, const struct kvt_rec *rec)
 	else if (!w->ns_idx || kvt_as_key_zero(rec->key))
 		err = kvt_as_unused(w, rec->unit, false);
 	else
-		err = kvt_as_live(w, kvt_ns_group(w->ns_idx, rec->group), rec);
+		kvt_as_live(w, kvt_ns_group(w->ns_idx, rec->group), rec);
 	if (err)
 		kvt_as_fail(w->as, err);
 }
@@ -343,7 +404,7 @@ static int kvt_as_clear_one(struct kvt_assembly *as, u32 id)
 	return 0;
 }
 
-static void kvt_as_link(struct kvt_assembly *as, const struct kvt_as_parent *pa)
+static void kvt_as_link(struct kvt_assembly *as, const struct kvt_as_parent *pa, u32 hash)
 {
 	struct kvt_pool *p = as->p;
 	const struct kvt_hot *h = kvt_hot(&p->table, pa->id);
@@ -354,9 +415,30 @@ static void kvt_as_link(struct kvt_assembly *as, const struct kvt_as_parent *pa)
 	    kvt_as_seq(kvt_cold(&p->table, pa->id)) != pa->seq ||
 	    kvt_cold(&p->table, pa->id)->parent != KVT_NIL)
 		return;
-	parent = kvt_block_find_locked(p, h->ns_group, pa->key);
+	parent = kvt_as_find(p, hash, h->ns_group, pa->key);
 	if (parent != KVT_NIL && parent != pa->id)
 		kvt_ch_link(&p->table, pa->id, parent);
+}
+
+/* At most KVT_AS_BATCH. */
+static void kvt_as_link_some(struct kvt_assembly *as, const struct kvt_as_parent *pa, u32 nr)
+{
+	struct kvt_pool *p = as->p;
+	u32 hash[KVT_AS_BATCH], i;
+
+	for (i = 0; i < nr; i++) {
+		hash[i] = kvt_ix_hash(&p->index, kvt_hot(&p->table, pa[i].id)->ns_group,
+				      pa[i].key);
+		kvt_ix_prefetch(&p->index, hash[i]);
+	}
+	for (i = 0; i < nr; i++) {
+		u32 parent = kvt_as_expect(p, hash[i]);
+
+		if (parent != KVT_NIL)
+			prefetch(kvt_cold(&p->table, parent));
+	}
+	for (i = 0; i < nr; i++)
+		kvt_as_link(as, &pa[i], hash[i]);
 }
 
 static void kvt_as_cut_cycles(struct kvt_assembly *as)
@@ -382,8 +464,9 @@ static void kvt_as_link_all(struct kvt_assembly *as)
 	for (i = 0; i < as->nr_workers; i++) {
 		for (c = as->workers[i].parents; c; c = c->next) {
 			spin_lock(&as->p->meta_lock);
-			for (k = 0; k < c->nr; k++)
-				kvt_as_link(as, (struct kvt_as_parent *)c->data + k);
+			for (k = 0; k < c->nr; k += KVT_AS_BATCH)
+				kvt_as_link_some(as, (struct kvt_as_parent *)c->data + k,
+						 min(c->nr - k, KVT_AS_BATCH));
 			spin_unlock(&as->p->meta_lock);
 			cond_resched();
 		}

@@ -257,7 +257,8 @@ static void kvt_as_on_kill(void *ctx, u32 seg, const struct kvt_kill *k)
 	if (k->unit == KVT_KILL_ALL)
 		kvt_as_end(s, k->life);
 	else
-		set_bit((u64)k->seg * w->m->super.geo.seg_units + k->unit, w->m->dead);
+		w->nr_dead += !test_and_set_bit((u64)k->seg * w->m->super.geo.seg_units + k->unit,
+						w->m->dead);
 }
 
 static const struct kvt_recover_sink kvt_as_kill_sink = {
@@ -348,6 +349,7 @@ static void kvt_as_pass_blocks(struct kvt_as_worker *w)
 		kvt_as_refuse(w, -EUCLEAN);
 	if (!s->ended)
 		kvt_as_recover(w, &kvt_as_block_sink, false);
+	kvt_as_flush(w);
 	kvt_as_count(w->as, s);
 }
 
@@ -407,7 +409,7 @@ static int kvt_as_alloc_workers(struct kvt_assembly *as)
 	u32 nr = clamp(2 * num_online_cpus(), 4, KVT_AS_WORKERS_MAX), i;
 
 	as->wq = alloc_workqueue("kvtier%u-assemble", WQ_UNBOUND, 0, as->p->id);
-	as->workers = kcalloc(nr, sizeof(*as->workers), GFP_KERNEL);
+	as->workers = kvcalloc(nr, sizeof(*as->workers), GFP_KERNEL);
 	if (!as->wq || !as->workers)
 		return -ENOMEM;
 	BUILD_BUG_ON(KVT_AS_BUF_BYTES < KVT_RECOVER_BUF_MIN);
@@ -442,6 +444,30 @@ static int kvt_as_read_alloc(struct kvt_assembly *as)
 	return err ?: kvt_as_alloc_workers(as);
 }
 
+/*
+ * The index gets its size at once: to grow it by doubling is to enter most blocks twice.
+ * What is counted is an upper bound, as names may come twice. Only speed is at stake.
+ */
+static int kvt_as_size_index(struct kvt_assembly *as)
+{
+	u64 blocks = 0, dead = 0;
+	u32 i, k;
+
+	for (i = 0; i < as->nr_workers; i++)
+		dead += as->workers[i].nr_dead;
+	for (i = 0; i < as->nr_members; i++) {
+		const struct kvt_as_member *m = &as->members[i];
+
+		for (k = 0; k < m->super.geo.nr_segs; k++) {
+			if (!m->segs[k].ended)
+				blocks += m->segs[k].found.nr_blocks;
+		}
+		cond_resched();
+	}
+	kvt_pool_size_index(as->p, blocks - min(blocks, dead));
+	return 0;
+}
+
 /**
  * kvt_as_read_all() - read all segments of all members
  * @as: assembly whose members agree
@@ -453,7 +479,8 @@ static int kvt_as_read_alloc(struct kvt_assembly *as)
 int kvt_as_read_all(struct kvt_assembly *as)
 {
 	return kvt_as_read_alloc(as) ?: kvt_as_run(as, kvt_as_pass_lives) ?:
-	       kvt_as_run(as, kvt_as_pass_kills) ?: kvt_as_run(as, kvt_as_pass_blocks);
+	       kvt_as_run(as, kvt_as_pass_kills) ?: kvt_as_size_index(as) ?:
+	       kvt_as_run(as, kvt_as_pass_blocks);
 }
 
 /**
@@ -471,7 +498,7 @@ void kvt_as_read_free(struct kvt_assembly *as)
 		kvt_as_chunks_free(as->workers[i].parents);
 		kvt_as_chunks_free(as->workers[i].owed);
 	}
-	kfree(as->workers);
+	kvfree(as->workers);
 	for (i = 1; as->ns_at && i <= as->nr_ns; i++) {
 		kfree(as->ns_at[i]->def);
 		kfree(as->ns_at[i]);

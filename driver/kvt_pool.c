@@ -114,20 +114,39 @@ free:
 	return err;
 }
 
-static int kvt_shard_grow(struct kvt_pool *p, struct kvt_shard *s)
+static int kvt_shard_grow(struct kvt_pool *p, struct kvt_shard *s, u32 nr)
 {
-	u32 nr = (READ_ONCE(s->mask) + 1) * 2;
-	u32 *buckets = kvcalloc(nr, sizeof(*buckets), GFP_KERNEL_ACCOUNT), *old;
+	u32 *buckets = kvcalloc(nr, sizeof(*buckets), GFP_KERNEL_ACCOUNT), *old, had;
 
 	if (!buckets)
 		return -ENOMEM;
 	spin_lock(&s->lock);
+	had = s->mask + 1;
 	old = kvt_ix_resize(&p->index, s, buckets, nr);
 	spin_unlock(&s->lock);
 	if (old != buckets)
-		kvt_pool_meta_add(p, (s64)nr / 2 * sizeof(*buckets));
+		kvt_pool_meta_add(p, ((s64)nr - had) * sizeof(*buckets));
 	kvfree(old);
 	return 0;
+}
+
+/**
+ * kvt_pool_size_index() - buckets for many blocks that are to come
+ * @p:      pool
+ * @blocks: about how many it will have
+ *
+ * What there is no memory for comes later, as shards grow. May sleep.
+ */
+void kvt_pool_size_index(struct kvt_pool *p, u64 blocks)
+{
+	u32 nr = kvt_ix_buckets_for(blocks), i;
+
+	for (i = 0; i < KVT_SHARDS; i++) {
+		if (nr <= READ_ONCE(p->index.shards[i].mask) + 1)
+			continue;
+		if (kvt_shard_grow(p, &p->index.shards[i], nr))
+			break;
+	}
 }
 
 /**
@@ -151,7 +170,8 @@ int kvt_pool_grow(struct kvt_pool *p, u32 entries)
 		if (!kvt_ix_crowded(&p->index.shards[i]))
 			continue;
 		/* Only speed is at stake. */
-		if (kvt_shard_grow(p, &p->index.shards[i]))
+		if (kvt_shard_grow(p, &p->index.shards[i],
+				   (READ_ONCE(p->index.shards[i].mask) + 1) * 2))
 			break;
 	}
 	return 0;

@@ -25,6 +25,7 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
+#include <linux/prefetch.h>
 #include <linux/siphash.h>
 #include <linux/spinlock.h>
 #include <linux/stddef.h>

@@ -79,6 +79,38 @@ u32 kvt_ix_find(struct kvt_index *ix, struct kvt_shard *s, u32 hash, u32 ns_grou
 }
 
 /**
+ * kvt_ix_prefetch() - a name will be looked for soon
+ * @ix:   index
+ * @hash: its kvt_ix_hash()
+ *
+ * Who looks for many waits for memory once if all of them are announced first: this for
+ * each, then kvt_ix_prefetch_first() for each. Needs no lock: the bucket is not read.
+ */
+void kvt_ix_prefetch(struct kvt_index *ix, u32 hash)
+{
+	const struct kvt_shard *s = kvt_ix_shard(ix, hash);
+
+	prefetch(READ_ONCE(s->buckets) + (hash & READ_ONCE(s->mask)));
+}
+
+/**
+ * kvt_ix_prefetch_first() - likewise, of the bucket's first block
+ * @ix:   index
+ * @s:    shard of @hash, locked
+ * @hash: kvt_ix_hash()
+ * Return: that block, or KVT_NIL. It may have another name.
+ */
+u32 kvt_ix_prefetch_first(struct kvt_index *ix, struct kvt_shard *s, u32 hash)
+{
+	u32 id = s->buckets[hash & s->mask];
+
+	lockdep_assert_held(&s->lock);
+	if (id != KVT_NIL)
+		prefetch(kvt_hot(ix->table, id));
+	return id;
+}
+
+/**
  * kvt_ix_insert() - make a block findable
  * @ix: index
  * @s:  its shard, locked
@@ -126,7 +158,23 @@ bool kvt_ix_crowded(const struct kvt_shard *s)
 {
 	u32 mask = READ_ONCE(s->mask);
 
-	return READ_ONCE(s->count) > mask + (mask >> 1) + 1 && mask < (1u << 23);
+	return READ_ONCE(s->count) > mask + (mask >> 1) + 1 &&
+	       mask < KVT_SHARD_BUCKETS_MAX / 2;
+}
+
+/**
+ * kvt_ix_buckets_for() - what a shard comes to have
+ * @blocks: of the whole index
+ * Return: buckets with which a shard with its share of them is not crowded, a power of two.
+ */
+u32 kvt_ix_buckets_for(u64 blocks)
+{
+	u64 share = (blocks + KVT_SHARDS - 1) >> KVT_SHARD_BITS;
+	u32 nr = KVT_SHARD_BUCKETS_MIN;
+
+	while (nr < KVT_SHARD_BUCKETS_MAX && share >= nr + nr / 2)
+		nr *= 2;
+	return nr;
 }
 
 /**

@@ -20,6 +20,7 @@
 #define KVT_SHARD_BITS		8
 #define KVT_SHARDS		(1u << KVT_SHARD_BITS)
 #define KVT_SHARD_BUCKETS_MIN	16u
+#define KVT_SHARD_BUCKETS_MAX	(1u << 24)
 
 struct kvt_shard {
 	spinlock_t lock;
@@ -64,6 +65,9 @@ u32 kvt_ix_find(struct kvt_index *ix, struct kvt_shard *s, u32 hash, u32 ns_grou
 void kvt_ix_insert(struct kvt_index *ix, struct kvt_shard *s, u32 id);
 bool kvt_ix_remove(struct kvt_index *ix, struct kvt_shard *s, u32 id);
 bool kvt_ix_crowded(const struct kvt_shard *s);
+u32 kvt_ix_buckets_for(u64 blocks);
+void kvt_ix_prefetch(struct kvt_index *ix, u32 hash);
+u32 kvt_ix_prefetch_first(struct kvt_index *ix, struct kvt_shard *s, u32 hash);
 u32 *kvt_ix_resize(struct kvt_index *ix, struct kvt_shard *s, u32 *buckets, u32 nr);
 
 #endif /* KVT_INDEX_H */

@@ -239,6 +239,43 @@ static void index_hash_spreads(struct kunit *test)
 	}
 }
 
+/* As many buckets as growing would have led to, and no more than there may be. */
+static void index_buckets_are_enough(struct kunit *test)
+{
+	struct kvt_shard s = { .mask = KVT_SHARD_BUCKETS_MIN - 1 };
+	u32 nr;
+
+	for (s.count = 0; s.count < 100000; s.count++) {
+		while (kvt_ix_crowded(&s))
+			s.mask = 2 * s.mask + 1;
+		nr = kvt_ix_buckets_for((u64)s.count * KVT_SHARDS);
+		KUNIT_ASSERT_EQ(test, nr, s.mask + 1);
+	}
+	KUNIT_EXPECT_EQ(test, kvt_ix_buckets_for(0), KVT_SHARD_BUCKETS_MIN);
+	KUNIT_EXPECT_EQ(test, kvt_ix_buckets_for(U64_MAX / 2), KVT_SHARD_BUCKETS_MAX);
+}
+
+/* What is announced is the bucket's first block, of whatever name, and nothing changes. */
+static void index_announces_first(struct kunit *test)
+{
+	struct fixture f;
+	u32 a, b;
+
+	setup(test, &f);
+	spin_lock(&f.s->lock);
+	KUNIT_EXPECT_EQ(test, kvt_ix_prefetch_first(f.ix, f.s, 5), KVT_NIL);
+	spin_unlock(&f.s->lock);
+	a = add(test, &f, 16, 1, 5);
+	b = add(test, &f, 16, 2, 5);
+	kvt_ix_prefetch(f.ix, 5);
+	spin_lock(&f.s->lock);
+	KUNIT_EXPECT_EQ(test, kvt_ix_prefetch_first(f.ix, f.s, 5), b);
+	KUNIT_EXPECT_EQ(test, kvt_ix_prefetch_first(f.ix, f.s, 6), KVT_NIL);
+	spin_unlock(&f.s->lock);
+	KUNIT_EXPECT_EQ(test, find(&f, 16, 1, 5), a);
+	KUNIT_EXPECT_EQ(test, find(&f, 16, 2, 5), b);
+}
+
 static struct kunit_case index_cases[] = {
 	KUNIT_CASE(index_name_is_exact),
 	KUNIT_CASE(index_ns_group_is_injective),
@@ -246,6 +283,8 @@ static struct kunit_case index_cases[] = {
 	KUNIT_CASE(index_grows),
 	KUNIT_CASE(index_never_shrinks),
 	KUNIT_CASE(index_hash_spreads),
+	KUNIT_CASE(index_buckets_are_enough),
+	KUNIT_CASE(index_announces_first),
 	{ }
 };
 

@@ -59,6 +59,11 @@ static inline u64 div64_u64_rem(u64 n, u64 d, u64 *rem)
 	return n / d;
 }
 
+static inline void prefetch(const void *mem)
+{
+	__builtin_prefetch(mem);
+}
+
 static inline int fls(unsigned int x)
 {
 	return x ? 32 - __builtin_clz(x) : 0;

@@ -237,8 +237,9 @@ static void on_kill(void *ctx, u32 seg, const struct kvt_kill *k)
 	if (k->unit == KVT_KILL_ALL)
 		s->ended = max(s->ended, k->life);
 	else
-		__atomic_fetch_or(&as->dead[unit / WORD_BITS], 1ul << unit % WORD_BITS,
-				  __ATOMIC_RELAXED);
+		as->nr_dead += !(__atomic_fetch_or(&as->dead[unit / WORD_BITS],
+						   1ul << unit % WORD_BITS,
+						   __ATOMIC_RELAXED) >> unit % WORD_BITS & 1);
 }
 
 static void on_block(void *ctx, u32 seg, u64 life, const struct kvt_rec *r)
@@ -297,10 +298,26 @@ static void pass_blocks(struct assembly *as)
 	if (s->ended)
 		return;
 	recover(as, &block_sink, false);
+	as_flush(as);
 	spin_lock(&as->lock);
 	as->nr_segments += !!s->life;
 	as->max_seq = max(as->max_seq, s->found.max_seq);
 	spin_unlock(&as->lock);
+}
+
+/* The index is made as large as it will have to be. */
+static void size_index(struct assembly *as)
+{
+	u64 blocks = 0;
+	u32 i, nr;
+
+	for (i = 0; i < MEDIA_SEGS_ALL; i++)
+		blocks += as->segs[i].ended ? 0 : as->segs[i].found.nr_blocks;
+	nr = kvt_ix_buckets_for(blocks - min(blocks, as->nr_dead));
+	for (i = 0; i < KVT_SHARDS; i++) {
+		if (nr > as->index.shards[i].mask + 1)
+			as_shard_grow(as, &as->index.shards[i], nr);
+	}
 }
 
 /* Each pass over all segments before the next one. */
@@ -319,6 +336,8 @@ static void read_all(struct assembly *as)
 	for (i = 0; i < KVT_AS_WORKERS_MAX; i++)
 		as->bufs[i] = as_take_raw(as, USE_BUFFERS, BUF_BYTES);
 	for (i = 0; i < ARRAY_SIZE(passes); i++) {
+		if (passes[i] == pass_blocks)
+			size_index(as);
 		for (as->seg = 0; as->seg < MEDIA_SEGS_ALL; as->seg++)
 			passes[i](as);
 		as_step_done(as, STEP_LIVES + i, &since);

@@ -78,6 +78,7 @@ struct pool_ns {
  * @segs:    the driver's records, @dead to @owed likewise
  * @seg:     worker's: being read
  * @ns_id:   worker's: namespace of the last block, and its index
+ * @nr_dead: worker's, @batch and @nr_batch likewise: as the driver's
  * @found:   what was found and what became of it; @found.away and later stay 0
  */
 struct assembly {
@@ -106,6 +107,9 @@ struct assembly {
 	u32 seg;
 	u64 ns_id;
 	u32 ns_idx;
+	u64 nr_dead;
+	struct kvt_as_pending batch[KVT_AS_BATCH];
+	u32 nr_batch;
 	u64 max_seq;
 	u32 nr_segments;
 	struct media_sum found;
@@ -117,6 +121,8 @@ void assembly_delete(struct assembly *as);
 
 /* recover_merge.c */
 void as_block(struct assembly *as, u64 life, const struct kvt_rec *r);
+void as_flush(struct assembly *as);
+void as_shard_grow(struct assembly *as, struct kvt_shard *s, u32 nr);
 void as_merge(struct assembly *as);
 
 /* For the parts of it. What as_take() gives is zeroed. */
@@ -135,15 +141,20 @@ static inline u64 as_seq(const struct kvt_cold *c)
 }
 
 /* Find a block under the meta lock. */
-static inline u32 as_find(struct assembly *as, u32 ns_group, const u8 *key)
+static inline u32 as_find_hash(struct assembly *as, u32 hash, u32 ns_group, const u8 *key)
 {
-	u32 hash = kvt_ix_hash(&as->index, ns_group, key), id;
 	struct kvt_shard *s = kvt_ix_shard(&as->index, hash);
+	u32 id;
 
 	spin_lock(&s->lock);
 	id = kvt_ix_find(&as->index, s, hash, ns_group, key);
 	spin_unlock(&s->lock);
 	return id;
+}
+
+static inline u32 as_find(struct assembly *as, u32 ns_group, const u8 *key)
+{
+	return as_find_hash(as, kvt_ix_hash(&as->index, ns_group, key), ns_group, key);
 }
 
 #endif /* KVT_RECOVER_ASSEMBLE_H */

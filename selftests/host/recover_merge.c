@@ -13,12 +13,34 @@
 #define TIER		0u
 #define NOW_MS		123456789u
 
+void as_shard_grow(struct assembly *as, struct kvt_shard *s, u32 nr)
+{
+	u32 *buckets = as_take(as, USE_INDEX, nr * sizeof(*buckets)), *old, had = s->mask + 1;
+
+	spin_lock(&s->lock);
+	old = kvt_ix_resize(&as->index, s, buckets, nr);
+	spin_unlock(&s->lock);
+	as_give(as, USE_INDEX, old, had * sizeof(*buckets));
+}
+
+/* The first block where @hash is: it is on its way. */
+static u32 expect(struct assembly *as, u32 hash)
+{
+	struct kvt_shard *s = kvt_ix_shard(&as->index, hash);
+	u32 id;
+
+	spin_lock(&s->lock);
+	id = kvt_ix_prefetch_first(&as->index, s, hash);
+	spin_unlock(&s->lock);
+	return id;
+}
+
 /* Chunks come one at a time, and with each the shards that want it get twice the buckets. */
 static void grow(struct assembly *as)
 {
 	struct kvt_hot *hot = as_take(as, USE_ENTRIES, KVT_CHUNK_BLOCKS * sizeof(*hot));
 	struct kvt_cold *cold = as_take(as, USE_ENTRIES, KVT_CHUNK_BLOCKS * sizeof(*cold));
-	u32 i, nr, *buckets, *old;
+	u32 i;
 
 	spin_lock(&as->meta_lock);
 	if (kvt_table_add_chunk(&as->table, hot, cold))
@@ -27,14 +49,8 @@ static void grow(struct assembly *as)
 	for (i = 0; i < KVT_SHARDS; i++) {
 		struct kvt_shard *s = &as->index.shards[i];
 
-		if (!kvt_ix_crowded(s))
-			continue;
-		nr = 2 * (s->mask + 1);
-		buckets = as_take(as, USE_INDEX, nr * sizeof(*buckets));
-		spin_lock(&s->lock);
-		old = kvt_ix_resize(&as->index, s, buckets, nr);
-		spin_unlock(&s->lock);
-		as_give(as, USE_INDEX, old, nr / 2 * sizeof(*buckets));
+		if (kvt_ix_crowded(s))
+			as_shard_grow(as, s, 2 * (s->mask + 1));
 	}
 }
 
@@ -54,9 +70,10 @@ static void entry_fill(struct assembly *as, u32 id, const struct kvt_rec *r)
 }
 
 /* KVT_NIL: a newer record is there. @lost: unit of the one that is not used, if any. */
-static u32 entry_make(struct assembly *as, u32 ns_group, const struct kvt_rec *r, u32 *lost)
+static u32 entry_make(struct assembly *as, const struct kvt_as_pending *b, u32 *lost)
 {
-	u32 id = as_find(as, ns_group, r->key);
+	const struct kvt_rec *r = &b->rec;
+	u32 id = as_find_hash(as, b->hash, b->ns_group, r->key);
 	struct kvt_shard *s;
 	struct kvt_hot *h;
 
@@ -72,8 +89,8 @@ static u32 entry_make(struct assembly *as, u32 ns_group, const struct kvt_rec *r
 	id = kvt_table_alloc(&as->table);
 	h = kvt_hot(&as->table, id);
 	memcpy(h->key, r->key, sizeof(h->key));
-	h->ns_group = ns_group;
-	h->hash = kvt_ix_hash(&as->index, ns_group, r->key);
+	h->ns_group = b->ns_group;
+	h->hash = b->hash;
 	entry_fill(as, id, r);
 	atomic_set(&h->ctl, KVT_READY | KVT_CTL_LOG);
 	s = kvt_ix_shard(&as->index, h->hash);
@@ -96,30 +113,49 @@ static void note_parent(struct assembly *as, u32 id, const struct kvt_rec *r)
 	memcpy(pa->key, r->parent, KVT_KEY_BYTES);
 }
 
+/* All records of the batch, under one hold of the lock. */
+void as_flush(struct assembly *as)
+{
+	u32 lost[KVT_AS_BATCH], id[KVT_AS_BATCH], i;
+
+	for (i = 0; i < as->nr_batch; i++)
+		expect(as, as->batch[i].hash);
+	spin_lock(&as->meta_lock);
+	for (i = 0; i < as->nr_batch; i++) {
+		while (!as->table.nr_free) {
+			spin_unlock(&as->meta_lock);
+			grow(as);
+			spin_lock(&as->meta_lock);
+		}
+		lost[i] = KVT_NO_UNIT;
+		id[i] = entry_make(as, &as->batch[i], &lost[i]);
+	}
+	spin_unlock(&as->meta_lock);
+	for (i = 0; i < as->nr_batch; i++) {
+		if (id[i] != KVT_NIL)
+			note_parent(as, id[i], &as->batch[i].rec);
+		if (lost[i] == KVT_NO_UNIT)
+			continue;
+		as->found.superseded++;
+		as_owe(as, lost[i]);
+	}
+	as->nr_batch = 0;
+}
+
 /* A record that no kill names; its namespace's index is known. */
 void as_block(struct assembly *as, u64 life, const struct kvt_rec *r)
 {
-	u32 lost = KVT_NO_UNIT, id;
+	struct kvt_as_pending *b = &as->batch[as->nr_batch++];
 
 	if (life != as->segs[as->seg].life)
 		kvt_env_die(__FILE__, __LINE__, "a segment has another life by now");
-	spin_lock(&as->meta_lock);
-	while (!as->table.nr_free) {
-		spin_unlock(&as->meta_lock);
-		grow(as);
-		spin_lock(&as->meta_lock);
-	}
-	id = entry_make(as, kvt_ns_group(as->ns_idx, r->group), r, &lost);
-	spin_unlock(&as->meta_lock);
+	b->rec = *r;
+	b->ns_group = kvt_ns_group(as->ns_idx, r->group);
+	b->hash = kvt_ix_hash(&as->index, b->ns_group, r->key);
+	kvt_ix_prefetch(&as->index, b->hash);
 	WRITE_ONCE(as->ns_at[as->ns_idx]->used, true);
-	if (id != KVT_NIL)
-		note_parent(as, id, r);
-	if (lost == KVT_NO_UNIT)
-		return;
-	spin_lock(&as->lock);
-	as->found.superseded++;
-	spin_unlock(&as->lock);
-	as_owe(as, lost);
+	if (as->nr_batch == KVT_AS_BATCH)
+		as_flush(as);
 }
 
 /* --- when all has been read -------------------------------------------------------- */
@@ -218,7 +254,7 @@ static void each(struct assembly *as, void (*fn)(struct assembly *as, u32 id))
 	spin_unlock(&as->meta_lock);
 }
 
-static void link_one(struct assembly *as, const struct kvt_as_parent *pa)
+static void link_one(struct assembly *as, const struct kvt_as_parent *pa, u32 hash)
 {
 	const struct kvt_hot *h = kvt_hot(&as->table, pa->id);
 	const struct kvt_cold *c = kvt_cold(&as->table, pa->id);
@@ -226,11 +262,30 @@ static void link_one(struct assembly *as, const struct kvt_as_parent *pa)
 
 	if (!ready(as, pa->id) || as_seq(c) != pa->seq || c->parent != KVT_NIL)
 		return;
-	parent = as_find(as, h->ns_group, pa->key);
+	parent = as_find_hash(as, hash, h->ns_group, pa->key);
 	if (parent == KVT_NIL || parent == pa->id)
 		return;
 	kvt_ch_link(&as->table, pa->id, parent);
 	as->found.links++;
+}
+
+/* As the driver: names are announced before they are looked for. */
+static void link_some(struct assembly *as, const struct kvt_as_parent *pa, u32 nr)
+{
+	u32 hash[KVT_AS_BATCH], parent, i;
+
+	for (i = 0; i < nr; i++) {
+		hash[i] = kvt_ix_hash(&as->index, kvt_hot(&as->table, pa[i].id)->ns_group,
+				      pa[i].key);
+		kvt_ix_prefetch(&as->index, hash[i]);
+	}
+	for (i = 0; i < nr; i++) {
+		parent = expect(as, hash[i]);
+		if (parent != KVT_NIL)
+			prefetch(kvt_cold(&as->table, parent));
+	}
+	for (i = 0; i < nr; i++)
+		link_one(as, &pa[i], hash[i]);
 }
 
 static void link_all(struct assembly *as)
@@ -240,8 +295,9 @@ static void link_all(struct assembly *as)
 
 	for (c = as->parents; c; c = c->next) {
 		spin_lock(&as->meta_lock);
-		for (i = 0; i < c->nr; i++)
-			link_one(as, (const struct kvt_as_parent *)c->data + i);
+		for (i = 0; i < c->nr; i += KVT_AS_BATCH)
+			link_some(as, (const struct kvt_as_parent *)c->data + i,
+				  min(c->nr - i, KVT_AS_BATCH));
 		spin_unlock(&as->meta_lock);
 	}
 }
