@@ -1,120 +1,176 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The red team bites: suite-teeth.sh [TOOTH]...
+# The tests bite: suite-teeth.sh [TOOTH]...
 #
-# One protection at a time is taken out of a copy of the driver, and the attack that
-# it is there for must succeed on Debian's kernel, while others are repelled still.
+# One protection at a time is taken out of a copy of the driver, and what it is there for
+# must be noticed: the red team gets through, or a test fails, while others are as before.
 #
 #   scrub    memory is not wiped before another namespace gets it
 #   pin      foreign references to pages are overlooked
 #   zap      mappings of a region are left when it changes hands
 #   revoke   a slot stays writable after COMMIT
 #   mode     a mode's bits do not count
+#   sum      what comes from a disk is not compared with its checksum
+#   super    no flush before a superblock: the crash test of the log, built from the copy
 #
-# All in one machine, one after the other, the worst last: a broken driver may bring it
-# down, and the kernel may complain. Only results count.
+# On Debian's kernel, but for the last, in one machine, one after the other, the worst at the
+# end: a broken driver may bring it down, and the kernel may complain. Only results count.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
 
 WORK="$KVT_OUT/teeth"
+POINTS=10000	# crashes in which a missing flush must show
 FAILED=0
 
-# tooth NAME : file, what is taken out, program, attack that has to succeed.
+# tooth NAME : file, what is taken out, program, what of it has to fail; no program: the
+# crash test has to.
 tooth()
 {
+	PROGRAM=
 	case $1 in
 	scrub)
 		FILE=driver/kvt_xfer.c
 		EDIT='s/^\t\t\tclear_page(kvt_page_addr(t, page));$/\t\t\tcond_resched();/'
 		PROGRAM=redteam_mem
-		ATTACK=uninitialised_reservations
+		ATTACK=redteam.uninitialised_reservations
 		;;
 	pin)
 		FILE=driver/kvt_region.c
 		EDIT='s/if (kvt_page_extra_refs(first + i) <= 0)/if (kvt_page_extra_refs(first + i) <= INT_MAX)/'
 		PROGRAM=redteam_mem
-		ATTACK=commit_with_a_page_in_a_pipe
+		ATTACK=redteam.commit_with_a_page_in_a_pipe
 		;;
 	zap)
 		FILE=driver/kvt_region.c
 		EDIT='/^void kvt_region_clean/,/^}/s/(loff_t)nr << KVT_PAGE_SHIFT, 1);/1, 1);/'
 		PROGRAM=redteam_mem
-		ATTACK=stale_mapping_after_eviction
+		ATTACK=redteam.stale_mapping_after_eviction
 		;;
 	revoke)
 		FILE=driver/kvt_region.c
 		EDIT='/^void kvt_fill_revoke/,/^}/s/(loff_t)nr << KVT_PAGE_SHIFT, 1);/1, 1);/'
 		PROGRAM=redteam_mem
-		ATTACK=fill_mapping_after_commit
+		ATTACK=redteam.fill_mapping_after_commit
 		;;
 	mode)
 		FILE=driver/kvt_ns.c
 		EDIT='s/return (bits & want) == want;/return bits || want;/'
 		PROGRAM=redteam_ns
-		ATTACK=namespaces_probed_by_errno
+		ATTACK=redteam.namespaces_probed_by_errno
+		;;
+	sum)
+		FILE=driver/kvt_xfer.c
+		EDIT='s/else if (csum != x->csum)$/else if (csum != x->csum \&\& !x->bytes)/
+			s/if (kvt_payload_sum_end(&sum) != x->csum)$/if (!x->bytes)/'
+		PROGRAM='faults -t one_wrong_byte -t scrub_is_not_for_everybody'
+		ATTACK=faults.one_wrong_byte
+		;;
+	super)
+		FILE=driver/core/kvt_wlog_seg.c
+		EDIT='s/if (w->flush_done < w->write_flush && .*/if (w->given_up)/'
 		;;
 	*) die "unknown tooth '$1'" ;;
 	esac
 }
 
+# take_out NAME : from the copy.
+take_out()
+{
+	tooth "$1"
+	sed -i "$EDIT" "$WORK/src/$FILE"
+	! cmp -s "$KVT_ROOT/$FILE" "$WORK/src/$FILE" || die "$1: nothing to take out of $FILE"
+}
+
+# put_back : with a time of its own, so that it is compiled again.
+put_back()
+{
+	cp "$KVT_ROOT/$FILE" "$WORK/src/$FILE"
+}
+
 # build NAME : the module without one protection.
 build()
 {
-	local src=$WORK/src
-	tooth "$1"
-	sed -i "$EDIT" "$src/$FILE"
-	! cmp -s "$KVT_ROOT/$FILE" "$src/$FILE" || die "$1: nothing to take out of $FILE"
-	KVT_OUT=$WORK/out "$src/scripts/build-modules.sh" stock >"$WORK/build.log" 2>&1 || {
+	take_out "$1"
+	KVT_OUT=$WORK/out "$WORK/src/scripts/build-modules.sh" stock >"$WORK/build.log" 2>&1 || {
 		tail -n 20 "$WORK/build.log" >&2
 		die "$1: does not compile"
 	}
 	cp "$WORK/out/stock/kvtier.ko" "$WORK/payload/$1.ko"
-	# With a time of its own, so that it is compiled again.
-	cp "$KVT_ROOT/$FILE" "$src/$FILE"
+	put_back
 	echo "$1 $PROGRAM" >>"$WORK/payload/teeth"
 }
 
+# crash_test : of the copy as it is. Whether it finds nothing.
+crash_test()
+{
+	make -s --no-print-directory -C "$WORK/src/selftests/host" OUT="$WORK/out" \
+		"$WORK/out/host/crash" >"$WORK/build.log" 2>&1 || {
+		tail -n 20 "$WORK/build.log" >&2
+		die "the crash test does not compile"
+	}
+	"$WORK/out/host/crash" "$POINTS" >"$WORK/crash.log" 2>&1
+}
+
+# bite_host NAME : the crash test fails without the protection, and only then.
+bite_host()
+{
+	local verdict='not ok'
+	if crash_test; then
+		take_out "$1"
+		if ! crash_test && grep -q '^# crash .* of the chain' "$WORK/crash.log"; then
+			verdict=ok
+		fi
+		put_back
+	fi
+	if [ "$verdict" != ok ]; then
+		tail -n 60 "$WORK/crash.log" | sed 's/^/# /'
+		FAILED=1
+	fi
+	echo "$verdict teeth.$1"
+}
+
+# By contents, with times of its own: what the last run has built from changed sources is
+# older than what was put back.
 copy_tree()
 {
 	rm -rf "$WORK/payload"
 	mkdir -p "$WORK/src/selftests" "$WORK/payload"
-	rsync -a --delete "$KVT_ROOT"/{Kbuild,VERSION,driver,uapi,scripts} "$WORK/src/"
-	rsync -a --delete "$KVT_ROOT"/selftests/{vm,modules} "$WORK/src/selftests/"
+	rsync -rlpc --delete "$KVT_ROOT"/{Kbuild,VERSION,driver,uapi,userspace,scripts} "$WORK/src/"
+	rsync -rlpc --delete "$KVT_ROOT"/selftests/{vm,modules,host} "$WORK/src/selftests/"
 	cat >"$WORK/payload/bite.sh" <<-'END'
 		modprobe kvtier
 		while read -r name program <&3; do
 			rmmod kvtier && insmod "/payload/$name.ko" || break
 			echo "== $name"
-			timeout 200 "/kvt/kselftest/$program" 2>&1
+			timeout 200 /kvt/kselftest/$program 2>&1
 			echo "== end"
 		done 3</payload/teeth
 	END
 }
 
-# judge NAME : the attack succeeded, and another one did not.
+# judge NAME : what has to fail did, and another one did not.
 judge()
 {
 	local said=$WORK/$1.log
 	tooth "$1"
 	sed -n "/^== $1$/,/^== end$/p" "$WORK/machine.log" >"$said"
-	if grep -q "^not ok .* redteam\.$ATTACK" "$said" && grep -q "^ok .* redteam\." "$said"; then
+	if grep -q "^not ok .* ${ATTACK//./\\.}" "$said" && grep -q "^ok .* ${ATTACK%%.*}\." "$said"; then
 		echo "ok teeth.$1"
 		return
 	fi
-	echo "not ok teeth.$1"
 	tail -n 60 "$said" | sed 's/^/# /'
+	echo "not ok teeth.$1"
 	FAILED=1
 }
 
-main()
+# bite_machine NAME... : modules without one protection each, in one machine.
+bite_machine()
 {
 	local name
-	[ $# -gt 0 ] || set -- mode scrub pin revoke zap
 	"$KVT_ROOT/scripts/build-modules.sh" stock >&2
 	make -s --no-print-directory -C "$KVT_ROOT" tools kselftest >&2
-	copy_tree
 	for name in "$@"; do
 		build "$name"
 	done
@@ -123,6 +179,22 @@ main()
 	for name in "$@"; do
 		judge "$name"
 	done
+}
+
+main()
+{
+	local name machine=()
+	[ $# -gt 0 ] || set -- super mode sum scrub pin revoke zap
+	copy_tree
+	for name in "$@"; do
+		tooth "$name"
+		if [ -n "$PROGRAM" ]; then
+			machine+=("$name")
+		else
+			bite_host "$name"
+		fi
+	done
+	[ ${#machine[@]} -eq 0 ] || bite_machine "${machine[@]}"
 	exit $FAILED
 }
 
