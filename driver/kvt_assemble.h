@@ -137,7 +137,7 @@ struct kvt_assembly;
  * @seg:     likewise
  * @ns_id:   namespace of the last block
  * @ns_idx:  likewise
- * @nr_dead: kills that it has found, of records each named once
+ * @nr_dead: units of which it was the first to find a kill
  * @batch:   blocks of @seg that are not entered yet
  * @nr_batch: how many
  * @parents: struct kvt_as_parent

@@ -446,7 +446,8 @@ static int kvt_as_read_alloc(struct kvt_assembly *as)
 
 /*
  * The index gets its size at once: to grow it by doubling is to enter most blocks twice.
- * What is counted is an upper bound, as names may come twice. Only speed is at stake.
+ * What is counted is about right: names may come twice, and kills may name what is in no
+ * summary, or in a segment that has ended. Only speed is at stake, and some memory.
  */
 static int kvt_as_size_index(struct kvt_assembly *as)
 {

@@ -12,6 +12,7 @@
 #include <linux/module.h>
 #include <linux/random.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/timekeeping.h>
 #include <linux/vmalloc.h>
 
@@ -114,9 +115,9 @@ free:
 	return err;
 }
 
-static int kvt_shard_grow(struct kvt_pool *p, struct kvt_shard *s, u32 nr)
+static int kvt_shard_grow(struct kvt_pool *p, struct kvt_shard *s, u32 nr, gfp_t gfp)
 {
-	u32 *buckets = kvcalloc(nr, sizeof(*buckets), GFP_KERNEL_ACCOUNT), *old, had;
+	u32 *buckets = kvcalloc(nr, sizeof(*buckets), gfp), *old, had;
 
 	if (!buckets)
 		return -ENOMEM;
@@ -135,16 +136,18 @@ static int kvt_shard_grow(struct kvt_pool *p, struct kvt_shard *s, u32 nr)
  * @p:      pool
  * @blocks: about how many it will have
  *
- * What there is no memory for comes later, as shards grow. May sleep.
+ * What there is no memory for comes later, as shards grow. Nobody is killed for it, and it
+ * is nobody's: these blocks are no client's doing. May sleep.
  */
 void kvt_pool_size_index(struct kvt_pool *p, u64 blocks)
 {
-	u32 nr = kvt_ix_buckets_for(blocks), i;
+	u32 nr = kvt_ix_buckets_for(min(blocks, (u64)KVT_CHUNKS_MAX << KVT_CHUNK_SHIFT)), i;
 
-	for (i = 0; i < KVT_SHARDS; i++) {
+	for (i = 0; i < KVT_SHARDS && !fatal_signal_pending(current); i++) {
 		if (nr <= READ_ONCE(p->index.shards[i].mask) + 1)
 			continue;
-		if (kvt_shard_grow(p, &p->index.shards[i], nr))
+		if (kvt_shard_grow(p, &p->index.shards[i], nr,
+				   GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN))
 			break;
 	}
 }
@@ -171,7 +174,8 @@ int kvt_pool_grow(struct kvt_pool *p, u32 entries)
 			continue;
 		/* Only speed is at stake. */
 		if (kvt_shard_grow(p, &p->index.shards[i],
-				   (READ_ONCE(p->index.shards[i].mask) + 1) * 2))
+				   (READ_ONCE(p->index.shards[i].mask) + 1) * 2,
+				   GFP_KERNEL_ACCOUNT))
 			break;
 	}
 	return 0;

@@ -10,7 +10,8 @@
  * The hash is keyed with a secret of the pool, because keys are chosen by
  * clients.
  *
- * Lock: shard->lock for all of a shard. It nests inside the meta lock.
+ * Lock: shard->lock for all of a shard, but for the address that kvt_ix_prefetch() makes of
+ * it. It nests inside the meta lock.
  */
 #ifndef KVT_INDEX_H
 #define KVT_INDEX_H

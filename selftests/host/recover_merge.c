@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From records to a pool that works. See recover_assemble.h, and
- * driver/kvt_assemble_merge.c for what this follows: a record becomes an entry as soon as
- * it is read, unless a newer one of its name is there, and all else is done when all has
- * been read. Until then cold->owner and touch_ms are the record's sequence, and
- * cold->sib_next and sib_prev its lengths.
+ * From records to a pool that works. See recover_assemble.h, and driver/kvt_assemble_merge.c
+ * for what this follows: a record becomes an entry while its segment is read, unless a newer
+ * one of its name is there, and all else is done when all has been read. Until then
+ * cold->owner and touch_ms are the record's sequence, and cold->sib_next and sib_prev its
+ * lengths.
  */
 #include "recover_assemble.h"
 
