@@ -6,6 +6,7 @@
  */
 #include "kvt_test.h"
 #include "kvt_medium.h"
+#include <poll.h>
 
 #define TRACEFS		"/sys/kernel/tracing"
 #define INSTANCE	TRACEFS "/instances/kvtfaults"
@@ -20,6 +21,7 @@
 #define WIDE_THEN	4
 #define SET		53
 #define ALICE		1001
+#define MUCH		((int)(2 * DRAM_BYTES / BLOCK_BYTES))
 
 FIXTURE(faults)
 {
@@ -560,6 +562,157 @@ TEST_F(faults, slow_writes)
 			TH_LOG("block %d", i);
 	kvt_client_close(&wide);
 }
+
+/* --- who waits for a device that then fails ---------------------------------------------- */
+
+/*
+ * The device is stopped, so that whoever needs it waits for as long as the test likes; then
+ * it fails for everything. Calls have no timeout of their own: what ends them is that.
+ */
+enum call { CALL_GET, CALL_READ, CALL_DROP, CALL_PUT };
+
+struct waiter {
+	FIXTURE_DATA(faults) *self;
+	enum call call;
+	int first;	/* block that it is about */
+	int nr;		/* of them, if they are put */
+	struct kvt_child child;
+};
+
+/* So that no answer is one of kvt_hear()'s own. */
+#define ANSWER(status)	((status) + 1000)
+
+static int waiter_call(const struct waiter *w, int block)
+{
+	FIXTURE_DATA(faults) *self = w->self;
+	struct kvt_key key = kvt_key(SET, block);
+	struct kvtier_block_result res;
+	static char buf[BLOCK_BYTES];
+	int err;
+
+	switch (w->call) {
+	case CALL_GET:
+		err = kvt_get(self->c.fd, KVTIER_GET_WAIT, 0, &key, 1, &res, KVT_FOREVER);
+		return err < 0 ? KVT_ERR(-err) : res.status;
+	case CALL_READ:
+		return kvt_read1(self->c.fd, 0, &key, buf, sizeof(buf), KVT_FOREVER);
+	case CALL_DROP:
+		return kvt_drop(self->c.fd, 0, &key, 1, NULL);
+	default:
+		kvt_fill(buf, &key, sizeof(buf));
+		return kvt_write1(self->c.fd, 0, &key, NULL, buf, sizeof(buf), KVT_FOREVER);
+	}
+}
+
+/* The answer to the last call, or to the first one that did not store its block. */
+static int waiter_child(struct kvt_child *me, void *arg)
+{
+	const struct waiter *w = arg;
+	int i, ret = 0;
+
+	for (i = 0; i < w->nr; i++) {
+		ret = waiter_call(w, w->first + i);
+		if (ret != KVTIER_ST_DONE)
+			break;
+	}
+	return kvt_say(me, ANSWER(ret)) != 0;
+}
+
+/* Seen in the kernel, and not for a moment only. */
+static bool waits(struct waiter *w)
+{
+	return !kvt_spawn(&w->child, waiter_child, w) && kvt_in_ioctl(w->child.pid) &&
+	       kvt_hear(&w->child, 100) == -ETIMEDOUT;
+}
+
+static int answer(struct waiter *w)
+{
+	int word = kvt_hear(&w->child, 20000);
+
+	return kvt_join(&w->child, 10000) ? -ETIMEDOUT : word;
+}
+
+static int start_async(FIXTURE_DATA(faults) *self, int block, __u64 user_data)
+{
+	struct kvt_key key = kvt_key(SET, block);
+	struct kvtier_block_result res;
+	struct kvtier_get a = {
+		.size = sizeof(a), .flags = KVTIER_GET_ASYNC, .nr = 1, .keys = KVT_U64(&key),
+		.results = KVT_U64(&res), .user_data = user_data, .eventfd = -1,
+	};
+	int err = kvt_ioctl(self->c.fd, KVTIER_OP_GET, &a);
+
+	return err ? err : res.status;
+}
+
+static bool completed(FIXTURE_DATA(faults) *self, int timeout_ms)
+{
+	struct pollfd pfd = { .fd = self->c.fd, .events = POLLIN };
+
+	return poll(&pfd, 1, KVT_PATIENCE_MS(timeout_ms)) == 1;
+}
+
+TEST_F(faults, readers_get_their_answer)
+{
+	struct waiter get = { .self = self, .call = CALL_GET, .first = 0, .nr = 1 };
+	struct waiter copy = { .self = self, .call = CALL_READ, .first = 1, .nr = 1 };
+	struct kvt_key key = kvt_key(SET, 3);
+	struct kvtier_completion comp;
+	int i;
+
+	ASSERT_EQ(NR, put(self, 0, NR));
+	ASSERT_EQ(0, send_down(self));
+	ASSERT_EQ(0, kvt_dm_stop(&self->dm, true));
+	EXPECT_TRUE(waits(&get));
+	EXPECT_TRUE(waits(&copy));
+	EXPECT_EQ(KVTIER_ST_PENDING, start_async(self, 2, 22));
+	EXPECT_EQ(1, kvt_prefetch(self->c.fd, KVTIER_PREFETCH_NOTIFY, 0, &key, 1, 33, -1));
+	EXPECT_FALSE(completed(self, 100));
+	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_ERROR));
+	EXPECT_EQ(ANSWER(KVTIER_ST_IOERR), answer(&get));
+	EXPECT_EQ(ANSWER(KVTIER_ST_IOERR), answer(&copy));
+	for (i = 0; i < 2; i++) {
+		ASSERT_TRUE(completed(self, 20000));
+		ASSERT_EQ(sizeof(comp), read(self->c.fd, &comp, sizeof(comp)));
+		EXPECT_TRUE(comp.user_data == 22 || comp.user_data == 33);
+		EXPECT_EQ(0, comp.result);
+		EXPECT_EQ(0, comp.nr_ready);
+	}
+	EXPECT_LE(4, (int)stat_of(self, self->tier).read_errors);
+	EXPECT_EQ(0, known(self, 0, 4));
+	/* Memory serves as ever, and the device when it can be read again. */
+	EXPECT_EQ(10, put(self, 1000, 10));
+	EXPECT_EQ(10, check(self, 1000, 10));
+	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_GOOD));
+	EXPECT_EQ(NR - 4, check(self, 0, NR));
+	EXPECT_EQ(4, put(self, 0, 4));
+	EXPECT_EQ(NR, check(self, 0, NR));
+}
+
+/* DROP cannot promise anything; who waits for room gets it, from what has no way down. */
+TEST_F(faults, writers_get_their_answer)
+{
+	struct waiter drop = { .self = self, .call = CALL_DROP, .first = 0, .nr = 1 };
+	struct waiter room = { .self = self, .call = CALL_PUT, .first = 1000, .nr = MUCH };
+
+	ASSERT_EQ(NR, put(self, 0, NR));
+	ASSERT_EQ(0, send_down(self));
+	ASSERT_EQ(0, kvt_dm_stop(&self->dm, true));
+	EXPECT_TRUE(waits(&drop));
+	EXPECT_TRUE(waits(&room));
+	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_ERROR));
+	EXPECT_EQ(ANSWER(-EIO), answer(&drop));
+	EXPECT_EQ(ANSWER(KVTIER_ST_DONE), answer(&room));
+	EXPECT_TRUE(KVT_UNTIL(20000, sysfs_is(self, "tiers/bdev30/state", "draining")));
+	EXPECT_EQ(-1, fsync(self->c.fd));
+	EXPECT_EQ(EIO, errno);
+	EXPECT_EQ(0, known(self, 0, 1));
+	EXPECT_LT(0, check(self, 1000, MUCH));
+	EXPECT_EQ(10, put(self, 3000, 10));
+	EXPECT_EQ(10, check(self, 3000, 10));
+}
+
+/* --- members that come back --------------------------------------------------------------- */
 
 /* Its own member comes back: it needs no force, and brings nothing back. */
 TEST_F(faults, member_comes_back)
