@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <endian.h>
 #include "crash.h"
@@ -36,24 +35,32 @@ struct log_entry {
 	uint64_t data_len;
 };
 
+/* Of a file, or of a disk. */
+static int length(int fd, uint64_t *bytes)
+{
+	off_t end = lseek(fd, 0, SEEK_END);
+
+	*bytes = (uint64_t)end;
+	return end < 0 ? -errno : 0;
+}
+
 static int map_log(struct logwr *l, const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
 	void *p;
 
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st)) {
+	err = length(fd, &l->bytes);
+	if (err) {
 		close(fd);
-		return -errno;
+		return err;
 	}
-	p = mmap(NULL, st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	p = mmap(NULL, l->bytes, PROT_READ, MAP_SHARED, fd, 0);
 	close(fd);
 	if (p == MAP_FAILED)
 		return -errno;
 	l->base = p;
-	l->bytes = st.st_size;
 	return 0;
 }
 
