@@ -79,6 +79,14 @@ uint32_t block_version(const void *from, uint32_t ns, uint32_t index)
 	return differ ? 0 : (uint32_t)head.version;
 }
 
+uint64_t ns_quota(uint32_t ns)
+{
+	/* Each has another one, so that none is taken for another's. */
+	if (!ns_loose(ns))
+		return (64ull << 20) + ns * 4096ull;
+	return ns % 2 ? 0 : (3ull << 20) + ns * 4096ull;
+}
+
 int open_ns(struct kvtier_pool *pool, uint32_t ns, uint32_t flags, bool secret,
 	    struct kvtier_ns **out)
 {
@@ -96,5 +104,6 @@ int open_ns(struct kvtier_pool *pool, uint32_t ns, uint32_t flags, bool secret,
 	p.secret = bytes;
 	p.nr_groups = NR_GROUPS;
 	p.block_bytes = group_bytes;
+	p.quota_bytes = ns_quota(ns);
 	return kvtier_ns_open(pool, &p, out);
 }

@@ -4,7 +4,8 @@
  *
  * Each worker is a process with namespaces of its own, so what it knows of its blocks is
  * exact, while all workers share pool, memory and devices. Whatever should not happen
- * below the pool's capacity ends the load: it would make the journal's promises wrong.
+ * below the pool's capacity ends the load: it would make the journal's promises wrong. In
+ * the loose namespace the pool is asked each time what is left.
  */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -19,12 +20,16 @@
 #define WAIT_NS		30000000000ull
 #define PAGE		256u
 
-/* A namespace that is open. */
+/*
+ * A namespace that is open. @there: a loose block may be gone all the same; then @version is
+ * what it was put as, 0: not known.
+ */
 struct space {
 	struct kvtier_ns *h;
 	uint32_t ns;
 	uint32_t blocks;
 	bool there[MAIN_BLOCKS];
+	uint32_t version[LOOSE_BLOCKS];
 };
 
 struct worker {
@@ -35,6 +40,7 @@ struct worker {
 	struct oracle *o;
 	struct kvtier_pool *pool;
 	struct space main;
+	struct space loose;
 	struct space churn[CHURNS_MAX];
 	uint32_t serial;
 	uint64_t on_bdev;	/* bit n: tier n is a block tier */
@@ -269,12 +275,19 @@ static void say_durable(struct worker *w, const struct space *s, const bool *whi
 	}
 }
 
-static void must_not_evict(struct space *s)
+static struct kvtier_stat stat_of(struct space *s)
 {
 	struct kvtier_stat st = KVTIER_STAT_INIT;
 
 	if (kvtier_ns_stat(s->h, &st))
 		die("stat");
+	return st;
+}
+
+static void must_not_evict(struct space *s)
+{
+	struct kvtier_stat st = stat_of(s);
+
 	if (st.evictions)
 		die("%llu blocks were evicted or lost", (unsigned long long)st.evictions);
 }
@@ -301,13 +314,170 @@ static void open_space(struct worker *w, struct space *s, uint32_t ns, uint32_t 
 	int err;
 
 	memset(s, 0, sizeof(*s));
-	say(w, "O %u", ns);
+	say(w, "O %u %llu", ns, (unsigned long long)ns_quota(ns));
 	err = open_ns(w->pool, ns, flags, true, &s->h);
 	if (err)
 		die("namespace %u: %s", ns, strerror(-err));
 	s->ns = ns;
 	s->blocks = blocks;
 }
+
+/* --- blocks that may go at any time ------------------------------------------ */
+
+static void forget(struct space *s, uint32_t first, uint32_t nr)
+{
+	memset(s->there + first, 0, nr);
+	memset(s->version + first, 0, nr * sizeof(*s->version));
+}
+
+/* What is left of a chain, from its head on. What was seen to be gone is gone for good. */
+static uint32_t loose_len(struct space *s, uint32_t head)
+{
+	struct kvtier_lookup_result found[CHAIN];
+	struct kvtier_opts o = opts_of(head);
+	struct kvtier_key keys[CHAIN];
+	uint32_t i, nr = chain_keys(keys, s, head);
+	int len = kvtier_lookup(s->h, &o, keys, nr, found, NULL);
+
+	if (len < 0)
+		die("lookup: %s", strerror(-len));
+	for (i = 0; i < nr; i++) {
+		if (found[i].status != KVTIER_ST_HIT)
+			forget(s, head + i, 1);
+		else if (!s->there[head + i])
+			die("block %u.%u has come by itself", s->ns, head + i);
+	}
+	return len;
+}
+
+/* All of a chain from @first on, whatever is left of it. */
+static void loose_drop(struct worker *w, struct space *s, uint32_t first)
+{
+	struct kvtier_opts o = opts_of(first);
+	struct kvtier_key keys[CHAIN];
+	uint32_t i, nr = chain_keys(keys, s, first);
+	int32_t results[CHAIN];
+
+	say(w, "D %u %u %u", s->ns, first, nr);
+	if (kvtier_drop(s->h, &o, keys, nr, results) < 0)
+		die("drop");
+	for (i = 0; i < nr; i++)
+		if (results[i] != KVTIER_ST_DONE && results[i] != KVTIER_ST_MISS)
+			die("drop of block %u.%u: %s", s->ns, first + i,
+			    kvtier_status_name(results[i]));
+	say(w, "d %u %u %u", s->ns, first, nr);
+	forget(s, first, nr);
+}
+
+/* Status of what ended a batch: there was no room, or the block has gone meanwhile. */
+static void expect_loose(int ret, uint32_t want, const struct kvtier_slot *slots, const char *what)
+{
+	int status = ret >= 0 && (uint32_t)ret < want ? slots[ret].status : KVTIER_ST_MISS;
+
+	if (ret < 0)
+		die("loose %s: %s", what, strerror(-ret));
+	if (status != KVTIER_ST_MISS && status != KVTIER_ST_NOSPACE && status != KVTIER_ST_QUOTA &&
+	    status != KVTIER_ST_NOPARENT && status != KVTIER_ST_PENDING)
+		die("loose %s: block %d of %u: %s", what, ret, want, kvtier_status_name(status));
+}
+
+static void loose_commit(struct space *s, uint32_t first, struct kvtier_slot *slots, uint32_t nr,
+			 uint32_t version)
+{
+	uint32_t i;
+	int done;
+
+	for (i = 0; i < nr; i++)
+		fill_block(slots[i].ptr, s->ns, first + i, version);
+	done = kvtier_commit_slots(s->h, 0, slots, nr);
+	if (done < 0)
+		die("loose commit: %s", strerror(-done));
+	/* If what is before them was lost, they are of no use. */
+	if ((uint32_t)done < nr)
+		check(kvtier_abort_slots(s->h, slots + done, nr - done), nr - done, "abort");
+	for (i = 0; i < (uint32_t)done; i++) {
+		s->there[first + i] = true;
+		s->version[first + i] = version;
+	}
+}
+
+static void loose_put(struct worker *w, struct space *s, uint32_t head)
+{
+	uint32_t first = head + loose_len(s, head), nr, i, version = w->o->version + 1;
+	struct kvtier_opts o = opts_of(head);
+	struct kvtier_key keys[CHAIN], parent;
+	struct kvtier_slot slots[CHAIN];
+	int got;
+
+	if (first == head + CHAIN)
+		return;
+	nr = chain_keys(keys, s, first);
+	/* What has lost its parent is in the way. */
+	for (i = first; i < first + nr && !s->there[i]; i++)
+		;
+	if (i < first + nr)
+		loose_drop(w, s, first);
+	make_key(&parent, s->ns, first - 1);
+	say(w, "P %u %u %u %u", s->ns, first, nr, version);
+	o.flags = KVTIER_RESERVE_WAIT;
+	got = kvtier_reserve(s->h, &o, keys, first == head ? NULL : &parent, nr, slots);
+	expect_loose(got, nr, slots, "reserve");
+	if (!got)
+		return;
+	if (ns_quota(s->ns) && stat_of(s).used_bytes > ns_quota(s->ns))
+		die("namespace %u has more than its quota", s->ns);
+	loose_commit(s, first, slots, got, version);
+}
+
+static void loose_get(struct worker *w, struct space *s, uint32_t head)
+{
+	struct kvtier_opts o = opts_of(head);
+	struct kvtier_key keys[CHAIN];
+	struct kvtier_slot slots[CHAIN];
+	const struct ora_block *b;
+	uint32_t i, nr = chain_keys(keys, s, head), version;
+	int got;
+
+	o.flags = KVTIER_GET_WAIT;
+	got = kvtier_get(s->h, &o, keys, nr, slots);
+	expect_loose(got, nr, slots, "get");
+	for (i = 0; i < (uint32_t)got; i++) {
+		version = block_version(slots[i].ptr, s->ns, head + i);
+		b = &w->o->ns[s->ns][head + i];
+		if (!version || version <= b->floor || version > b->newest ||
+		    (s->version[head + i] && version != s->version[head + i]))
+			die("block %u.%u is there as version %u", s->ns, head + i, version);
+		s->version[head + i] = version;
+	}
+	check(kvtier_release_slots(s->h, slots, got), got, "release");
+}
+
+static void loose_cool(struct space *s, uint32_t head)
+{
+	struct kvtier_opts o = opts_of(head);
+	struct kvtier_key keys[CHAIN];
+	uint32_t nr = chain_keys(keys, s, head);
+
+	if (kvtier_advise(s->h, &o, KVTIER_ADV_COLD, 0, keys, nr, NULL) < 0)
+		die("advise");
+}
+
+static void loose_operate(struct worker *w)
+{
+	struct space *s = &w->loose;
+	uint32_t what = pick(w, 100), head = pick_chain(w, s);
+
+	if (what < 60)
+		loose_put(w, s, head);
+	else if (what < 70)
+		loose_drop(w, s, head + pick(w, CHAIN));
+	else if (what < 88)
+		loose_get(w, s, head);
+	else
+		loose_cool(s, head);
+}
+
+/* --- whole namespaces -------------------------------------------------------- */
 
 /* Its blocks go, and it with them. */
 static void end_space(struct worker *w, struct space *s)
@@ -351,11 +521,14 @@ static void take_over(struct worker *w, struct space *s)
 
 			while ((i + nr) % CHAIN && s->there[i + nr])
 				nr++;
-			drop(w, s, i, nr);
+			if (ns_loose(s->ns))
+				loose_drop(w, s, i);
+			else
+				drop(w, s, i, nr);
 		}
 	}
 	for (i = 0; i < s->blocks; i++)
-		if (s->there[i])
+		if (s->there[i] && !ns_loose(s->ns))
 			pin(s, i, 1);
 }
 
@@ -364,10 +537,12 @@ static void start(struct worker *w)
 	uint32_t ns, at = 0;
 	struct space *s;
 
-	open_space(w, &w->main, ns_of(w->id, 0), w->args->blocks, KVTIER_NS_CREATE);
+	open_space(w, &w->main, ns_of(w->id, SERIAL_MAIN), w->args->blocks, KVTIER_NS_CREATE);
 	take_over(w, &w->main);
-	w->serial = 1;
-	for (ns = ns_of(w->id, 1); ns < w->o->nr_ns; ns += WORKERS_MAX) {
+	open_space(w, &w->loose, ns_of(w->id, SERIAL_LOOSE), LOOSE_BLOCKS, KVTIER_NS_CREATE);
+	take_over(w, &w->loose);
+	w->serial = SERIAL_CHURN;
+	for (ns = ns_of(w->id, SERIAL_CHURN); ns < w->o->nr_ns; ns += WORKERS_MAX) {
 		if (!w->o->ns[ns])
 			continue;
 		w->serial = ns / WORKERS_MAX + 1;
@@ -388,6 +563,10 @@ static void operate(struct worker *w)
 	struct space *s = &w->main;
 	uint32_t what = pick(w, 100), head, len, cut;
 
+	if (pick(w, 4) == 0) {
+		loose_operate(w);
+		return;
+	}
 	if (w->churn[0].h && pick(w, 10) == 0)
 		s = &w->churn[0];
 	head = pick_chain(w, s);
@@ -452,6 +631,8 @@ static void __attribute__((noreturn)) work(const struct load_args *a, uint32_t i
 	for (i = 0; !a->ops || i < a->ops; i++)
 		operate(&w);
 	durable(&w, &w.main, true);
+	if (!stat_of(&w.loose).evictions)
+		die("nothing of namespace %u was evicted", w.loose.ns);
 	_exit(0);
 }
 

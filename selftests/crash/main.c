@@ -8,7 +8,12 @@
  *   log NAME DEVICE LOG        makes a device that logs, and prints its path
  *   mark NAME TEXT
  *   unlog NAME
- *   replay LOG BYTES POINTS KEEP SEED IMAGE TOOL [WITHOUT]
+ *   replay LOG BYTES POINTS SEED IMAGE TOOL [WITHOUT]
+ *   assemble LOG BYTES POINTS SEED IMAGE DEVICE EVERY [WITHOUT]
+ *                              every so manieth of the same states by the driver; DEVICE is
+ *                              a loop device over IMAGE
+ *   state LOG BYTES POINTS SEED IMAGE NUMBER
+ *                              leaves that one of them in IMAGE
  *
  * Details are printed, with "# " in front; the exit status is the result.
  */
@@ -76,21 +81,29 @@ static int do_log(int argc, char **argv)
 	return failed("log", err);
 }
 
-static int do_replay(int argc, char **argv)
+/* @what: replay, assemble or state */
+static int do_replay(const char *what, int argc, char **argv)
 {
-	struct replay_args a = { 0 };
+	struct replay_args a = { .only = KVT_NO_STATE, .every = 1 };
+	int more = !strcmp(what, "assemble");
 
-	if (argc < 7 || argc > 8)
+	if (argc < 6 + more || argc > 7 + more)
 		return 2;
 	a.log = argv[0];
 	a.bytes = number(argv[1]);
 	a.points = (uint32_t)number(argv[2]);
-	a.keep = (uint32_t)number(argv[3]);
-	a.seed = number(argv[4]);
-	a.image = argv[5];
-	a.tool = *argv[6] ? argv[6] : NULL;
-	a.toothless = argv[7];
-	return replay_run(&a);
+	a.seed = number(argv[3]);
+	a.image = argv[4];
+	a.toothless = argv[6 + more];
+	if (more) {
+		a.device = argv[5];
+		a.every = (uint32_t)number(argv[6]);
+	} else if (!strcmp(what, "state")) {
+		a.only = (uint32_t)number(argv[5]);
+	} else {
+		a.tool = *argv[5] ? argv[5] : NULL;
+	}
+	return a.every ? replay_run(&a) : 2;
 }
 
 int main(int argc, char **argv)
@@ -108,8 +121,8 @@ int main(int argc, char **argv)
 		ret = failed("mark", dm_mark(argv[2], argv[3]));
 	else if (!strcmp(what, "unlog") && argc == 3)
 		ret = failed("unlog", dm_remove(argv[2]));
-	else if (!strcmp(what, "replay"))
-		ret = do_replay(argc - 2, argv + 2);
+	else if (!strcmp(what, "replay") || !strcmp(what, "assemble") || !strcmp(what, "state"))
+		ret = do_replay(what, argc - 2, argv + 2);
 	if (ret == 2)
 		fprintf(stderr, "kvt-crash %s: wrong arguments, or not possible\n", what);
 	return ret;

@@ -7,7 +7,8 @@
 #   create                   a pool on disks 0 and 1
 #   assemble                 ... which is there already, compared with the journals
 #   load BLOCKS SEED         until somebody ends the machine
-#   points NR                pools on disks 2 and on, each with a journal of its own
+#   states NR EVERY BYTES SEED   that the device, so long, of the log on disk 2 may be in after a
+#                            crash: the driver assembles every so manieth, one after the other
 #   end                      the pool on disks 0 and 1 goes in order, and comes again
 #
 # Journals are in the host's folder.
@@ -43,6 +44,20 @@ compare()
 	kvt-crash verify "$pool" "$BLOCKS" "$@"
 }
 
+# evicted POOL : blocks have left it for want of room, and by quota.
+evicted()
+{
+	local tier why sum
+	for why in room quota; do
+		sum=0
+		for tier in /sys/class/kvtier/kvtier"$1"/tiers/*; do
+			sum=$((sum + $(<"$tier/evicted_$why")))
+		done
+		echo "# evicted by $why: $sum"
+		[ "$sum" -gt 0 ]
+	done
+}
+
 step_record()
 {
 	local device
@@ -50,7 +65,11 @@ step_record()
 	device=$(kvt-crash log writes "$(disk 2)" "$(disk 3)")
 	kvtier -j pool create --id 1 --tier dram:size=16M --tier "bdev:path=$device,segment=2M" >/dev/null
 	kvt-crash mark writes start
+	# It makes room before it has to, so that who assembles it later does not begin with that.
+	echo 65 >/sys/class/kvtier/kvtier1/watermark_low_percent
+	echo 75 >/sys/class/kvtier/kvtier1/watermark_high_percent
 	kvt-crash load 1 "$WORKERS" "$2" "$1" "$3" dm:writes
+	evicted 1
 	kvtier -j pool destroy 1 >/dev/null
 	kvt-crash unlog writes
 	echo "# recorded"
@@ -76,15 +95,24 @@ step_load()
 	return 1
 }
 
-step_points()
+# The device is a file in memory: the driver has it through a loop device, and what it
+# writes is taken back from the file.
+step_states()
 {
-	local i
-	for ((i = 0; i < $1; i++)); do
-		DISKS=("$(disk $((i + 2)))")
-		compare 2 "/host/point.$i.journal"
-		kvtier -j pool destroy 2 >/dev/null
-		echo "# point $i is right"
-	done
+	local status=0 lying=0 said run
+	run=(kvt-crash assemble "$(disk 2)" "$3" "$1" "$4" /tmp/state /dev/loop0)
+	modprobe loop
+	truncate -s "$3" /tmp/state
+	losetup /dev/loop0 /tmp/state
+	"${run[@]}" "$2" || status=$?
+	said=$("${run[@]}" 1 flush) || lying=$?
+	losetup -d /dev/loop0
+	tail -n 3 <<<"$said"
+	[ "$status" -eq 0 ]
+	echo "# all states are right"
+	[ "$lying" -eq 1 ]
+	grep -qE 'is lost$|wrong bytes$|comes back' <<<"$said"
+	echo "# a disk that lies is noticed"
 }
 
 # A journal that promises more than there is, and one that drops what there is.
@@ -92,13 +120,17 @@ notices()
 {
 	local said
 	cp "${JOURNALS[@]}" /tmp
-	printf '%s\n' 'O 65532' 'P 65532 0 1 1' 'S 65532 0' >>/tmp/journal.0
+	printf '%s\n' 'O 65532 0' 'P 65532 0 1 1' 'S 65532 0' >>/tmp/journal.0
 	said=$(! kvt-crash verify 0 "$BLOCKS" /tmp/journal.{0,1,2,3})
 	grep -q '^# block 65532.0: version 1 was durable and is lost$' <<<"$said"
 	cp "${JOURNALS[0]}" /tmp
 	awk '{ print } $1 == "P" { print "d", $2, $3, $4 }' "${JOURNALS[1]}" >/tmp/journal.1
 	said=$(! kvt-crash verify 0 "$BLOCKS" /tmp/journal.{0,1,2,3})
 	grep -q 'was dropped and comes back$' <<<"$said"
+	cp "${JOURNALS[1]}" /tmp
+	echo 'O 1 4096' >>/tmp/journal.1
+	said=$(! kvt-crash verify 0 "$BLOCKS" /tmp/journal.{0,1,2,3})
+	grep -q '^# namespace 1 has a quota of [0-9]* instead of 4096$' <<<"$said"
 	echo "# wrong journals are noticed"
 }
 
@@ -127,7 +159,7 @@ main()
 		case $1 in
 		record) step_record "$2" "$3" "$4"; shift 4 ;;
 		load) step_load "$2" "$3"; shift 3 ;;
-		points) step_points "$2"; shift 2 ;;
+		states) step_states "$2" "$3" "$4" "$5"; shift 5 ;;
 		create | assemble | end) "step_$1"; shift ;;
 		*) echo "# no step $1"; return 2 ;;
 		esac
