@@ -396,7 +396,7 @@ static int carry_batch(struct carrier *k, const struct kvt_client *c, const stru
 	int i, ret;
 
 	ret = kvt_reserve(c->fd, KVTIER_RESERVE_ARENA | KVTIER_RESERVE_WAIT, 0, keys, NULL, BATCH,
-			  res, 10 * KVT_SEC);
+			  res, 120 * KVT_SEC);
 	if (ret != BATCH) {
 		fprintf(stderr, "# %d slots of the arena: status %d\n", ret,
 			ret < 0 ? 0 : res[ret].status);
@@ -598,7 +598,7 @@ static int store_batch(const struct kvt_client *c, const struct kvt_key *keys)
 	int i, ret;
 
 	ret = kvt_reserve(c->fd, KVTIER_RESERVE_ARENA | KVTIER_RESERVE_WAIT, 0, keys, NULL, BATCH,
-			  res, 10 * KVT_SEC);
+			  res, 120 * KVT_SEC);
 	if (ret != BATCH)
 		return ret < 0 ? ret : -ENOSPC;
 	for (i = 0; i < BATCH; i++)
@@ -613,7 +613,7 @@ static int read_batch(const struct kvt_client *c, const struct kvt_key *keys)
 	__u64 handle[BATCH];
 	int i, nr = 0, ret;
 
-	ret = kvt_get(c->fd, KVTIER_GET_WAIT, 0, keys, BATCH, res, 20 * KVT_SEC);
+	ret = kvt_get(c->fd, KVTIER_GET_WAIT, 0, keys, BATCH, res, 120 * KVT_SEC);
 	for (i = 0; i < ret; i++)
 		handle[nr++] = res[i].handle;
 	if (nr && kvt_release(c->fd, handle, nr, NULL) != nr)
