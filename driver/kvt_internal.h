@@ -74,6 +74,7 @@
 #include "kvt_limits.h"
 #include "kvt_look.h"
 #include "kvt_room.h"
+#include "kvt_use.h"
 #include "kvt_scrub.h"
 #include "tier.h"
 
@@ -82,7 +83,6 @@
 #define KVT_FILE_IDS_MAX	((1u << 18) - 1)
 #define KVT_POOLS_MAX		256
 #define KVT_WAITQS		64
-#define KVT_RING_SIZE		1024
 #define KVT_UP_SIZE		256	/* promotions between memory tiers remembered */
 #define KVT_CHUNK_KEYS		32	/* keys handled per copy and per meta_lock hold */
 #define KVT_LEASES_PER_FILE	(1u << 20)
@@ -226,43 +226,6 @@ struct kvt_ns {
 	struct completion kobj_gone;
 	u32 nr_groups;
 	struct kvt_group group[];
-};
-
-/**
- * struct kvt_use - a call that used blocks of one chain, for the policy
- * @tip:     the last of them, KVT_NIL: no such call
- * @gen:     its generation
- * @who:     open file
- * @request: the client's number for its request, see kvt_request_of(); 0: none
- * @nr:      how many blocks
- */
-struct kvt_use {
-	u32 tip;
-	u32 gen;
-	u32 who;
-	u32 request;
-	u32 nr;
-};
-
-/* A client's number for a request, as far as it is kept. 0 stays 0. */
-static inline u32 kvt_request_of(u64 request)
-{
-	return request ? ((u32)(request ^ request >> 32) ?: 1) : 0;
-}
-
-/* One CPU's notes of uses that the policy has not seen yet, see kvt_use.c. */
-struct kvt_ring {
-	spinlock_t lock;
-	u32 nr;
-	u32 word[KVT_RING_SIZE];
-};
-
-/* Such notes, taken from a ring, from @at on not shown yet; then @next_cpu's. Meta lock. */
-struct kvt_uses {
-	u32 next_cpu;
-	u32 at;
-	u32 nr;
-	u32 word[KVT_RING_SIZE];
 };
 
 /**
@@ -637,11 +600,6 @@ static inline wait_queue_head_t *kvt_block_wq(struct kvt_pool *p, u32 id)
 {
 	return &p->moved[id % KVT_WAITQS];
 }
-
-/* kvt_use.c */
-void kvt_touch(struct kvt_pool *p, const u32 *ids, u32 nr, const struct kvt_use *use);
-void kvt_touch_drain(struct kvt_pool *p);	/* meta lock held */
-void kvt_use_end(struct kvt_pool *p, const struct kvt_use *u);	/* meta lock held */
 
 /* kvt_session.c: sessions of open files, and what their chains hold */
 void kvt_sessions_release(struct kvt_file *f);

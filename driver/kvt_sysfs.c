@@ -68,6 +68,7 @@ static DEVICE_ATTR_ADMIN_RO(blocks);
 #define KVT_POOL_COUNT(name, what)							\
 static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *buf)\
 {											\
+	kvt_touch_flush(to_pool(dev));							\
 	return sysfs_emit(buf, "%llu\n", kvt_count_read(to_pool(dev)->counts, what));	\
 }											\
 static DEVICE_ATTR_ADMIN_RO(name)
@@ -573,15 +574,19 @@ ATTRIBUTE_GROUPS(kvt_ns_sysfs);
 static ssize_t kvt_tier_sysfs_show(struct kobject *kobj, struct attribute *attr, char *buf)
 {
 	struct kvt_tier_attr *a = container_of(attr, struct kvt_tier_attr, attr);
+	struct kvt_tier *t = container_of(kobj, struct kvt_tier, kobj);
 
-	return a->show(container_of(kobj, struct kvt_tier, kobj), buf);
+	kvt_touch_flush(t->pool);
+	return a->show(t, buf);
 }
 
 static ssize_t kvt_ns_sysfs_show(struct kobject *kobj, struct attribute *attr, char *buf)
 {
 	struct kvt_ns_attr *a = container_of(attr, struct kvt_ns_attr, attr);
+	struct kvt_ns *ns = container_of(kobj, struct kvt_ns, kobj);
 
-	return a->show(container_of(kobj, struct kvt_ns, kobj), buf);
+	kvt_touch_flush(ns->pool);
+	return a->show(ns, buf);
 }
 
 static ssize_t kvt_ns_sysfs_store(struct kobject *kobj, struct attribute *attr, const char *buf,

@@ -3,10 +3,14 @@
  * Uses: how the policy comes to know of them.
  *
  * GET takes no lock that all clients meet in. It notes what it leased, and the request
- * that this was a part of, in this CPU's ring; whoever gets the meta lock next, at the end
- * of a batch or before choosing a victim, shows it to the policy. A note says when it was
- * made, and has its blocks before the end of the call that they belong to, so what comes
- * from one CPU is told in its order. What comes from two may change places.
+ * that this was a part of, in this CPU's ring; whoever needs to know, before choosing a
+ * victim, storing a block or telling a figure, shows it to the policy, and so does GET when
+ * there is as much as a long call makes. A note says when it was made, and has its blocks
+ * before the end of the call that they belong to, so what comes from one CPU is told in its
+ * order. What comes from two may change places.
+ *
+ * A request that is made call by call is told as one as far as it is in a ring: to tell the
+ * policy of a part takes as long as to tell it of all there is of the chain.
  *
  * An id that means another block by then costs that block's position in the list a little
  * accuracy and nothing else. The last block of a call is known by its generation.
@@ -15,10 +19,11 @@
  * meta lock for long, a look at the rings ends after KVT_DRAIN_STEPS blocks, one request
  * more at most; the rest is told the next time.
  */
+#include "core/kvt_policy_ask.h"
 #include "kvt_internal.h"
 
 #define KVT_USE_WORDS	(sizeof(struct kvt_use_note) / sizeof(u32))
-#define KVT_USE_PIECE	256u	/* blocks in a note */
+#define KVT_USE_PIECE	256u	/* blocks in a note, words that are not put off */
 #define KVT_DRAIN_STEPS	8192u
 
 /**
@@ -33,6 +38,14 @@ struct kvt_use_note {
 	struct kvt_use use;
 };
 
+/* Is the block that a call ended with still that. */
+static bool kvt_use_is_there(struct kvt_pool *p, const struct kvt_use *u)
+{
+	const struct kvt_hot *h = kvt_hot(&p->table, u->tip);
+
+	return u->tip != KVT_NIL && h->gen == u->gen && kvt_ctl_state(kvt_ctl(h)) == KVT_READY;
+}
+
 /**
  * kvt_use_end() - tell the policy of the end of a call
  * @p: pool, meta lock held; its blocks have been touched
@@ -41,17 +54,30 @@ struct kvt_use_note {
 void kvt_use_end(struct kvt_pool *p, const struct kvt_use *u)
 {
 	struct kvt_call c = { .who = u->who, .request = u->request, .tip = u->tip, .nr = u->nr };
-	struct kvt_hot *h = kvt_hot(&p->table, u->tip);
 
 	lockdep_assert_held(&p->meta_lock);
-	if (u->tip != KVT_NIL && h->gen == u->gen && kvt_ctl_state(kvt_ctl(h)) == KVT_READY)
+	if (kvt_use_is_there(p, u))
 		kvt_policy_call(&p->policy, &c);
 }
 
-/* Show the policy one note. Returns its length in words. */
-static u32 kvt_use_show(struct kvt_pool *p, const u32 *word)
+/* Is the call after this one the next part of its request: then that is told of both. */
+static bool kvt_use_goes_on(struct kvt_pool *p, const struct kvt_use_note *n,
+			    struct kvt_use_note *next)
+{
+	if (next->use.who != n->use.who || next->use.request != n->use.request ||
+	    next->at_ms - n->at_ms > KVT_ASK_GAP_MS || !kvt_use_is_there(p, &n->use) ||
+	    !kvt_use_is_there(p, &next->use) ||
+	    !kvt_ask_extends(&p->table, next->use.tip, n->use.tip, next->use.nr))
+		return false;
+	next->use.nr += n->use.nr;
+	return true;
+}
+
+/* Show the policy one note, of @left words that there are. Returns its length in words. */
+static u32 kvt_use_show(struct kvt_pool *p, u32 *word, u32 left)
 {
 	const struct kvt_use_note *n = (const struct kvt_use_note *)word;
+	u32 len = KVT_USE_WORDS + n->nr;
 	const u32 *ids = word + KVT_USE_WORDS;
 	u32 i;
 
@@ -70,8 +96,9 @@ static u32 kvt_use_show(struct kvt_pool *p, const u32 *word)
 		if ((h->flags & KVT_HOT_AHEAD) && (ctl & KVT_CTL_MEM))
 			kvt_ahead_used(p, ids[i]);
 	}
-	kvt_use_end(p, &n->use);
-	return KVT_USE_WORDS + n->nr;
+	if (left == len || !kvt_use_goes_on(p, n, (struct kvt_use_note *)(word + len)))
+		kvt_use_end(p, &n->use);
+	return len;
 }
 
 /* Show what was taken from a ring, as far as it may take. Whether that is all. */
@@ -81,7 +108,7 @@ static bool kvt_uses_show(struct kvt_pool *p, u32 from)
 
 	lockdep_assert_held(&p->meta_lock);
 	while (u->at < u->nr && p->policy.nr_steps - from < KVT_DRAIN_STEPS)
-		u->at += kvt_use_show(p, &u->word[u->at]);
+		u->at += kvt_use_show(p, &u->word[u->at], u->nr - u->at);
 	return u->at == u->nr;
 }
 
@@ -122,10 +149,22 @@ void kvt_touch_drain(struct kvt_pool *p)
 	p->policy.now_ms = kvt_now_ms();
 }
 
+/**
+ * kvt_touch_flush() - before figures are told that uses count in
+ * @p: pool; no spinlock held
+ */
+void kvt_touch_flush(struct kvt_pool *p)
+{
+	spin_lock(&p->meta_lock);
+	kvt_touch_drain(p);
+	spin_unlock(&p->meta_lock);
+}
+
 static void kvt_use_note(struct kvt_pool *p, const u32 *ids, u32 nr, const struct kvt_use *use)
 {
 	struct kvt_use_note n = { .nr = nr, .at_ms = kvt_now_ms() };
 	struct kvt_ring *ring = raw_cpu_ptr(p->rings);
+	bool enough;
 	u32 *at;
 
 	if (use)
@@ -144,8 +183,9 @@ static void kvt_use_note(struct kvt_pool *p, const u32 *ids, u32 nr, const struc
 		for (at += KVT_USE_WORDS; nr; at++)
 			*at = ids[--nr];
 	}
+	enough = ring->nr >= KVT_USE_PIECE;
 	spin_unlock(&ring->lock);
-	if (spin_trylock(&p->meta_lock)) {
+	if (enough && spin_trylock(&p->meta_lock)) {
 		kvt_touch_drain(p);
 		spin_unlock(&p->meta_lock);
 	}

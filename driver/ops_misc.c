@@ -472,6 +472,7 @@ int kvt_op_stat(struct kvt_file *f, void *arg)
 	out.flags = s->flags;
 	out.tiers = s->tiers;
 	out.nr_tiers = s->nr_tiers;
+	kvt_touch_flush(p);
 	if (s->flags & KVTIER_STAT_POOL) {
 		kvt_stat_pool(p, &out);
 		err = kvt_tiers_report(p, s->tiers, s->nr_tiers, kvt_stat_tier,

@@ -26,6 +26,20 @@ static bool ask_passes(const struct kvt_table *t, u32 id, u32 above, u32 steps, 
 	return false;
 }
 
+/**
+ * kvt_ask_extends() - is a call's chain the next part of another's
+ * @t:     block entries
+ * @tip:   its last block
+ * @above: that of the other
+ * @nr:    its blocks
+ */
+bool kvt_ask_extends(const struct kvt_table *t, u32 tip, u32 above, u32 nr)
+{
+	u32 left = KVT_ASK_STEPS;
+
+	return tip != above && ask_passes(t, tip, above, nr + 1, &left);
+}
+
 static bool ask_goes_on(const struct kvt_ask *e, const struct kvt_table *t,
 			const struct kvt_call *c, u32 now_ms, u32 *left)
 {

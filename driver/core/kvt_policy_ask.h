@@ -86,6 +86,7 @@ struct kvt_call {
 	u32 nr;
 };
 
+bool kvt_ask_extends(const struct kvt_table *t, u32 tip, u32 above, u32 nr);
 struct kvt_ask *kvt_ask_of(struct kvt_asks *a, const struct kvt_table *t,
 			   const struct kvt_call *c, u32 now_ms, u32 *nr_steps);
 

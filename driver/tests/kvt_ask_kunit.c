@@ -101,6 +101,21 @@ static void time_and_chain_tell(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, is_part(ask(f, 1, 0, f->other[1], 2)));
 }
 
+/* The next part begins where the last one ended, or overlaps it. */
+static void parts_extend(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+
+	KUNIT_EXPECT_TRUE(test, kvt_ask_extends(f->t, f->id[4], f->id[3], 1));
+	KUNIT_EXPECT_TRUE(test, kvt_ask_extends(f->t, f->id[6], f->id[3], 3));
+	KUNIT_EXPECT_TRUE(test, kvt_ask_extends(f->t, f->id[6], f->id[3], 7));
+	KUNIT_EXPECT_FALSE(test, kvt_ask_extends(f->t, f->id[6], f->id[3], 2));
+	KUNIT_EXPECT_FALSE(test, kvt_ask_extends(f->t, f->id[3], f->id[3], 4));
+	KUNIT_EXPECT_FALSE(test, kvt_ask_extends(f->t, f->id[3], f->id[4], 4));
+	KUNIT_EXPECT_FALSE(test, kvt_ask_extends(f->t, f->other[1], f->id[4], 6));
+	KUNIT_EXPECT_TRUE(test, kvt_ask_extends(f->t, f->other[1], f->id[3], 2));
+}
+
 /* Two requests of one client at a time, without numbers. */
 static void requests_mix(struct kunit *test)
 {
@@ -239,6 +254,7 @@ static void parts_keep_a_word_once(struct kunit *test)
 static struct kunit_case kvt_ask_cases[] = {
 	KUNIT_CASE(numbers_tell),
 	KUNIT_CASE(time_and_chain_tell),
+	KUNIT_CASE(parts_extend),
 	KUNIT_CASE(requests_mix),
 	KUNIT_CASE(tips_go),
 	KUNIT_CASE(asks_are_bounded),
