@@ -68,6 +68,7 @@
 #include "core/kvt_mem.h"
 #include "core/kvt_policy.h"
 #include "core/kvt_share.h"
+#include "core/kvt_wlog.h"
 #include "kvt_budget.h"
 #include "kvt_export.h"
 #include "kvt_kept.h"
@@ -170,6 +171,7 @@ struct kvt_group {
  *              age in which they died
  * @ghost_age:  newest age; there are none of ages before the last two
  * @on_tiers:   block tiers, by id, that it was ever defined on
+ * @home:       where, by tier
  * @kept:       memory it keeps from others
  * @nr_exports: dma-bufs
  * @session_lock: see above
@@ -210,6 +212,7 @@ struct kvt_ns {
 	u64 nr_ghosts[2];
 	u64 ghost_age;
 	u32 on_tiers;
+	struct kvt_ns_home home[KVT_TIERS];
 	struct kvt_kept kept;
 	u32 nr_exports;
 	struct mutex session_lock;

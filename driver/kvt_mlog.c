@@ -48,6 +48,7 @@ static void kvt_mlog_limits(struct kvt_tier *t, struct kvt_mlog *m, struct kvt_w
 		.batch_blocks = KVT_MOVE_BATCH,
 		.batch_bytes = KVT_BATCH_BYTES,
 		.max_blocks = clamp(g->seg_units, KVT_BATCH_BLOCKS, KVT_MLOG_BLOCKS_MAX),
+		.member = m->cookie,
 		.max_ns = min(g->seg_units / 8, KVT_MLOG_NS_MAX),
 		.max_kills = clamp(2 * g->seg_units, 256u, KVT_MLOG_KILLS_MAX),
 		.ring = KVT_MLOG_RING,

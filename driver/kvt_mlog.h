@@ -80,7 +80,7 @@ struct kvt_tier;
  * @told:     ... when the newest durable one was made
  * @retire_at: jiffies before which worn segments are left alone. Meta lock, as @retire_delay
  * @retire_delay: after the next attempt in vain, in jiffies; 0: none was
- * @gone:     ids of namespaces that ended; @nr_gone of them. Meta lock
+ * @gone:     namespaces that ended, and their kvt_ns_home's @first; @nr_gone of them. Meta lock
  * @turn:     NULL, or the device is zoned: for each segment the unit whose batch is to be
  *            written next. Meta lock; see kvt_mlog_zone.c, as for the next two
  * @zero:     zeroes
@@ -108,7 +108,10 @@ struct kvt_mlog {
 	struct kvt_kill *kills;
 	struct kvt_nsdef *ns;
 	u32 ns_idx[KVT_MLOG_NS_MAX];
-	u64 gone[KVT_MLOG_GONE];
+	struct {
+		u64 id;
+		u64 first;
+	} gone[KVT_MLOG_GONE];
 	u32 nr_gone;
 	u32 *turn;
 	void *zero;

@@ -170,12 +170,15 @@ static enum kvt_wlog_status kvt_place_define(struct kvt_place *pl, struct kvt_mv
 {
 	struct kvt_tier *t = pl->m->tier;
 	struct kvt_ns *ns = kvt_ns_of(t->pool, kvt_hot(&t->pool->table, mv->id)->ns_group);
+	struct kvt_ns_home *home = &ns->home[t->id];
 	struct kvt_nsdef def;
 	enum kvt_wlog_status st;
 
 	lockdep_assert_held(&t->pool->meta_lock);
 	kvt_mlog_nsdef(ns, &def);
-	st = kvt_wlog_ns(&pl->m->w, pl->head, &def, stored);
+	st = kvt_wlog_ns(&pl->m->w, pl->head, &def, home, stored);
+	if (!st && !(ns->on_tiers & 1u << t->id))
+		home->first = kvt_wlog_first_life(&pl->m->w);
 	if (!st)
 		ns->on_tiers |= 1u << t->id;
 	return st;

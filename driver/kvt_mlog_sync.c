@@ -290,7 +290,9 @@ void kvt_mlog_ns_gone(struct kvt_pool *p, const struct kvt_ns *ns)
 		if (!(ns->on_tiers & 1u << i) || !t || !t->mlog ||
 		    t->mlog->nr_gone == KVT_MLOG_GONE)
 			continue;
-		t->mlog->gone[t->mlog->nr_gone++] = ns->id;
+		t->mlog->gone[t->mlog->nr_gone].id = ns->id;
+		t->mlog->gone[t->mlog->nr_gone++].first =
+			ns->home[i].member == t->mlog->cookie ? ns->home[i].first : 0;
 		kvt_mlog_kick(t->mlog);
 	}
 	spin_unlock(&p->meta_lock);

@@ -218,6 +218,8 @@ static void kvt_held_filter(struct kvt_held *h, u32 seg)
 		struct kvt_ns *ns = kvt_held_ns_of(h, i, d->id);
 
 		idx = m->ns_idx[i];
+		if (ns && kvt_wlog_homed(&m->w, seg, &ns->home[m->tier->id]))
+			continue;
 		if (ns && !(d->flags & KVT_NSF_GONE))
 			kvt_mlog_nsdef(ns, d);
 		else if (!(d->flags & KVT_NSF_GONE) || !kvt_wlog_ns_needed(&m->w, seg, d))
@@ -239,8 +241,12 @@ static enum kvt_wlog_status kvt_held_end(struct kvt_held *h, u32 seg)
 	spin_lock(&p->meta_lock);
 	kvt_held_filter(h, seg);
 	st = kvt_wlog_end_start(&m->w, h->nr_kills, h->nr_ns);
-	for (i = 0; !st && i < h->nr_ns; i++)
-		st = kvt_wlog_ns(&m->w, KVT_HEAD_CARRY, &m->ns[i], 0);
+	for (i = 0; !st && i < h->nr_ns; i++) {
+		struct kvt_ns *ns = kvt_held_ns_of(h, i, m->ns[i].id);
+
+		st = kvt_wlog_ns(&m->w, KVT_HEAD_CARRY, &m->ns[i],
+				 ns ? &ns->home[m->tier->id] : NULL, 0);
+	}
 	for (i = 0; !st && i < h->nr_kills; i++)
 		kvt_wlog_end_kill(&m->w, &m->kills[i]);
 	if (!st)
@@ -541,9 +547,10 @@ static bool kvt_mlog_gone(struct kvt_mlog *m)
 	mutex_lock(&m->put_lock[KVT_HEAD_CARRY]);
 	for (tries = 0; tries < KVT_END_TRIES; tries++) {
 		spin_lock(&p->meta_lock);
-		d.id = m->gone[m->nr_gone - 1];
+		d.id = m->gone[m->nr_gone - 1].id;
+		d.life_first = m->gone[m->nr_gone - 1].first;
 		d.life_mark = kvt_wlog_life_mark(&m->w);
-		st = kvt_wlog_ns(&m->w, KVT_HEAD_CARRY, &d, 0);
+		st = kvt_wlog_ns(&m->w, KVT_HEAD_CARRY, &d, NULL, 0);
 		done = !st;
 		m->nr_gone -= done;
 		spin_unlock(&p->meta_lock);

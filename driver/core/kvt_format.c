@@ -220,6 +220,7 @@ void kvt_nsdef_encode(struct kvt_m_ns *m, const struct kvt_nsdef *d)
 	m->id = cpu_to_le64(d->id);
 	m->seq = cpu_to_le64(d->seq);
 	m->life_mark = cpu_to_le64(d->life_mark);
+	m->life_first = cpu_to_le64(d->life_first);
 	m->quota_bytes = cpu_to_le64(d->quota_bytes);
 	m->min_bytes = cpu_to_le64(d->min_bytes);
 	m->uid = cpu_to_le32(d->uid);
@@ -255,6 +256,7 @@ enum kvt_bad kvt_nsdef_decode(const struct kvt_m_ns *m, struct kvt_nsdef *d)
 	d->id = le64_to_cpu(m->id);
 	d->seq = le64_to_cpu(m->seq);
 	d->life_mark = le64_to_cpu(m->life_mark);
+	d->life_first = le64_to_cpu(m->life_first);
 	d->quota_bytes = le64_to_cpu(m->quota_bytes);
 	d->min_bytes = le64_to_cpu(m->min_bytes);
 	d->uid = le32_to_cpu(m->uid);

@@ -113,6 +113,7 @@ struct kvt_kill {
  * @id:        never reused
  * @seq:       the highest is the valid one
  * @life_mark: %KVT_NSF_GONE: no older definition is in a segment of a later life
+ * @life_first: %KVT_NSF_GONE: nor of an earlier one than this, 0: not known
  * @flags:     KVT_NSF_*
  * @group_bytes: exact block size of each group
  * @salt:      opaque; with @secret: what tells whoever knows the secret
@@ -121,6 +122,7 @@ struct kvt_nsdef {
 	u64 id;
 	u64 seq;
 	u64 life_mark;
+	u64 life_first;
 	u64 quota_bytes;
 	u64 min_bytes;
 	u32 uid;

@@ -163,7 +163,8 @@ struct kvt_m_ns {
 	u8 salt[16];
 	u8 secret[32];
 	u8 identity[256];
-	u8 reserved[80];
+	__le64 life_first;
+	u8 reserved[72];
 };
 
 struct kvt_m_footer {
@@ -261,6 +262,7 @@ KVT_MEDIA_AT(kvt_m_kill, life, 8);
 KVT_MEDIA_SIZE(kvt_m_ns, 512);
 KVT_MEDIA_AT(kvt_m_ns, seq, 8);
 KVT_MEDIA_AT(kvt_m_ns, life_mark, 16);
+KVT_MEDIA_AT(kvt_m_ns, life_first, 432);
 KVT_MEDIA_AT(kvt_m_ns, quota_bytes, 24);
 KVT_MEDIA_AT(kvt_m_ns, min_bytes, 32);
 KVT_MEDIA_AT(kvt_m_ns, uid, 40);
@@ -274,7 +276,7 @@ KVT_MEDIA_AT(kvt_m_ns, group_bytes, 64);
 KVT_MEDIA_AT(kvt_m_ns, salt, 128);
 KVT_MEDIA_AT(kvt_m_ns, secret, 144);
 KVT_MEDIA_AT(kvt_m_ns, identity, 176);
-KVT_MEDIA_AT(kvt_m_ns, reserved, 432);
+KVT_MEDIA_AT(kvt_m_ns, reserved, 440);
 
 KVT_MEDIA_SIZE(kvt_m_footer, 128);
 KVT_MEDIA_AT(kvt_m_footer, crc, 8);

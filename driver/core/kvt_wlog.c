@@ -207,6 +207,8 @@ enum kvt_wlog_status kvt_wlog_open(struct kvt_wlog *w, enum kvt_log_head head, u
 	w->segs[seg].life = o->life;
 	w->segs[seg].nr_entries = 0;
 	w->segs[seg].nr_lost = 0;
+	w->segs[seg].nr_defs = 0;
+	w->segs[seg].nr_home = 0;
 	w->segs[seg].faults = 0;
 	w->segs[seg].unsealed = false;
 	w->segs[seg].hopeless = false;
@@ -414,11 +416,69 @@ enum kvt_wlog_status kvt_wlog_put(struct kvt_wlog *w, enum kvt_log_head head,
 	return KVT_W_OK;
 }
 
+static bool kvt_ns_home_is(const struct kvt_wlog *w, const struct kvt_ns_home *home)
+{
+	return home->member == w->cfg.member && home->life &&
+	       w->segs[home->seg].life == home->life;
+}
+
+/* The newest definition is in @b from now on. */
+static void kvt_ns_move(struct kvt_wlog *w, struct kvt_ns_home *home,
+			const struct kvt_wopen *o, const struct kvt_wbatch *b)
+{
+	if (home->member != w->cfg.member)
+		*home = (struct kvt_ns_home) { .member = w->cfg.member };
+	if (kvt_ns_home_is(w, home) && w->segs[home->seg].nr_home)
+		w->segs[home->seg].nr_home--;
+	home->life = o->life;
+	home->seg = o->seg;
+	home->ordinal = b->ordinal;
+	w->segs[o->seg].nr_defs++;
+	w->segs[o->seg].nr_home++;
+}
+
+/**
+ * kvt_wlog_homed() - need a definition not be carried
+ * @w:    writer
+ * @seg:  segment that is being ended
+ * @home: the namespace's on this member
+ * Return: whether one that is no older is durable in another segment, whose end will look
+ * after it.
+ */
+bool kvt_wlog_homed(const struct kvt_wlog *w, u32 seg, const struct kvt_ns_home *home)
+{
+	const struct kvt_wseg *ws;
+
+	if (!kvt_ns_home_is(w, home) || home->seg == seg)
+		return false;
+	ws = &w->segs[home->seg];
+	return ws->phase == KVT_WSEG_NONE && ws->ended < home->life && !ws->nr_lost &&
+	       (home->ordinal <= kvt_wlog_durable_seq(w) || kvt_env_broken(NS_HOME));
+}
+
+/**
+ * kvt_wlog_first_life() - of the segments that may get definitions from now on
+ * @w: writer
+ * Return: the lowest; for @first of a namespace that was not defined there before.
+ */
+u64 kvt_wlog_first_life(const struct kvt_wlog *w)
+{
+	u64 first = w->next_life;
+	u32 i;
+
+	for (i = 0; i < KVT_WLOG_OPENS; i++) {
+		if (w->opens[i].state == KVT_WOPEN_OPEN)
+			first = min(first, w->opens[i].life);
+	}
+	return first;
+}
+
 /**
  * kvt_wlog_ns() - define a namespace, or change its definition
  * @w:      writer
  * @head:   which end
  * @def:    all but seq, which is set here if KVT_W_OK is returned
+ * @home:   the namespace's on this member, set here likewise; NULL: it has ended
  * @stored: length of the block that is to follow, 0: none
  *
  * Each segment defines a namespace before its first block of it, and a change or
@@ -426,7 +486,7 @@ enum kvt_wlog_status kvt_wlog_put(struct kvt_wlog *w, enum kvt_log_head head,
  * Return: KVT_W_OK, _SEGMENT, _CLOSE, _BUSY, _SUPER; _NEVER: the member is given up.
  */
 enum kvt_wlog_status kvt_wlog_ns(struct kvt_wlog *w, enum kvt_log_head head,
-				 struct kvt_nsdef *def, u32 stored)
+				 struct kvt_nsdef *def, struct kvt_ns_home *home, u32 stored)
 {
 	struct kvt_wopen *o = kvt_wopen_head(w, head);
 	struct kvt_wbatch *b = kvt_wopen_batch(w, o);
@@ -455,6 +515,8 @@ enum kvt_wlog_status kvt_wlog_ns(struct kvt_wlog *w, enum kvt_log_head head,
 	b->used_bytes += sizeof(struct kvt_m_ns);
 	b->seq = def->seq;
 	w->segs[o->seg].nr_entries++;
+	if (home)
+		kvt_ns_move(w, home, o, b);
 	return KVT_W_OK;
 }
 

@@ -21,7 +21,8 @@
  *       that is in it. Nor is it discarded before that. Where a block was carried
  *       from counts as live until the new copy is durable.
  *   R2  The end is one batch with all kills and namespace definitions that the
- *       segment still holds for others: both become durable at once. What a batch held
+ *       segment still holds for others (of definitions, unless one that is no older is
+ *       durable elsewhere): both become durable at once. What a batch held
  *       whose write failed is among them if it is there: if that batch was itself an
  *       end, it counts, and was the only one to hold it.
  *   R3  A footer is written when a flush has covered all batches of its segment.
@@ -81,6 +82,7 @@ struct kvt_wlog;
  * @geo:        layout; must stay
  * @log:        empty, for @geo->nr_segs segments of @geo->seg_units; must stay
  * @seq:        the pool's sequence, shared by its members
+ * @member:     no other writer of the pool has or had this number. Not 0
  * @batch_blocks: most blocks in a batch, up to KVT_BATCH_BLOCKS
  * @batch_bytes: most payload in a batch, unless one block has more
  * @max_blocks: most blocks in a segment
@@ -96,6 +98,7 @@ struct kvt_wlog_cfg {
 	const struct kvt_geometry *geo;
 	struct kvt_log *log;
 	u64 *seq;
+	u64 member;
 	u32 batch_blocks;
 	u32 batch_bytes;
 	u32 max_blocks;
@@ -104,6 +107,26 @@ struct kvt_wlog_cfg {
 	u32 ring;
 	u32 free_aim;
 	bool trim;
+};
+
+/**
+ * struct kvt_ns_home - where the newest definition of a namespace is, on one member
+ * @member:  cfg.member of the writer that has filled this in; to others it says nothing
+ * @life:    of the segment, 0: not known
+ * @ordinal: of the batch
+ * @first:   there is no definition in a segment of an earlier life, 0: not known
+ * @seg:     segment
+ *
+ * A definition must not go before it is somewhere else. Each segment has one of each namespace
+ * with blocks in it, so most need not be carried when a segment ends; and if all were, the
+ * ends of two segments with many would need a new segment each.
+ */
+struct kvt_ns_home {
+	u64 member;
+	u64 life;
+	u64 ordinal;
+	u64 first;
+	u32 seg;
 };
 
 /* Where a segment is on its way from EMPTY to FREE. */
@@ -122,6 +145,8 @@ enum kvt_wseg_phase {
  * @doom:       number of the doom, 0: not doomed
  * @nr_entries: kills and namespaces in it, of batches that recovery will find
  * @nr_lost:    likewise, of batches that it may find: their write failed, but who knows
+ * @nr_defs:    definitions among @nr_entries, about: of namespaces that have not ended
+ * @nr_home:    of these, the newest ones, about: those that may have to be carried
  * @phase:      enum kvt_wseg_phase
  * @unsealed:   left by a crash without a footer
  * @hopeless:   and it will not get one
@@ -139,6 +164,8 @@ struct kvt_wseg {
 	u64 doom;
 	u32 nr_entries;
 	u32 nr_lost;
+	u32 nr_defs;
+	u32 nr_home;
 	u8 phase;
 	bool unsealed;
 	bool hopeless;
@@ -415,7 +442,8 @@ enum kvt_wlog_status kvt_wlog_open(struct kvt_wlog *w, enum kvt_log_head head, u
 enum kvt_wlog_status kvt_wlog_put(struct kvt_wlog *w, enum kvt_log_head head,
 				  const struct kvt_wlog_put *p, u32 *unit);
 enum kvt_wlog_status kvt_wlog_ns(struct kvt_wlog *w, enum kvt_log_head head,
-				 struct kvt_nsdef *def, u32 stored);
+				 struct kvt_nsdef *def, struct kvt_ns_home *home, u32 stored);
+u64 kvt_wlog_first_life(const struct kvt_wlog *w);
 void kvt_wlog_set_sum(struct kvt_wlog *w, u32 unit, u32 sum);
 enum kvt_wlog_status kvt_wlog_start_kills(struct kvt_wlog *w, enum kvt_log_head head);
 enum kvt_wlog_status kvt_wlog_close(struct kvt_wlog *w, enum kvt_log_head head,
@@ -514,6 +542,8 @@ static inline u32 kvt_wlog_usual_kills(const struct kvt_wlog *w)
 {
 	return w->cfg.max_kills - w->cfg.max_kills / 4;
 }
+
+bool kvt_wlog_homed(const struct kvt_wlog *w, u32 seg, const struct kvt_ns_home *home);
 
 /* Highest life used so far: for @life_mark of a namespace that is gone. */
 static inline u64 kvt_wlog_life_mark(const struct kvt_wlog *w)

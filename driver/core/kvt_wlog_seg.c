@@ -5,14 +5,28 @@
  */
 #include "kvt_wlog.h"
 
+/* Entries that its end may have to carry, about. */
+static u32 kvt_wseg_effort(const struct kvt_wseg *ws)
+{
+	return ws->nr_entries - min(ws->nr_entries, ws->nr_defs) + ws->nr_home;
+}
+
+static bool kvt_wseg_before(const struct kvt_wseg *a, const struct kvt_wseg *b)
+{
+	if (!a->doom != !b->doom)
+		return a->doom;
+	return kvt_wseg_effort(a) < kvt_wseg_effort(b);
+}
+
 /**
  * kvt_wlog_next_end() - the dead segment that is to be ended next
  * @w: writer
  *
- * One that is worn, else the one that takes the least effort.
+ * One that is worn, else one that is doomed, for whose end there are fences that wait, else
+ * the one that takes the least effort.
  * The caller collects what the segment holds for others, with kvt_recover_segment()
- * and entries_only: all kills, and one definition of each namespace that exists or
- * for which kvt_wlog_ns_needed() holds. A namespace that exists is defined as it is
+ * and entries_only: all kills, and one definition of each namespace that exists and is
+ * not kvt_wlog_homed(), or for which kvt_wlog_ns_needed() holds. A namespace that exists is defined as it is
  * now, whatever was found; of one that is being destroyed the end is told, because a
  * definition must never follow that. Then, under one hold of the
  * lock: kvt_wlog_end_start(), kvt_wlog_end_kill() and kvt_wlog_ns() for each,
@@ -30,7 +44,7 @@ u32 kvt_wlog_next_end(const struct kvt_wlog *w)
 			continue;
 		if (w->segs[i].worn)
 			return i;
-		if (best == KVT_NO_SEG || w->segs[i].nr_entries < w->segs[best].nr_entries)
+		if (best == KVT_NO_SEG || kvt_wseg_before(&w->segs[i], &w->segs[best]))
 			best = i;
 	}
 	return best;
@@ -106,6 +120,12 @@ void kvt_wlog_end_kill(struct kvt_wlog *w, const struct kvt_kill *k)
 		b->cut |= !kvt_wbatch_add_kill(w, b, k, w->cfg.max_kills);
 }
 
+/* May a definition that is older than the end @def be in a segment of that life. */
+static bool kvt_ns_may_be(const struct kvt_nsdef *def, u64 life)
+{
+	return life >= def->life_first + kvt_env_broken(NS_FIRST) && life <= def->life_mark;
+}
+
 /**
  * kvt_wlog_ns_needed() - is the end of a namespace still to be told
  * @w:   writer
@@ -123,9 +143,9 @@ bool kvt_wlog_ns_needed(const struct kvt_wlog *w, u32 seg, const struct kvt_nsde
 		if (i == seg)
 			continue;
 		/* Lives end in their order: one that never counted may have ended after it. */
-		if (ws->media_life <= def->life_mark && ws->media_life > ws->ended)
+		if (kvt_ns_may_be(def, ws->media_life) && ws->media_life > ws->ended)
 			return true;
-		if (ws->life <= def->life_mark && ws->life > ws->ended)
+		if (kvt_ns_may_be(def, ws->life) && ws->life > ws->ended)
 			return true;
 	}
 	return false;
@@ -271,6 +291,7 @@ void kvt_wlog_restore(struct kvt_wlog *w, u32 seg, const struct kvt_seg_found *f
 	ws->media_life = f->life;
 	ws->ended = ended;
 	ws->nr_entries = f->nr_kills + f->nr_ns;
+	ws->nr_defs = f->nr_ns;
 	ws->unsealed = f->state == KVT_RC_UNSEALED && !ended;
 	w->next_life = max(w->next_life, f->life + 1);
 }

@@ -124,6 +124,7 @@ static void format_ns(struct kunit *test)
 	def->id = 9;
 	def->seq = 4;
 	def->life_mark = 77;
+	def->life_first = 70;
 	def->quota_bytes = 1ull << 40;
 	def->min_bytes = 3;
 	def->uid = 1000;
@@ -142,6 +143,7 @@ static void format_ns(struct kunit *test)
 	kvt_nsdef_encode(again, back);
 	KUNIT_EXPECT_EQ(test, memcmp(m, again, sizeof(*m)), 0);
 	KUNIT_EXPECT_EQ(test, back->life_mark, 77ull);
+	KUNIT_EXPECT_EQ(test, back->life_first, 70ull);
 	KUNIT_EXPECT_EQ(test, back->secret[31], 0x44);
 	for (i = 0; i < sizeof(*m); i++) {
 		((u8 *)m)[i] ^= 0x80;

@@ -18,6 +18,7 @@ struct wf {
 	u64 seq;
 	u32 ids[2 * TM_SEGS][TM_IDS];
 	u32 nr_ids;
+	struct kvt_ns_home home[20];
 };
 
 static void flush(struct wf *f)
@@ -41,7 +42,7 @@ static struct wf *wf_new(struct kunit *test)
 	cfg = (struct kvt_wlog_cfg) {
 		.geo = &f->m->geo, .log = &f->log, .seq = &f->seq, .batch_blocks = 4,
 		.batch_bytes = 8 * TM_UNIT, .max_blocks = 16, .max_ns = 4, .max_kills = 20,
-		.ring = 8, .free_aim = 3,
+		.ring = 8, .free_aim = 3, .member = 1,
 	};
 	kvt_log_init(&f->log, f->segs, TM_SEGS, TM_SEG_UNITS);
 	mem = kunit_kzalloc(test, kvt_wlog_mem_bytes(&cfg), GFP_KERNEL);
@@ -79,7 +80,7 @@ static enum kvt_wlog_status define(struct wf *f, enum kvt_log_head head, u64 id)
 {
 	struct kvt_nsdef d = { .id = id };
 
-	return kvt_wlog_ns(&f->w, head, &d, TM_UNIT);
+	return kvt_wlog_ns(&f->w, head, &d, id < ARRAY_SIZE(f->home) ? &f->home[id] : NULL, TM_UNIT);
 }
 
 /* Puts block @n, opening and defining what is needed. Returns its address. */
@@ -829,6 +830,38 @@ static void wlog_give_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kvt_wlog_work(&f->w), 0u);
 }
 
+/* A definition need not be carried once a newer one is durable, but with its own segment. */
+static void wlog_home(struct kunit *test)
+{
+	struct wf *f = wf_new(test);
+	u32 a = put_durable(test, f, DEMOTE, 1) / TM_SEG_UNITS, b;
+	struct kvt_ns_home *home = &f->home[tm_rec(1, 1).ns];
+	struct kvt_nsdef gone = { .life_first = home->life, .life_mark = home->life };
+
+	KUNIT_EXPECT_EQ(test, home->seg, a);
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_homed(&f->w, a, home));
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_homed(&f->w, a + 1, home));
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_ns_needed(&f->w, KVT_NO_SEG, &gone));
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_ns_needed(&f->w, a, &gone));
+	gone.life_first++;
+	gone.life_mark++;
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_ns_needed(&f->w, KVT_NO_SEG, &gone));
+	KUNIT_EXPECT_EQ(test, kvt_wlog_first_life(&f->w), home->life);
+	seal(test, f, DEMOTE);
+	KUNIT_EXPECT_EQ(test, kvt_wlog_first_life(&f->w), home->life + 1);
+	b = put(test, f, DEMOTE, 2, 1, 0) / TM_SEG_UNITS;
+	KUNIT_EXPECT_EQ(test, home->seg, b);
+	KUNIT_EXPECT_EQ(test, f->w.segs[a].nr_home, 0u);
+	KUNIT_EXPECT_EQ(test, f->w.segs[b].nr_home, 1u);
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_homed(&f->w, a, home));
+	kvt_wlog_written(&f->w, close_batch(test, f, DEMOTE), 0);
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_homed(&f->w, a, home));
+	flush(f);
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_homed(&f->w, a, home));
+	home->member++;
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_homed(&f->w, a, home));
+}
+
 static struct kunit_case wlog_cases[] = {
 	KUNIT_CASE(wlog_round_trip),
 	KUNIT_CASE(wlog_footer_after_flush),
@@ -836,6 +869,7 @@ static struct kunit_case wlog_cases[] = {
 	KUNIT_CASE(wlog_first_batch_fails),
 	KUNIT_CASE(wlog_end),
 	KUNIT_CASE(wlog_held_all),
+	KUNIT_CASE(wlog_home),
 	KUNIT_CASE(wlog_no_end),
 	KUNIT_CASE(wlog_lost_not_told),
 	KUNIT_CASE(wlog_carry),

@@ -190,6 +190,8 @@ struct cr_ns {
 	u32 def;		/* number of its definition */
 	bool dirty;		/* definition is not on the log yet */
 	bool going;		/* being destroyed: not defined any more */
+	bool fresh;		/* never defined on a log */
+	struct kvt_ns_home home;
 };
 
 /* A write under way: a batch, a footer or the superblock. */
@@ -279,6 +281,7 @@ enum cr_count {
 	CR_N_FOUND,
 	CR_N_CARRIED,
 	CR_N_ENDS,
+	CR_N_HOMED,
 	CR_N_TRIMS,
 	CR_N_FOOTERS,
 	CR_N_DOOMED,
@@ -356,6 +359,7 @@ enum kvt_wlog_status cr_tell_ns(struct cr_store *s, enum kvt_log_head head,
 bool cr_define_ns(struct cr_store *s, enum kvt_log_head head, u32 slot, u32 stored,
 		  enum kvt_wlog_status *st);
 bool cr_emit_ns(struct cr_store *s, u32 slot);
+u64 cr_ns_first(const struct cr_store *s, u32 slot);
 void cr_told_closed(struct cr_store *s, enum kvt_log_head head, const struct kvt_wlog_io *w);
 void cr_told_durable(struct cr_store *s, const struct kvt_wlog_done *d);
 void cr_ns_must(struct cr_store *s, u32 slot, u64 ns, u32 def);

@@ -94,12 +94,17 @@ static void collect_held(struct cr_store *s, u32 seg, struct held *h)
 	CR_ASSERT(kvt_wlog_held_all(&s->w, seg, &f));
 }
 
-static void end_ns(struct cr_store *s, const struct kvt_nsdef *d)
+static void end_ns(struct cr_store *s, u32 seg, const struct kvt_nsdef *d)
 {
 	struct kvt_nsdef def = *d;
 	u32 i;
 
 	for (i = 0; i < CR_SLOTS; i++) {
+		if (s->ns[i].id == d->id && !(d->flags & KVT_NSF_GONE) &&
+		    kvt_wlog_homed(&s->w, seg, &s->ns[i].home)) {
+			s->count[CR_N_HOMED]++;
+			return;
+		}
 		if (s->ns[i].id == d->id && !(d->flags & KVT_NSF_GONE) &&
 		    !kvt_env_broken(NS_NOW))
 			cr_nsdef(s, i, &def);
@@ -107,6 +112,7 @@ static void end_ns(struct cr_store *s, const struct kvt_nsdef *d)
 		if (s->ns[i].id == d->id && s->ns[i].going) {
 			def.flags = KVT_NSF_GONE;
 			def.life_mark = kvt_wlog_life_mark(&s->w);
+			def.life_first = cr_ns_first(s, i);
 		}
 	}
 	CR_ASSERT(!cr_tell_ns(s, KVT_HEAD_CARRY, &def, 0));
@@ -133,7 +139,7 @@ bool cr_end_one(struct cr_store *s)
 	if (st)
 		return false;
 	for (i = 0; i < h.nr_ns; i++)
-		end_ns(s, &h.ns[i]);
+		end_ns(s, seg, &h.ns[i]);
 	for (i = 0; i < h.nr_kills; i++)
 		kvt_wlog_end_kill(&s->w, &h.kills[i]);
 	CR_ASSERT(!kvt_wlog_end(&s->w, seg));

@@ -23,6 +23,7 @@ static const char *const count_names[CR_NR_COUNTS] = {
 	[CR_N_MUST] = "of them had to be",
 	[CR_N_CARRIED] = "blocks carried",
 	[CR_N_ENDS] = "segments ended",
+	[CR_N_HOMED] = "definitions that were elsewhere",
 	[CR_N_TRIMS] = "segments discarded",
 	[CR_N_FOOTERS] = "footers",
 	[CR_N_DOOMED] = "segments doomed",
@@ -60,6 +61,8 @@ static const char *const break_names[KVT_BREAK_NR] = {
 	[KVT_BREAK_SYNC] = "fsync_waits_for_batches",
 	[KVT_BREAK_FENCE] = "fence_waits_for_kills",
 	[KVT_BREAK_CYCLES] = "cycles_are_cut",
+	[KVT_BREAK_NS_HOME] = "definitions_count_early",
+	[KVT_BREAK_NS_FIRST] = "first_definition_is_forgotten",
 	[KVT_BREAK_NS_NOW] = "namespaces_are_carried_as_they_are",
 };
 

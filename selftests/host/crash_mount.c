@@ -136,10 +136,12 @@ static void read_super(struct cr_store *s)
 
 static void init_writer(struct cr_store *s)
 {
+	static u64 member;
 	struct kvt_wlog_cfg cfg = {
 		.geo = &s->geo,
 		.log = &s->log,
 		.seq = &s->seq,
+		.member = ++member,
 		.batch_blocks = CR_BATCH_BLOCKS,
 		.batch_bytes = 8 * CR_UNIT,
 		.max_blocks = 32,

@@ -38,11 +38,17 @@ void cr_nsdef(const struct cr_store *s, u32 slot, struct kvt_nsdef *d)
 enum kvt_wlog_status cr_tell_ns(struct cr_store *s, enum kvt_log_head head,
 				struct kvt_nsdef *d, u32 stored)
 {
-	enum kvt_wlog_status st = kvt_wlog_ns(&s->w, head, d, stored);
+	bool gone = d->flags & KVT_NSF_GONE;
+	struct cr_ns *ns = &s->ns[d->identity[0]];
+	enum kvt_wlog_status st;
 	u32 slot = d->identity[0];
 
-	if (st || d->flags & KVT_NSF_GONE)
+	st = kvt_wlog_ns(&s->w, head, d, gone ? NULL : &ns->home, stored);
+	if (st || gone)
 		return st;
+	if (ns->fresh)
+		ns->home.first = kvt_wlog_first_life(&s->w);
+	ns->fresh = false;
 	s->collect[head].told.ns[slot] = d->id;
 	s->collect[head].told.def[slot] = (u32)(d->quota_bytes % CR_UNIT);
 	return st;
@@ -188,6 +194,7 @@ void cr_op_ns_create(struct cr_store *s)
 		.id = ++s->ora->next_ns,
 		.def = 1,
 		.dirty = true,
+		.fresh = true,
 	};
 	*ref = (struct cr_ref_ns) { .id = s->ns[slot].id, .def = 1 };
 	cr_emit_ns(s, slot);
@@ -205,9 +212,21 @@ void cr_op_quota(struct cr_store *s)
 	cr_emit_ns(s, slot);
 }
 
-static bool emit_gone(struct cr_store *s, u64 ns_id)
+/* From which life on there may be definitions of a namespace. */
+u64 cr_ns_first(const struct cr_store *s, u32 slot)
 {
-	struct kvt_nsdef d = { .id = ns_id, .flags = KVT_NSF_GONE };
+	const struct kvt_ns_home *home = &s->ns[slot].home;
+
+	return home->member == s->w.cfg.member ? home->first : 0;
+}
+
+static bool emit_gone(struct cr_store *s, u32 slot)
+{
+	struct kvt_nsdef d = {
+		.id = s->ns[slot].id,
+		.flags = KVT_NSF_GONE,
+		.life_first = cr_ns_first(s, slot),
+	};
 	enum kvt_wlog_status st;
 	u32 tries;
 
@@ -244,7 +263,7 @@ void cr_op_ns_destroy(struct cr_store *s)
 		if (s->by_name[name])
 			cr_gone(s, s->by_name[name]);
 	}
-	told = emit_gone(s, id);
+	told = emit_gone(s, slot);
 	if (told) {
 		kvt_wlog_sync(&s->w, &f);
 		told = cr_wait(s, &f) && s->w.nr_lost == lost;

@@ -237,6 +237,8 @@ enum kvt_env_break {
 	KVT_BREAK_FENCE,	/* a fence passes before the kills are durable */
 	KVT_BREAK_CYCLES,	/* cycles of parents are left */
 	KVT_BREAK_NS_NOW,	/* namespaces are carried as they were, by who ends a segment */
+	KVT_BREAK_NS_HOME,	/* a definition counts before it is durable */
+	KVT_BREAK_NS_FIRST,	/* the end of a namespace forgets where it was first defined */
 	KVT_BREAK_NR,
 };
 

@@ -618,4 +618,76 @@ TEST_F(log, fsync_unbound)
 	close(fd);
 }
 
+/*
+ * More namespaces than half of what a segment has room to define: when a segment ends, most
+ * of what it says of them must have been said again, or each end would take a segment.
+ */
+#define CROWD		48
+
+FIXTURE(crowd)
+{
+	struct kvt_pool pool;
+	struct kvt_client c[CROWD];
+};
+
+FIXTURE_SETUP(crowd)
+{
+	char name[16];
+	int i;
+
+	if (!kvt_env_bdev())
+		SKIP(return, "no block device to use (KVT_BDEV)");
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, 8 * KVT_MIB));
+	ASSERT_LE(0, kvt_tier_bdev(&self->pool, 1, 20 * KVT_MIB));
+	/* Another policy does not write what is stored once. */
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "policy", "lru"));
+	for (i = 0; i < CROWD; i++) {
+		snprintf(name, sizeof(name), "crowd%d", i);
+		ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c[i], name, 4096));
+	}
+}
+
+FIXTURE_TEARDOWN(crowd)
+{
+	int i;
+
+	for (i = 0; i < CROWD; i++)
+		kvt_client_close(&self->c[i]);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+}
+
+/* A chain for each. How many bytes came down meanwhile; -errno. */
+static long long crowd_round(FIXTURE_DATA(crowd) *self, int round)
+{
+	long long before = tier_number(&self->pool, "demoted_bytes");
+	int i, ret;
+
+	for (i = 0; i < CROWD; i++) {
+		ret = put_chains(&self->c[i], round, 1);
+		if (ret < 0)
+			return ret;
+	}
+	return tier_number(&self->pool, "demoted_bytes") - before;
+}
+
+TEST_F_TIMEOUT(crowd, log_goes_round, 600)
+{
+	long long down, least = 1LL << 40, all = CROWD * CHAIN * 4096;
+	struct kvt_key key;
+	int round, i;
+
+	for (round = 0; round < 60; round++) {
+		down = crowd_round(self, round);
+		ASSERT_LE(0, down) TH_LOG("round %d: %lld", round, down);
+		if (round >= 30 && down < least)
+			least = down;
+	}
+	TH_LOG("of %lld KiB in a round at least %lld came down", all / 1024, least / 1024);
+	EXPECT_LT(all / 4, least);
+	kvt_keys(&key, SET, 59 * CHAIN, 1);
+	for (i = 0; i < CROWD; i++)
+		EXPECT_LE(0, kvt_drop(self->c[i].fd, 0, &key, 1, NULL));
+}
+
 TEST_HARNESS_MAIN

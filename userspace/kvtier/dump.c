@@ -365,8 +365,10 @@ static void on_ns(void *ctx, u32 seg, const struct kvt_nsdef *n)
 	cmd_add(obj, "block_bytes", groups);
 	cmd_add_bool(obj, "secret", n->flags & KVT_NSF_SECRET);
 	cmd_add_bool(obj, "gone", n->flags & KVT_NSF_GONE);
-	if (n->flags & KVT_NSF_GONE)
+	if (n->flags & KVT_NSF_GONE) {
 		cmd_add_u64(obj, "life_mark", n->life_mark);
+		cmd_add_u64(obj, "life_first", n->life_first);
+	}
 	add_hex(obj, "salt_start", n->salt, 4);
 	add_identity(obj, n);
 	entry(ctx, obj);
