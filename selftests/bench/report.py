@@ -67,7 +67,7 @@ def check_get(data, block):
 def check_growth(data, batch):
     small, large = (tables.find(data["icount"], "kvtier", "get", b, batch)["median"]
                     for b in tables.BLOCKS)
-    return (abs(large - small) <= GROWTH_MAX * small,
+    return (large - small <= GROWTH_MAX * small,
             f"GET+RELEASE of 64 KiB {small}, of 1 MiB {large}")
 
 
