@@ -114,7 +114,11 @@ uninstall:
 	$(if $(DESTDIR),,depmod -a $(KREL))
 	DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) scripts/uninstall.sh
 
+# dkms keeps what it has built of a version, and cp the files that are no more.
 dkms-install:
+	$(if $(DESTDIR),,if dkms status -m kvtier -v $(VERSION) | grep -q .; then \
+		dkms remove -m kvtier -v $(VERSION) --all; fi)
+	rm -rf $(DESTDIR)/usr/src/kvtier-$(VERSION)
 	install -d $(DESTDIR)/usr/src/kvtier-$(VERSION)
 	cp -r dkms.conf Kbuild Makefile VERSION driver uapi $(DESTDIR)/usr/src/kvtier-$(VERSION)/
 	$(if $(DESTDIR),,dkms install -m kvtier -v $(VERSION))

@@ -52,6 +52,27 @@ dkms_prepare()
 	make -s -C "$KVT_ROOT" dkms-install DESTDIR="$STAGE"
 }
 
+# Sources of the same version again: what is no more is not built with the rest.
+dkms_update()
+{
+	local source=$STAGE/usr/src/kvtier-$VERSION
+	touch "$source/driver/gone.c"
+	make -s -C "$KVT_ROOT" dkms-install DESTDIR="$STAGE"
+	[ -e "$source/dkms.conf" ] && [ ! -e "$source/driver/gone.c" ]
+}
+
+# Where dkms has that version, it is taken from it before it is given the new one.
+dkms_replaces()
+{
+	local steps
+	steps=$(make -n -C "$KVT_ROOT" dkms-install |
+		grep -oE '(dkms|rm|cp) (status|remove|install|-rf|-r)' | paste -sd,)
+	[ "$steps" = 'dkms status,dkms remove,rm -rf,cp -r,dkms install' ] || {
+		echo "$steps"
+		return 1
+	}
+}
+
 dkms_version()
 {
 	grep -x "PACKAGE_VERSION=\"$VERSION\"" "$KVT_ROOT/dkms.conf"
@@ -225,6 +246,8 @@ uninstall()
 
 verdict dkms.version dkms_version
 verdict dkms.source dkms_prepare
+verdict dkms.update dkms_update
+verdict dkms.replaces dkms_replaces
 verdict dkms.add run_dkms add
 verdict dkms.build dkms_build
 verdict dkms.install dkms_install
