@@ -7,7 +7,7 @@
 #include "internal.h"
 
 static int claim(struct kvti_views *views, struct kvtier_arena_view *arena,
-		 uint32_t nr_slots)
+		 uint32_t nr_slots, struct kvti_said *said)
 {
 	struct kvtier_arena cmd = {
 		.size = sizeof(cmd),
@@ -20,7 +20,7 @@ static int claim(struct kvti_views *views, struct kvtier_arena_view *arena,
 	if (ret)
 		return ret;
 	ret = kvti_map_range(views, &views->fill, cmd.offset, cmd.bytes,
-			     &arena->map);
+			     &arena->map, said);
 	if (ret)
 		return ret;
 	arena->map.reach = cmd.offset + cmd.bytes;
@@ -34,6 +34,7 @@ KVTI_EXPORT int kvtier_arena_open(struct kvtier_ns *ns, uint32_t group,
 				  struct kvtier_arena_view **out)
 {
 	struct kvti_views *views = &ns->views;
+	struct kvti_said said = { .level = 0 };
 	struct kvtier_arena_view *arena;
 	uint32_t nr;
 	int ret;
@@ -44,7 +45,8 @@ KVTI_EXPORT int kvtier_arena_open(struct kvtier_ns *ns, uint32_t group,
 	arena->group = group;
 	pthread_mutex_lock(&views->lock);
 	nr = atomic_load(&views->nr_arenas);
-	ret = nr < KVTIER_GROUPS_MAX ? claim(views, arena, nr_slots) : -EBUSY;
+	ret = nr < KVTIER_GROUPS_MAX ? claim(views, arena, nr_slots, &said) :
+				       -EBUSY;
 	if (!ret) {
 		/* Owned by the views from here on. */
 		views->arenas[nr] = arena;
@@ -52,6 +54,7 @@ KVTI_EXPORT int kvtier_arena_open(struct kvtier_ns *ns, uint32_t group,
 				      memory_order_release);
 	}
 	pthread_mutex_unlock(&views->lock);
+	kvti_tell(&views->log, &said);
 	if (ret) {
 		free(arena);
 		return ret;

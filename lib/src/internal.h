@@ -3,7 +3,9 @@
  * libkvtier internals. Prefix kvti_: not exported.
  *
  * Locks: kvti_views.lock serialises making mappings and publishing them;
- * finding one takes no lock. Nothing else is shared but atomics.
+ * finding one takes no lock. Nothing else is shared but atomics. The log function
+ * may call the library, so it is never called with the lock held: what is to be
+ * told then is kept in a struct kvti_said.
  */
 #ifndef KVTI_INTERNAL_H
 #define KVTI_INTERNAL_H
@@ -54,6 +56,16 @@ struct kvti_log {
 
 void kvti_logf(const struct kvti_log *log, int level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* The last thing that was to be logged; @level 0: nothing. */
+struct kvti_said {
+	int level;
+	char text[256];
+};
+
+void kvti_say(struct kvti_said *said, const struct kvti_log *log, int level,
+	      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+void kvti_tell(const struct kvti_log *log, const struct kvti_said *said);
 
 /* -errno forms of the system calls. */
 int kvti_open(const char *path, int flags);
@@ -119,9 +131,10 @@ void kvti_views_fini(struct kvti_views *views);
 int kvti_view_ptr(struct kvti_views *views, struct kvti_view *view,
 		  uint64_t offset, const struct kvti_map **hint, void **ptr);
 
-/* Maps [@offset, @offset + @bytes) of the fill view in one piece. */
+/* Maps [@offset, @offset + @bytes) of a view in one piece. */
 int kvti_map_range(struct kvti_views *views, const struct kvti_view *view,
-		   uint64_t offset, uint64_t bytes, struct kvti_map *map);
+		   uint64_t offset, uint64_t bytes, struct kvti_map *map,
+		   struct kvti_said *said);
 
 struct kvtier_pool {
 	atomic_uint refs;

@@ -18,6 +18,9 @@
 #include <sys/mman.h>
 #include "internal.h"
 
+/* A window of many TiB is mapped by offsets, and addressed. */
+_Static_assert(sizeof(off_t) == 8 && sizeof(size_t) == 8, "64 bits");
+
 void kvti_views_init(struct kvti_views *views, int fd, uint64_t fill_offset)
 {
 	memset(views, 0, sizeof(*views));
@@ -88,23 +91,24 @@ static int map_aligned(int fd, int prot, uint64_t offset, uint64_t bytes,
 }
 
 int kvti_map_range(struct kvti_views *views, const struct kvti_view *view,
-		   uint64_t offset, uint64_t bytes, struct kvti_map *map)
+		   uint64_t offset, uint64_t bytes, struct kvti_map *map,
+		   struct kvti_said *said)
 {
 	int ret = map_aligned(views->fd, view->prot, offset, bytes, &map->addr);
 
 	if (ret) {
-		kvti_logf(&views->log, KVTIER_LOG_ERROR,
-			  "%s view: cannot map %#llx bytes at %#llx: error %d",
-			  view->name, (unsigned long long)bytes,
-			  (unsigned long long)offset, -ret);
+		kvti_say(said, &views->log, KVTIER_LOG_ERROR,
+			 "%s view: cannot map %#llx bytes at %#llx: error %d",
+			 view->name, (unsigned long long)bytes,
+			 (unsigned long long)offset, -ret);
 		return ret;
 	}
 	map->start = offset;
 	map->bytes = bytes;
-	kvti_logf(&views->log, KVTIER_LOG_DEBUG,
-		  "%s view: %#llx bytes at %#llx mapped to %p", view->name,
-		  (unsigned long long)bytes, (unsigned long long)offset,
-		  (void *)map->addr);
+	kvti_say(said, &views->log, KVTIER_LOG_DEBUG,
+		 "%s view: %#llx bytes at %#llx mapped to %p", view->name,
+		 (unsigned long long)bytes, (unsigned long long)offset,
+		 (void *)map->addr);
 	return 0;
 }
 
@@ -137,7 +141,7 @@ static const struct kvti_map *find(kvti_bucket *bucket, uint64_t offset)
  * what is known: tiers may have been attached.
  */
 static int window_around(struct kvti_views *views, uint64_t rel,
-			 uint64_t *window)
+			 uint64_t *window, struct kvti_said *said)
 {
 	struct kvtier_query q = KVTIER_QUERY_INIT;
 	int ret;
@@ -152,20 +156,21 @@ static int window_around(struct kvti_views *views, uint64_t rel,
 	*window = q.window_bytes;
 	if (rel < *window)
 		return 0;
-	kvti_logf(&views->log, KVTIER_LOG_ERROR,
-		  "slot at %#llx lies outside the window of %#llx bytes",
-		  (unsigned long long)rel, (unsigned long long)*window);
+	kvti_say(said, &views->log, KVTIER_LOG_ERROR,
+		 "slot at %#llx lies outside the window of %#llx bytes",
+		 (unsigned long long)rel, (unsigned long long)*window);
 	return -EPROTO;
 }
 
 static int map_chunk(struct kvti_views *views, struct kvti_view *view,
-		     uint64_t offset, struct kvti_map **out)
+		     uint64_t offset, struct kvti_map **out,
+		     struct kvti_said *said)
 {
 	uint64_t window, start, bytes, rel = offset - view->base;
 	struct kvti_map *map;
 	int ret;
 
-	ret = window_around(views, rel, &window);
+	ret = window_around(views, rel, &window, said);
 	if (ret)
 		return ret;
 	map = calloc(1, sizeof(*map));
@@ -176,7 +181,7 @@ static int map_chunk(struct kvti_views *views, struct kvti_view *view,
 		kvti_align_up(views->slot_bytes_max, KVTI_HUGE_BYTES);
 	if (bytes > window - start)
 		bytes = kvti_align_up(window - start, KVTIER_SLOT_ALIGN);
-	ret = kvti_map_range(views, view, view->base + start, bytes, map);
+	ret = kvti_map_range(views, view, view->base + start, bytes, map, said);
 	if (ret) {
 		free(map);
 		return ret;
@@ -192,6 +197,7 @@ static int find_or_map(struct kvti_views *views, struct kvti_view *view,
 		       uint64_t offset, const struct kvti_map **out)
 {
 	kvti_bucket *bucket = bucket_of(views, view, offset);
+	struct kvti_said said = { .level = 0 };
 	struct kvti_map *map;
 	int ret = 0;
 
@@ -201,13 +207,14 @@ static int find_or_map(struct kvti_views *views, struct kvti_view *view,
 	pthread_mutex_lock(&views->lock);
 	*out = find(bucket, offset);
 	if (!*out)
-		ret = map_chunk(views, view, offset, &map);
+		ret = map_chunk(views, view, offset, &map, &said);
 	if (!*out && !ret) {
 		map->next = atomic_load_explicit(bucket, memory_order_relaxed);
 		atomic_store_explicit(bucket, map, memory_order_release);
 		*out = map;
 	}
 	pthread_mutex_unlock(&views->lock);
+	kvti_tell(&views->log, &said);
 	return ret;
 }
 

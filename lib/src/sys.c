@@ -72,3 +72,22 @@ void kvti_logf(const struct kvti_log *log, int level, const char *fmt, ...)
 	va_end(args);
 	log->fn(log->data, level, text);
 }
+
+void kvti_say(struct kvti_said *said, const struct kvti_log *log, int level,
+	      const char *fmt, ...)
+{
+	va_list args;
+
+	if (!log->fn)
+		return;
+	said->level = level;
+	va_start(args, fmt);
+	vsnprintf(said->text, sizeof(said->text), fmt, args);
+	va_end(args);
+}
+
+void kvti_tell(const struct kvti_log *log, const struct kvti_said *said)
+{
+	if (said->level)
+		log->fn(log->data, said->level, said->text);
+}

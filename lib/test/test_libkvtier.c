@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "internal.h"
 #include "mock.h"
+#include "test_log.h"
 #include "test_plan.h"
 
 #define BLOCK		(40 * 1024ULL)
@@ -841,6 +842,7 @@ static const struct {
 	{ "export", test_export },
 	{ "ioctl-errors", test_ioctl_errors },
 	{ "threads", test_threads },
+	{ "log-unlocked", test_log_unlocked },
 	{ "plan-search", test_plan_search },
 	{ "plan-cases", test_plan_cases },
 	{ "plan-limits", test_plan_limits },
