@@ -31,12 +31,16 @@
  * only. Output pointers are untouched on failure unless said otherwise.
  *
  * Threads: references may be taken and dropped, and all other calls made, from
- * several threads at once on one handle, except *_set_log(), which must come
- * before the handle is shared. The last unref must not race with other calls.
+ * several threads at once on one handle, except *_set_log() and
+ * kvtier_pool_set_map_chunk(), which must come before the handle is shared. The
+ * last unref must not race with other calls.
  *
  * Fork: a child shares the open file and thus its leases with the parent. It may
  * exec (descriptors are close-on-exec) or use the handle as another thread
- * would; what it releases is released for both.
+ * would; what it releases is released for both. The second only if no other
+ * thread of the parent was in a call on the handle just then: such a thread may
+ * hold the lock of its mappings, which in the child nobody gives back. A process
+ * with threads opens handles of its own after the fork.
  *
  * Units: sizes in bytes, times in nanoseconds unless a name says otherwise.
  */
@@ -78,7 +82,7 @@ enum kvtier_log_level {
  * @text:  one line without newline, valid during the call
  *
  * Called from the thread that made the library call, with no lock held that a
- * library call would need.
+ * library call would need: it may make some, on the same handle, too.
  */
 typedef void (*kvtier_log_fn)(void *data, int level, const char *text);
 
@@ -411,6 +415,9 @@ int kvtier_lookup(struct kvtier_ns *ns, const struct kvtier_opts *opts,
  *            to theirs: linear in the position, so a chain's cost is quadratic
  * @load_ns:  each block that is fetched: from the pool's memory to where it is needed
  * @position: blocks of the chain before the first key, which the engine has
+ *
+ * Has no size in it: it stays as it is, and so does struct kvtier_plan. What is to be
+ * known besides would come with another function.
  */
 struct kvtier_prefill {
 	uint64_t start_ns;
@@ -425,6 +432,8 @@ struct kvtier_prefill {
  * @nr_fetch:   so many blocks from its head are to be fetched, the others computed
  * @fetch_ns:   what the ones cost
  * @compute_ns: what the others cost
+ *
+ * Stays as it is, too. @reserved is 0.
  */
 struct kvtier_plan {
 	uint32_t nr_fetch;
@@ -593,7 +602,14 @@ int kvtier_session(struct kvtier_ns *ns, const struct kvtier_opts *opts,
 /**
  * kvtier_drop - forget blocks, the last key first
  * @results: @nr entries, or NULL
- * Returns the number dropped. Leases on them stay good.
+ * Returns the number dropped. Leases on them stay good. When it returns that, no crash and
+ * no restart brings back what had been stored under any of the keys.
+ *
+ * Errors, after which @results is not filled in and the blocks are gone all the same, but
+ * may come back: EINTR: a signal came before that was durable, and a crash may bring them
+ * back; drop them again. EIO: a block tier that takes no writes any more has some of the
+ * namespace, and nothing on another one says that it is out of date: if it is assembled
+ * they may come back. Others: EACCES, EINVAL, ENOMEM: nothing was dropped.
  */
 int kvtier_drop(struct kvtier_ns *ns, const struct kvtier_opts *opts,
 		const struct kvtier_key *keys, uint32_t nr, int32_t *results);
