@@ -149,7 +149,8 @@ static void print_scan(struct json_object *obj)
 	}
 	for (i = 0; i < json_object_array_length(other); i++) {
 		m = json_object_array_get_idx(other, i);
-		printf("%s %s\n", text_of(m, "device"), text_of(m, "problem"));
+		cmd_puts(stdout, text_of(m, "device"));
+		printf(" %s\n", text_of(m, "problem"));
 	}
 	if (!json_object_array_length(pools) && !json_object_array_length(other))
 		cmd_note("no device is a member of a pool");

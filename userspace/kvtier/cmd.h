@@ -25,11 +25,14 @@
 #define EXIT_OK		0
 #define EXIT_FAILED	1
 #define EXIT_USAGE	2
+/* fsck's is of bits, see kvtier-fsck(8); this one: it could not be done. */
+#define EXIT_FSCK_OPERATION 8
 
 struct cmd_options {
 	bool json;	/* print JSON instead of text */
 	bool pretty;	/* indent it; implies json */
 	bool verbose;	/* library's log to stderr */
+	struct json_object **error; /* an error goes there instead of being printed as JSON */
 };
 
 extern struct cmd_options opt;
@@ -91,11 +94,27 @@ int cmd_own_help(const char *command, const char *usage);
 int cmd_fail(int err, const char *hint, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* As cmd_fail(), where @fmt says already what @err means. */
+int cmd_fail_said(int err, const char *hint, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
 /* The command line is wrong: says why and where help is. Returns EXIT_USAGE. */
 int cmd_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Something worth knowing on stderr; nothing at all in JSON mode. */
+/* Something worth knowing, on stderr in JSON mode too: it is no part of the result. */
 void cmd_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* --- Text ---------------------------------------------------------------- */
+
+/*
+ * What comes from media, traces and command lines is not printed as it is: it could tell
+ * a terminal anything. Control characters, and bytes that are no UTF-8, become \xNN.
+ */
+void cmd_puts(FILE *file, const char *text);
+/* Bytes that cmd_puts() would print. */
+size_t cmd_puts_len(const char *text);
+/* A JSON string, which has control characters of its own but must be UTF-8. */
+struct json_object *cmd_string(const char *text);
 
 /* --- Output -------------------------------------------------------------- */
 

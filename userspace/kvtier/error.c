@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reports of what went wrong: text on stderr, or a JSON object on stdout.
+ * Reports of what went wrong: text on stderr, or a JSON object on stdout. Text that
+ * others have written may be in them.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -43,34 +44,64 @@ static void report_json(int err, const char *name, const char *message,
 	if (hint && *hint)
 		cmd_add_str(inner, "hint", hint);
 	json_object_object_add(obj, "error", inner);
+	if (opt.error && !*opt.error) {
+		*opt.error = obj;
+		return;
+	}
 	cmd_print_json(stdout, obj);
 	json_object_put(obj);
+}
+
+/* A message and what to do about it, on stderr. */
+static void report_text(const char *message, const char *hint)
+{
+	fflush(stdout);
+	fputs("kvtier: ", stderr);
+	cmd_puts(stderr, message);
+	fputc('\n', stderr);
+	if (!hint || !*hint)
+		return;
+	fputs("  ", stderr);
+	cmd_puts(stderr, hint);
+	fputc('\n', stderr);
+}
+
+static int report(int err, const char *hint, const char *message)
+{
+	const char *name = err ? strerrorname_np(err) : NULL;
+
+	if (!hint)
+		hint = usual_hint(err);
+	if (opt.json)
+		report_json(err, name ? name : "FAILED", message, hint);
+	else
+		report_text(message, hint);
+	return EXIT_FAILED;
 }
 
 int cmd_fail(int err, const char *hint, const char *fmt, ...)
 {
 	char what[512], message[640];
-	const char *name;
 	va_list args;
 
 	err = abs(err);
-	name = err ? strerrorname_np(err) : NULL;
-	if (!hint)
-		hint = usual_hint(err);
 	va_start(args, fmt);
 	vsnprintf(what, sizeof(what), fmt, args);
 	va_end(args);
 	snprintf(message, sizeof(message), "%s%s%s", what, err ? ": " : "",
 		 err ? strerror(err) : "");
-	if (opt.json) {
-		report_json(err, name ? name : "FAILED", message, hint);
-		return EXIT_FAILED;
-	}
-	fflush(stdout);
-	fprintf(stderr, "kvtier: %s\n", message);
-	if (hint && *hint)
-		fprintf(stderr, "  %s\n", hint);
-	return EXIT_FAILED;
+	return report(err, hint, message);
+}
+
+int cmd_fail_said(int err, const char *hint, const char *fmt, ...)
+{
+	char message[640];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(message, sizeof(message), fmt, args);
+	va_end(args);
+	return report(abs(err), hint, message);
 }
 
 int cmd_usage(const char *fmt, ...)
@@ -85,19 +116,17 @@ int cmd_usage(const char *fmt, ...)
 	if (opt.json)
 		report_json(EINVAL, "USAGE", message, hint);
 	else
-		fprintf(stderr, "kvtier: %s\n  %s\n", message, hint);
+		report_text(message, hint);
 	return EXIT_USAGE;
 }
 
 void cmd_note(const char *fmt, ...)
 {
+	char text[1024];
 	va_list args;
 
-	if (opt.json)
-		return;
-	fputs("kvtier: ", stderr);
 	va_start(args, fmt);
-	vfprintf(stderr, fmt, args);
+	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	fputc('\n', stderr);
+	report_text(text, NULL);
 }

@@ -13,7 +13,6 @@
 
 #define EXIT_FIXED	1
 #define EXIT_LEFT	4
-#define EXIT_OPERATION	8
 #define EXIT_FSCK_USAGE	16
 
 #define SHOWN_MAX	100u	/* problems of a kind that are listed */
@@ -201,7 +200,7 @@ static int operation_failed(struct json_object *obj, int ret, const char *path)
 	else
 		snprintf(text, sizeof(text), "%s: %s", path, strerror(-ret));
 	cmd_add_str(obj, "failed", text);
-	return EXIT_OPERATION;
+	return EXIT_FSCK_OPERATION;
 }
 
 static int check_device(const char *path, const struct fsck_options *o, struct json_object *obj)
@@ -251,7 +250,7 @@ static void print_list(struct json_object *list, const char *fixes, bool notes)
 
 static const char *verdict(int status)
 {
-	if (status & EXIT_OPERATION)
+	if (status & EXIT_FSCK_OPERATION)
 		return "could not be checked";
 	if (status & EXIT_LEFT)
 		return status & EXIT_FIXED ? "repaired, errors are left" : "has errors";
@@ -277,15 +276,16 @@ static void print_device(struct json_object *obj, const struct fsck_options *o, 
 	if (refused)
 		printf("  not repaired: %s\n", json_object_get_string(refused));
 	if (json_object_object_get_ex(obj, "failed", &failed))
-		fprintf(stderr, "kvtier: %s\n", json_object_get_string(failed));
+		cmd_note("%s", json_object_get_string(failed));
 	if (json_object_object_get_ex(obj, "in_use", NULL))
 		cmd_note("%s is in use: what is found may not be so", device);
+	cmd_puts(stdout, device);
 	if (!c || !number(c, "segments")) {
-		printf("%s: %s\n", device, verdict(status));
+		printf(": %s\n", verdict(status));
 		return;
 	}
-	printf("%s: %s: %s, %llu segments (%llu sealed, %llu unsealed, %llu free), %llu blocks, %llu namespaces, %llu notes\n",
-	       device, verdict(status),
+	printf(": %s: %s, %llu segments (%llu sealed, %llu unsealed, %llu free), %llu blocks, %llu namespaces, %llu notes\n",
+	       verdict(status),
 	       json_object_get_string(json_object_object_get(obj, "state")),
 	       (unsigned long long)number(c, "segments"),
 	       (unsigned long long)number(c, "sealed"),

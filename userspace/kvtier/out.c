@@ -36,7 +36,7 @@ void cmd_add_u64(struct json_object *obj, const char *key, uint64_t value)
 
 void cmd_add_str(struct json_object *obj, const char *key, const char *value)
 {
-	cmd_add(obj, key, json_object_new_string(value));
+	cmd_add(obj, key, cmd_string(value));
 }
 
 void cmd_add_double(struct json_object *obj, const char *key, double value)
@@ -148,8 +148,8 @@ static int width_of(struct json_object *rows, const struct cmd_column *col)
 	char buf[CELL_MAX];
 
 	for (i = 0; i < json_object_array_length(rows); i++) {
-		size_t len = strlen(cell_of(json_object_array_get_idx(rows, i),
-					    col, buf));
+		size_t len = cmd_puts_len(cell_of(json_object_array_get_idx(rows, i),
+						  col, buf));
 
 		if (len > width)
 			width = len;
@@ -160,11 +160,15 @@ static int width_of(struct json_object *rows, const struct cmd_column *col)
 static void print_cell(FILE *file, const char *text,
 		       const struct cmd_column *col, int width)
 {
+	int blanks = width - (int)cmd_puts_len(text);
+	bool left = col->format == CMD_TEXT;
+
 	/* No blanks at the ends of lines. */
-	if (col->format == CMD_TEXT && !col[1].key)
-		width = 0;
-	fprintf(file, col->format == CMD_TEXT ? "%-*s%s" : "%*s%s", width,
-		text, col[1].key ? "  " : "\n");
+	if (blanks < 0 || (left && !col[1].key))
+		blanks = 0;
+	fprintf(file, "%*s", left ? 0 : blanks, "");
+	cmd_puts(file, text);
+	fprintf(file, "%*s%s", left ? blanks : 0, "", col[1].key ? "  " : "\n");
 }
 
 static void print_table(FILE *file, struct json_object *rows,
@@ -201,9 +205,10 @@ static void print_lines(FILE *file, struct json_object *obj,
 	for (col = cols; col->key; col++) {
 		if (!json_object_object_get_ex(obj, col->key, NULL))
 			continue;
-		fprintf(file, "%s:%*s %s\n", col->title,
-			(int)(width - strlen(col->title)), "",
-			cell_of(obj, col, buf));
+		fprintf(file, "%s:%*s ", col->title,
+			(int)(width - strlen(col->title)), "");
+		cmd_puts(file, cell_of(obj, col, buf));
+		fputc('\n', file);
 	}
 }
 

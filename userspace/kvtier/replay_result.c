@@ -10,6 +10,7 @@
 
 #include <json-c/json.h>
 
+#include "cmd.h"
 #include "replay_result.h"
 
 static void add_u64(struct json_object *obj, const char *key, uint64_t value)
@@ -19,7 +20,7 @@ static void add_u64(struct json_object *obj, const char *key, uint64_t value)
 
 static void add_str(struct json_object *obj, const char *key, const char *value)
 {
-	json_object_object_add(obj, key, json_object_new_string(value));
+	json_object_object_add(obj, key, cmd_string(value));
 }
 
 static void add_bool(struct json_object *obj, const char *key, bool value)
