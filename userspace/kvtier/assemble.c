@@ -47,7 +47,9 @@ static struct json_object *member_json(const struct scan_member *m)
 		cmd_add_u64(obj, "generation", s->generation);
 		cmd_add_u64(obj, "size_bytes", s->geo.seg_bytes * s->geo.nr_segs);
 	}
-	cmd_add_bool(obj, "in_use", m->in_use);
+	/* Of somebody else's it is not found out. */
+	if (m->err != -EMEDIUMTYPE)
+		cmd_add_bool(obj, "in_use", m->in_use);
 	if (scan_problem(m))
 		cmd_add_str(obj, "problem", scan_problem(m));
 	return obj;

@@ -106,7 +106,8 @@ const char *media_tier_name(const struct kvt_super *s, char text[static MEDIA_NA
  * @direct:   a zoned device's, for writing past the page cache; -1: none
  * @bounce:   what is written there, aligned
  * @is_block: it is a block device
- * @in_use:   something in the kernel has it: a pool, a filesystem, a loop device
+ * @in_use:   something in the kernel has it: a pool, a filesystem, a loop device. Of a
+ *            block device on which nothing of ours is, it is not found out
  */
 struct media_dev {
 	struct media media;
@@ -122,6 +123,9 @@ struct media_dev {
 /**
  * media_open - open a device or a file
  * @write: to repair it; nobody else may have it then
+ *
+ * A block device on which nothing of ours is, as far as superblocks tell, is read and no
+ * more: it may be somebody's who notices.
  *
  * @path may be a dax device's name alone. 0 or -errno: EBUSY: in use, for dax devices
  * also if another driver than device_dax has it; EINVAL: neither of these; EOPNOTSUPP:

@@ -6,6 +6,11 @@
  * A reader shares what it reads. A writer has it alone: a block device is opened with
  * O_EXCL, which whoever mounts or assembles it holds too, a file is locked, and must
  * not be behind a loop device.
+ *
+ * Looking for members opens every block device there is, and most are somebody else's.
+ * Theirs must not be claimed, be it for a moment, as that fails who mounts it just then, nor
+ * be flushed, as that writes out what is mounted. So superblocks are looked at first, past
+ * the buffer cache, and the rest is done to what has one of ours.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -100,22 +105,76 @@ static int find_bytes(struct media_dev *d, const struct stat *st)
 	return media_find_zones(d);
 }
 
-/* Block devices say so when they are asked for exclusively. */
-static int find_user(struct media_dev *d, const char *path, bool write)
+/* --- Who has it ------------------------------------------------------------ */
+
+/**
+ * struct look - a first look at a block device
+ * @fd:  past the buffer cache; -1: cannot be had
+ * @buf: aligned, for one superblock
+ */
+struct look {
+	struct media_dev *d;
+	int fd;
+	void *buf;
+};
+
+static int look_read(void *ctx, u64 byte, void *buf, u32 len)
+{
+	const struct look *l = ctx;
+	const struct media *m = &l->d->media;
+	u64 left, from = kvt_zone_phys(byte, m->zone_bytes, m->zone_stride, &left);
+	ssize_t n = -1;
+
+	if (l->fd >= 0 && l->buf && len == KVT_SUPER_BYTES)
+		n = pread(l->fd, l->buf, len, (off_t)from);
+	/* Blocks of the device may be larger than a superblock. */
+	if (n != (ssize_t)len)
+		return dev_read(l->d, byte, buf, len);
+	memcpy(buf, l->buf, len);
+	return 0;
+}
+
+static bool is_ours(struct media_dev *d, const char *path)
+{
+	struct look l = { .d = d };
+	struct media m = d->media;
+	struct media_supers s;
+	int err;
+
+	l.fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
+	l.buf = aligned_alloc(KVT_SUPER_BYTES, KVT_SUPER_BYTES);
+	m.read = look_read;
+	m.ctx = &l;
+	err = media_read_supers(&m, &s);
+	free(l.buf);
+	if (l.fd >= 0)
+		close(l.fd);
+	return err != -EMEDIUMTYPE && err != -EIO;
+}
+
+/* The driver writes past the cache of the device; what somebody has read before is old. */
+static int take_block(struct media_dev *d, const char *path, bool write)
 {
 	int fd;
 
-	if (!d->is_block) {
-		d->in_use = flock(d->fd, (write ? LOCK_EX : LOCK_SH) | LOCK_NB) ||
-			    file_is_loop(path);
+	ioctl(d->fd, BLKFLSBUF);
+	/* A writer has it already. */
+	if (write)
 		return 0;
-	}
 	fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC);
 	if (fd < 0 && errno != EBUSY)
 		return -errno;
 	d->in_use = fd < 0;
 	if (fd >= 0)
 		close(fd);
+	return 0;
+}
+
+static int find_user(struct media_dev *d, const char *path, bool write)
+{
+	if (d->is_block)
+		return write || is_ours(d, path) ? take_block(d, path, write) : 0;
+	d->in_use = flock(d->fd, (write ? LOCK_EX : LOCK_SH) | LOCK_NB) || file_is_loop(path);
 	return 0;
 }
 
@@ -147,16 +206,12 @@ int media_open(struct media_dev *d, const char *path, bool write)
 		     (write && d->is_block ? O_EXCL : 0));
 	if (d->fd < 0)
 		return -errno;
-	/* The driver writes past the cache of the device; what somebody has read before is old. */
-	if (d->is_block)
-		ioctl(d->fd, BLKFLSBUF);
 	d->media.read = dev_read;
 	d->media.write = write ? dev_write : NULL;
 	d->media.flush = dev_flush;
 	d->media.ctx = d;
 	ret = find_bytes(d, &st);
-	/* A writer has a block device to itself already. */
-	if (!ret && !(write && d->is_block))
+	if (!ret)
 		ret = find_user(d, path, write);
 	if (!ret && write && d->in_use)
 		ret = -EBUSY;

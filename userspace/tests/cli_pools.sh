@@ -59,6 +59,7 @@ test_members()
 	json "j['pools'][0]['missing'] == ['$(uuid 2)'] and not j['pools'][0]['complete']"
 	json '[u["problem"] for u in j["unusable"]] ==
 		["is not a member of a kvtier pool", "No such file or directory"]'
+	json '"in_use" not in j["unusable"][0] and not j["pools"][0]["members"][0]["in_use"]'
 	want 0 pool members "$KVTIER_DEV/sda"
 	says "missing: member $(uuid 2)"
 	rm -r "$KVTIER_SYSFS/class/block"
