@@ -356,10 +356,20 @@ static int run(const struct cmd_object *object, int argc, char **argv)
 	return verb->run(argc, argv);
 }
 
+/* What was not printed is not known: not even fsck's "errors were corrected" is. */
+static int end(int status, bool fsck)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	/* There is nowhere for JSON to go. */
+	opt.json = false;
+	cmd_fail(EIO, "", "writing the output");
+	return fsck ? status | EXIT_FSCK_OPERATION : EXIT_FAILED;
+}
+
 int main(int argc, char **argv)
 {
 	const struct cmd_object *object;
-	int status;
 
 	argc = take_globals(argc, argv);
 	if (argc < 2) {
@@ -369,14 +379,11 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (is_help(argv[1]))
-		return do_help(argc - 1, argv + 1);
+		return end(do_help(argc - 1, argv + 1), false);
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
-		return do_version(1, argv + 1);
+		return end(do_version(1, argv + 1), false);
 	object = find_object(argv[1]);
 	if (!object)
 		return EXIT_USAGE;
-	status = run(object, argc - 1, argv + 1);
-	if (fflush(stdout) || ferror(stdout))
-		return cmd_fail(EIO, "", "writing the output");
-	return status;
+	return end(run(object, argc - 1, argv + 1), object->self.run == cmd_fsck);
 }
