@@ -33,13 +33,25 @@ int cmd_open_ctl(struct kvtier_ctl **ctl)
 	return EXIT_OK;
 }
 
+/* Nothing is there without the module, either. */
+static const char *no_pool_hint(void)
+{
+	struct kvtier_ctl *ctl;
+	int ret = kvtier_ctl_open(&ctl);
+
+	if (ret == -ENOENT)
+		return "the module is not loaded: modprobe kvtier";
+	if (!ret)
+		kvtier_ctl_unref(ctl);
+	return "see which pools there are: kvtier pool list";
+}
+
 int cmd_open_pool(uint32_t pool_id, struct kvtier_pool **pool)
 {
 	int ret = kvtier_pool_open(pool_id, pool);
 
 	if (ret == -ENOENT)
-		return cmd_fail(ret, "see which pools there are: kvtier pool list",
-				"pool %u", pool_id);
+		return cmd_fail(ret, no_pool_hint(), "pool %u", pool_id);
 	if (ret)
 		return cmd_fail(ret, NULL, "pool %u", pool_id);
 	if (opt.verbose)

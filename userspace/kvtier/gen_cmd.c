@@ -67,7 +67,7 @@ static int parse_number(const char *name, const char *text, uint64_t min,
 	return 0;
 }
 
-static int parse_option(struct gen_options *o, int c)
+static int parse_option(struct gen_options *o, int c, char **argv)
 {
 	int err = 0;
 
@@ -103,7 +103,7 @@ static int parse_option(struct gen_options *o, int c)
 		o->out = optarg;
 		break;
 	default:
-		err = cmd_usage("see 'kvtier gen --help'");
+		err = cmd_usage("gen: bad option '%s'", argv[optind - 1]);
 	}
 	return err;
 }
@@ -180,7 +180,7 @@ int cmd_gen(int argc, char **argv)
 				NULL)) != -1) {
 		if (c == 'h')
 			return cmd_own_help("gen", usage_text);
-		err = parse_option(&o, c);
+		err = parse_option(&o, c, argv);
 		if (err)
 			return err;
 	}

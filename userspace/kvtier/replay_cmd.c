@@ -3,9 +3,11 @@
  * kvtier replay: command line and tables.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -115,7 +117,7 @@ static int parse_identity(const char **identity)
 	return 0;
 }
 
-static int parse_option(struct replay_command *c, int option)
+static int parse_option(struct replay_command *c, int option, char **argv)
 {
 	uint64_t procs;
 	int err;
@@ -154,7 +156,7 @@ static int parse_option(struct replay_command *c, int option)
 		c->out = optarg;
 		return 0;
 	default:
-		return cmd_usage("see 'kvtier replay --help'");
+		return cmd_usage("replay: bad option '%s'", argv[optind - 1]);
 	}
 }
 
@@ -258,19 +260,47 @@ static void print_tables(struct json_object *result)
 		section(result, "errors", "", errors);
 }
 
-static int write_file(const char *path, struct json_object *result)
+/* Before the run, which may take long. What is there stays until there is a result. */
+static int open_out(const char *path, FILE **file)
 {
-	FILE *file = fopen(path, "we");
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666), err;
+
+	*file = fd < 0 ? NULL : fdopen(fd, "w");
+	if (*file)
+		return EXIT_OK;
+	err = errno;
+	if (fd >= 0)
+		close(fd);
+	return cmd_fail(err, NULL, "cannot write %s", path);
+}
+
+/* The result is printed anyway, so that this is no more than a note beside it. */
+static int write_out(const char *path, FILE *file, struct json_object *result)
+{
+	struct stat st;
 	int err = 0;
 
-	if (!file)
-		return cmd_fail(errno, NULL, "cannot write %s", path);
-	cmd_print_json(file, result);
-	if (ferror(file))
-		err = EIO;
-	if (fclose(file) && !err)
+	if (!fstat(fileno(file), &st) && S_ISREG(st.st_mode) && ftruncate(fileno(file), 0))
 		err = errno;
-	return err ? cmd_fail(err, NULL, "cannot write %s", path) : EXIT_OK;
+	cmd_print_json(file, result);
+	if (ferror(file) && !err)
+		err = EIO;
+	if (fclose(file) && (!err || err == EIO))
+		err = errno;
+	if (err)
+		cmd_note("cannot write %s: %s", path, strerror(err));
+	return err ? EXIT_FAILED : EXIT_OK;
+}
+
+/* Is it there: asked here, as its children would not tell what to do about it. */
+static int check_pool(uint32_t pool_id)
+{
+	struct kvtier_pool *pool;
+	int status = cmd_open_pool(pool_id, &pool);
+
+	if (!status)
+		kvtier_pool_unref(pool);
+	return status;
 }
 
 static int replay(struct replay_command *c)
@@ -278,18 +308,22 @@ static int replay(struct replay_command *c)
 	char error[REPLAY_ERROR_BYTES] = "";
 	struct json_object *result = NULL;
 	int status = EXIT_OK, err;
+	FILE *out = NULL;
 	bool passed;
 
-	err = replay_run(&c->o, &result, error);
-	if (err)
-		return cmd_fail(0, NULL, "%s", error);
-	passed = replay_passed(result);
 	if (c->out)
-		status = write_file(c->out, result);
-	if (status) {
-		json_object_put(result);
+		status = open_out(c->out, &out);
+	if (status)
 		return status;
+	err = replay_run(&c->o, &result, error);
+	if (err) {
+		if (out)
+			fclose(out);
+		return cmd_fail_said(err, NULL, "%s", error);
 	}
+	passed = replay_passed(result);
+	if (out)
+		status = write_out(c->out, out, result);
 	if (opt.json) {
 		cmd_emit(result, NULL);
 	} else {
@@ -298,7 +332,20 @@ static int replay(struct replay_command *c)
 		printf("\n%s\n", passed ? "passed" : "FAILED");
 		json_object_put(result);
 	}
-	return passed ? EXIT_OK : EXIT_FAILED;
+	return passed ? status : EXIT_FAILED;
+}
+
+/* Every process opens it anew, and the first reads all of it before. */
+static int check_trace(const char *path)
+{
+	struct stat st;
+
+	if (!strcmp(path, "-"))
+		return cmd_usage("a trace is read more than once: it has to be a file");
+	if (!stat(path, &st) && !S_ISREG(st.st_mode))
+		return cmd_fail_said(EINVAL, "a trace is read more than once, by each process: what comes from a pipe has to be written to a file first",
+				     "%s is no regular file", path);
+	return EXIT_OK;
 }
 
 int cmd_replay(int argc, char **argv)
@@ -321,15 +368,17 @@ int cmd_replay(int argc, char **argv)
 				     NULL)) != -1) {
 		if (option == 'h')
 			return cmd_own_help("replay", usage_text);
-		err = parse_option(&c, option);
+		err = parse_option(&c, option, argv);
 		if (err)
 			return err;
 	}
 	if (optind != argc - 1)
 		return cmd_usage("replay needs one TRACE");
 	c.o.trace = argv[optind];
-	if (!strcmp(c.o.trace, "-"))
-		return cmd_usage("a trace is read more than once: it has to be a file");
-	err = cmd_pick_pool(c.pool, &c.o.pool_id);
+	err = check_trace(c.o.trace);
+	if (!err)
+		err = cmd_pick_pool(c.pool, &c.o.pool_id);
+	if (!err)
+		err = check_pool(c.o.pool_id);
 	return err ? err : replay(&c);
 }

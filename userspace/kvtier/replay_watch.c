@@ -7,9 +7,11 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "replay_watch.h"
@@ -197,6 +199,16 @@ static void format_line(struct replay_watch *w, const struct replay_counters *c,
 			 c->wrong_blocks);
 }
 
+/* A line that is longer than the terminal's cannot be drawn over. */
+static int line_max(const struct replay_watch *w)
+{
+	struct winsize size;
+
+	if (!w->tty || ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || size.ws_col < 2)
+		return INT_MAX;
+	return size.ws_col - 1;
+}
+
 static void print_line(struct replay_watch *w, uint64_t now_ns)
 {
 	struct replay_counters c;
@@ -207,7 +219,7 @@ static void print_line(struct replay_watch *w, uint64_t now_ns)
 	watch_sum(w->shared, w->o->procs, &c);
 	rate = ns ? (double)(c.requests - w->last_requests) * 1e9 / (double)ns : 0.0;
 	format_line(w, &c, rate, line, sizeof(line));
-	fprintf(stderr, w->tty ? "\r%s\033[K" : "%s\n", line);
+	fprintf(stderr, w->tty ? "\r%.*s\033[K" : "%.*s\n", line_max(w), line);
 	fflush(stderr);
 	w->line_open = w->tty;
 	w->last_line_ns = now_ns;
