@@ -177,33 +177,26 @@ static int pool_show(int argc, char **argv)
 	return status ? status : show_emit_pool(pool_id);
 }
 
-static int write_setting(uint32_t pool_id, const char *key, const char *value)
-{
+/* What is to be set; nothing is before all of it is known to make sense. */
+struct setting {
+	const char *key;
+	const char *value;
 	char number[24];
-	uint64_t bytes;
-	int ret;
+};
 
-	if (!strcmp(key, "prefetch_max_bytes")) {
-		ret = cmd_parse_bytes(value, &bytes);
-		if (ret)
-			return ret;
-		snprintf(number, sizeof(number), "%" PRIu64, bytes);
-		value = number;
-	}
-	return sysfs_write(value, "class/kvtier/kvtier%u/%s", pool_id, key);
-}
+#define SETTINGS_MAX	32
 
-static int set_one(uint32_t pool_id, char *pair)
+static int parse_setting(char *pair, struct setting *s)
 {
 	static const char *const keys[] = {
 		"policy", "watermark_low_percent", "watermark_high_percent",
 		"reservation_timeout_ms", "prefetch_max_bytes", "discard",
 	};
 	char *value = strchr(pair, '=');
+	uint64_t bytes;
 	size_t i;
-	int ret;
 
-	if (!value)
+	if (!value || !value[1])
 		return cmd_usage("'%s' is not of the form KEY=VALUE", pair);
 	*value++ = 0;
 	for (i = 0; i < ARRAY_SIZE(keys); i++)
@@ -212,27 +205,46 @@ static int set_one(uint32_t pool_id, char *pair)
 	if (i == ARRAY_SIZE(keys))
 		return cmd_usage("a pool has no setting '%s' (policy, watermark_low_percent, watermark_high_percent, reservation_timeout_ms, prefetch_max_bytes, discard)",
 				 pair);
-	ret = write_setting(pool_id, pair, value);
+	s->key = keys[i];
+	s->value = value;
+	if (strcmp(s->key, "prefetch_max_bytes"))
+		return EXIT_OK;
+	if (cmd_parse_bytes(value, &bytes))
+		return cmd_usage("%s: '%s' is not a size such as 64M", s->key, value);
+	snprintf(s->number, sizeof(s->number), "%" PRIu64, bytes);
+	s->value = s->number;
+	return EXIT_OK;
+}
+
+static int write_setting(uint32_t pool_id, const struct setting *s)
+{
+	int ret = sysfs_write(s->value, "class/kvtier/kvtier%u/%s", pool_id, s->key);
+
 	if (ret == -ENOENT)
 		return cmd_fail(ret, "see: kvtier pool list", "pool %u",
 				pool_id);
 	if (ret)
 		return cmd_fail(ret, ret == -EINVAL ?
 				"the value is out of range, or unknown: kvtier pool show" :
-				NULL, "%s=%s", pair, value);
+				NULL, "%s=%s", s->key, s->value);
 	return EXIT_OK;
 }
 
 static int pool_set(int argc, char **argv)
 {
-	int i, status;
+	struct setting settings[SETTINGS_MAX];
+	int i, status = EXIT_OK, nr = argc - 2;
 	uint32_t pool_id;
 
-	if (argc < 3)
-		return cmd_usage("pool set needs a pool and KEY=VALUE");
-	status = cmd_pick_pool(argv[1], &pool_id);
-	for (i = 2; !status && i < argc; i++)
-		status = set_one(pool_id, argv[i]);
+	if (nr < 1 || nr > SETTINGS_MAX)
+		return cmd_usage("pool set needs a pool and KEY=VALUE%s",
+				 nr > 0 ? ", each key once" : "");
+	for (i = 0; !status && i < nr; i++)
+		status = parse_setting(argv[i + 2], &settings[i]);
+	if (!status)
+		status = cmd_pick_pool(argv[1], &pool_id);
+	for (i = 0; !status && i < nr; i++)
+		status = write_setting(pool_id, &settings[i]);
 	return status ? status : show_emit_pool(pool_id);
 }
 

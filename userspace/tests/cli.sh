@@ -313,10 +313,15 @@ test_pool_set()
 	json 'j["policy"] == "reuse" and j["watermark_low_percent"] == 60'
 	want 0 -j pool set 0 prefetch_max_bytes=64M
 	json 'j["prefetch_max_bytes"] == 64 << 20'
-	want 1 pool set 0 prefetch_max_bytes=64Q
+	want 2 pool set 0 prefetch_max_bytes=64Q
 	[ "$(cat "$dir/prefetch_max_bytes")" = $((64 << 20)) ] || fail 'half a number was written'
-	want 2 pool set 0 color=red
-	want 2 pool set 0 policy
+	# One that makes no sense, and nothing is set.
+	: >"$work/log"
+	want 2 pool set 0 policy=lru color=red
+	want 2 pool set 0 policy=lru watermark_low_percent
+	want 2 pool set 0 policy=lru watermark_low_percent=
+	want 2 pool set 0 policy=lru prefetch_max_bytes=64Q
+	[ ! -s "$work/log" ] || fail "set: $(cat "$work/log")"
 	echo 'class/kvtier/kvtier0/policy 22' >"$work/fail"
 	want 1 pool set 0 policy=nonsense
 	complains 'unknown'
