@@ -424,16 +424,24 @@ static void dump_part(struct dump *d, const struct part *p)
 	part_end(d);
 }
 
+static void print_member(const char *key, struct json_object *value)
+{
+	printf("\"%s\":%s", key, json_object_to_json_string_ext(value,
+		JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(value);
+}
+
 static int dump_all(struct dump *d, const char *path)
 {
-	struct json_object *name;
 	size_t i;
 
 	if (opt.json) {
-		name = json_object_new_string(path);
-		printf("{\"device\":%s", json_object_to_json_string_ext(name,
-			JSON_C_TO_STRING_NOSLASHESCAPE));
-		json_object_put(name);
+		putchar('{');
+		print_member("device", cmd_string(path));
+	}
+	if (opt.json && d->supers.err) {
+		putchar(',');
+		print_member("problem", cmd_string(media_error_text(d->supers.err)));
 	}
 	if (d->parts & PART_SUPER)
 		dump_supers(d);
@@ -442,7 +450,7 @@ static int dump_all(struct dump *d, const char *path)
 			dump_part(d, &parts[i]);
 	if (opt.json)
 		puts("}");
-	return EXIT_OK;
+	return d->supers.err && d->parts != PART_SUPER ? EXIT_FAILED : EXIT_OK;
 }
 
 static int parse(int argc, char **argv, struct dump *d)
@@ -481,7 +489,10 @@ static int parse(int argc, char **argv, struct dump *d)
 	return EXIT_OK;
 }
 
-/* Superblocks of what cannot be read any further are shown if they are asked for. */
+/*
+ * Superblocks of what cannot be read any further are shown if they are asked for; that
+ * the rest of what was asked for is not there is a failure.
+ */
 static int run(struct dump *d, const char *path)
 {
 	int err = media_read_supers(&d->dev.media, &d->supers);

@@ -161,6 +161,8 @@ test_in_use()
 		complains 'is in use'
 		want 4 -j fsck "$image"
 		json 'j[0]["in_use"]'
+		want 0 -j dump "$image"
+		complains 'is in use'
 		want 4 fsck "$image"
 		complains 'may not be so'
 	) 9<"$work/locked"
@@ -191,6 +193,15 @@ test_super()
 	want 4 fsck --repair "$image"
 	want 0 dump --super "$image"
 	says 'found=damaged'
+	want 0 -j dump --super "$image"
+	json '"both damaged" in j["problem"]'
+	# The segments that were asked for, too, are not there.
+	want 1 dump "$image"
+	says 'found=damaged'
+	complains 'both damaged'
+	want 1 -j dump "$image"
+	json 'len(j["superblocks"]) == 2 and "both damaged" in j["problem"] and len(j) == 3'
+	complains 'both damaged'
 	want 1 dump --records "$image"
 	complains 'both damaged'
 }
