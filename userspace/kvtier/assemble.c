@@ -11,6 +11,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include "assemble_error.h"
 #include "assemble_watch.h"
 #include "cmd.h"
@@ -207,6 +208,8 @@ int pool_members(int argc, char **argv)
 	}
 	if (exports && optind == argc)
 		return cmd_usage("pool members --export needs one device");
+	if (exports && opt.json)
+		return cmd_usage("pool members --export is for udev: it has no JSON");
 	status = look(&s, argc, argv, false);
 	if (!status && exports) {
 		status = print_for_udev(&s);
@@ -312,7 +315,7 @@ static bool wanted(const struct scan *s, size_t at, const struct options *o)
 
 	if (!scan_is_first(s, at))
 		return false;
-	if (o->uuid && strcmp(media_uuid(first->super.pool, uuid), o->uuid))
+	if (o->uuid && strcasecmp(media_uuid(first->super.pool, uuid), o->uuid))
 		return false;
 	for (m = s->members; m < s->members + s->nr; m++) {
 		any_named |= m->named;
@@ -553,6 +556,25 @@ static int assemble(struct kvtier_ctl *ctl, const struct scan *s, size_t at,
 	return EXIT_OK;
 }
 
+/* One after the other, up to the first that fails. */
+static int assemble_each(struct kvtier_ctl *ctl, const struct scan *s, struct options *o,
+			 const struct pmem_hold *hold, struct json_object *results)
+{
+	struct json_object *error = NULL;
+	int status = EXIT_OK;
+	size_t i;
+
+	opt.error = &error;
+	for (i = 0; !status && i < s->nr; i++)
+		if (wanted(s, i, o))
+			status = assemble(ctl, s, i, o, hold, results);
+	opt.error = NULL;
+	/* What is up has to be told, too: the array ends with what went wrong. */
+	if (error)
+		cmd_append(results, error);
+	return status;
+}
+
 static int assemble_wanted(const struct scan *s, struct options *o, const struct pmem_hold *hold)
 {
 	static const struct cmd_column cols[] = {
@@ -582,14 +604,17 @@ static int assemble_wanted(const struct scan *s, struct options *o, const struct
 	if (status)
 		return status;
 	results = json_object_new_array();
-	for (i = 0; !status && i < s->nr; i++)
-		if (wanted(s, i, o))
-			status = assemble(ctl, s, i, o, hold, results);
+	status = assemble_each(ctl, s, o, hold, results);
 	kvtier_ctl_unref(ctl);
-	if (status && (opt.json || !json_object_array_length(results)))
+	nr = json_object_array_length(results);
+	if (status && opt.json && nr == 1) {
+		cmd_emit(json_object_get(json_object_array_get_idx(results, 0)), NULL);
 		json_object_put(results);
-	else
+	} else if (nr) {
 		cmd_emit(results, cols);
+	} else {
+		json_object_put(results);
+	}
 	return status;
 }
 

@@ -420,6 +420,14 @@ test_many_pools()
 	complains "pool $(uuid 10) lacks 1 of its members"
 	want 0 pool destroy 0
 	want 0 pool destroy 1
+	# One value of JSON, whatever has become of which pool.
+	want 1 -j pool assemble
+	json "[p.get('pool_uuid') for p in j] == ['$(uuid 7)', '$(uuid 9)', None]"
+	json 'j[2]["error"]["name"] == "ENOMEDIUM"'
+	want 0 pool destroy 0
+	want 0 pool destroy 1
+	want 1 -j pool assemble --uuid "$(uuid 10 | tr a-f A-F)"
+	json 'j["error"]["name"] == "ENOMEDIUM"'
 	rm -r "$KVTIER_SYSFS/class/block/sdf"
 	want 0 -j pool assemble
 	json 'sorted(p["pool"] for p in j) == [0, 1]'
@@ -438,6 +446,8 @@ test_export()
 	says "ID_FS_UUID_SUB=$(uuid 1)"
 	want 1 pool members --export "$KVTIER_DEV/sdc"
 	[ ! -s "$work/stdout" ] || fail 'says something of a stranger'
+	want 2 -j pool members --export "$KVTIER_DEV/sda"
+	json '"no JSON" in j["error"]["message"]'
 }
 
 # Files stand in for the devices, so that all can be read.
