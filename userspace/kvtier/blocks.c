@@ -190,13 +190,16 @@ static int by_depth(const void *a, const void *b)
 	return (x->depth > y->depth) - (x->depth < y->depth);
 }
 
-/* Depths, from each block up to one whose depth is known, and back down. */
+/*
+ * Depths, from each block up to one whose depth is known, and back down. What is listed
+ * was there at different times, so that a chain may come back to where it was.
+ */
 static void find_depths(struct ranked *all, size_t nr)
 {
 	struct kvtier_entry wanted;
 	struct ranked key = { .entry = &wanted }, *at, *up;
 	uint32_t depth;
-	size_t i;
+	size_t i, steps;
 
 	for (i = 0; i < nr; i++) {
 		memcpy(wanted.key, all[i].entry->parent, KVTIER_KEY_BYTES);
@@ -205,7 +208,7 @@ static void find_depths(struct ranked *all, size_t nr)
 	}
 	for (i = 0; i < nr; i++) {
 		depth = 1;
-		for (up = all[i].parent; up; up = up->parent) {
+		for (up = all[i].parent, steps = 0; up && steps < nr; up = up->parent, steps++) {
 			depth += up->depth ? up->depth : 1;
 			if (up->depth)
 				break;
@@ -274,6 +277,18 @@ static int drop_all(struct kvtier_ns *ns, struct dropped *sum)
 	return ret;
 }
 
+/* See kvtier_prefetch(3): they are gone, and yet it is an error. */
+static const char *drop_hint(int err)
+{
+	switch (err) {
+	case -EINTR:
+		return "what was dropped may be back after a crash: do it again";
+	case -EIO:
+		return "what was dropped may be back if a member that takes no writes any more is assembled";
+	}
+	return NULL;
+}
+
 static int remove_blocks(struct kvtier_ns *ns, const struct ns_args *args,
 			 bool everything)
 {
@@ -290,7 +305,7 @@ static int remove_blocks(struct kvtier_ns *ns, const struct ns_args *args,
 	ret = everything ? drop_all(ns, &sum) :
 	      drop_keys(ns, args->group, args->keys, args->nr_keys, &sum);
 	if (ret)
-		return cmd_fail(ret, NULL, "dropping blocks");
+		return cmd_fail(ret, drop_hint(ret), "dropping blocks");
 	if (sum.kept)
 		return cmd_fail(EBUSY, "they are being filled, or other blocks extend them (name these too, children last)",
 				"%llu blocks dropped, %llu kept",
