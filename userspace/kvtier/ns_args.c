@@ -52,18 +52,24 @@ void ns_args_free(struct ns_args *args)
 static int read_small(const char *path, void *buf, size_t room, size_t *len)
 {
 	unsigned char more;
-	int fd, ret = 0;
+	size_t have = 0;
 	ssize_t got;
+	int fd, ret = 0;
 
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return cmd_fail(errno, "", "%s", path);
-	got = read(fd, buf, room);
+	/* A pipe gives what was written so far. */
+	do {
+		got = have < room ? read(fd, (char *)buf + have, room - have) :
+				    read(fd, &more, 1);
+		have += got > 0 ? (size_t)got : 0;
+	} while ((got > 0 && have <= room) || (got < 0 && errno == EINTR));
 	if (got < 0)
 		ret = cmd_fail(errno, "", "%s", path);
-	else if (read(fd, &more, 1) > 0)
+	else if (have > room)
 		ret = cmd_fail(EFBIG, "", "%s: at most %zu bytes", path, room);
-	*len = got < 0 ? 0 : (size_t)got;
+	*len = ret ? 0 : have;
 	close(fd);
 	return ret;
 }
@@ -76,6 +82,17 @@ static int set_identity(struct ns_args *args, const char *text)
 				 KVTIER_IDENTITY_MAX);
 	memcpy(args->identity, text, args->identity_len);
 	return EXIT_OK;
+}
+
+static int set_identity_file(struct ns_args *args, const char *path)
+{
+	int status = read_small(path, args->identity, sizeof(args->identity),
+				&args->identity_len);
+
+	if (!status && !args->identity_len)
+		return cmd_fail_said(EINVAL, "", "%s is empty: an identity has 1 to %d bytes",
+				     path, KVTIER_IDENTITY_MAX);
+	return status;
 }
 
 static int set_secret(struct ns_args *args, const char *path)
@@ -183,8 +200,7 @@ int ns_args_option(struct ns_args *args, int option, char **argv)
 	case NS_OPT_NS:
 		return set_identity(args, optarg);
 	case NS_OPT_NS_FILE:
-		return read_small(optarg, args->identity,
-				  sizeof(args->identity), &args->identity_len);
+		return set_identity_file(args, optarg);
 	case NS_OPT_SECRET:
 		return set_secret(args, optarg);
 	case NS_OPT_GROUP:
