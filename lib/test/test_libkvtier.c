@@ -29,11 +29,12 @@
 static int fake_pool_id;
 static unsigned int logged;
 
+/* Several threads may be in it at once. */
 static void count_log(void *data, int level, const char *text)
 {
 	(void)level;
 	(void)text;
-	(*(unsigned int *)data)++;
+	__atomic_fetch_add((unsigned int *)data, 1, __ATOMIC_RELAXED);
 }
 
 static void make_keys(struct kvtier_key *keys, unsigned int nr,

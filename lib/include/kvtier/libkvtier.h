@@ -82,7 +82,8 @@ enum kvtier_log_level {
  * @text:  one line without newline, valid during the call
  *
  * Called from the thread that made the library call, with no lock held that a
- * library call would need: it may make some, on the same handle, too.
+ * library call would need: it may make some, on the same handle, too. Several
+ * threads may be in it at once.
  */
 typedef void (*kvtier_log_fn)(void *data, int level, const char *text);
 
