@@ -37,6 +37,14 @@ static inline void kvt_fault_table(struct vm_fault *vmf)
 	spin_unlock(ptl);
 }
 
+/* Has an entry of 2 MiB come where a table was to be. Any context. */
+static inline bool kvt_fault_huge(const struct vm_fault *vmf)
+{
+	pmd_t pmd = pmdp_get_lockless(vmf->pmd);
+
+	return pmd_present(pmd) && pmd_leaf(pmd);
+}
+
 /* Pages before the faulting one that are in its area, and in the same table. */
 static inline unsigned long kvt_fault_before(const struct vm_fault *vmf)
 {

@@ -117,6 +117,7 @@ static vm_fault_t kvt_fault_pte(struct vm_fault *vmf, const struct kvt_fault *v,
 {
 	unsigned long addr = vmf->address & PAGE_MASK, start;
 	u32 first = round_down(v->page, KVT_FAULT_PAGES), end = first + KVT_FAULT_PAGES;
+	vm_fault_t ret;
 
 	first = max(first, v->first);
 	end = min(end, v->end);
@@ -124,10 +125,12 @@ static vm_fault_t kvt_fault_pte(struct vm_fault *vmf, const struct kvt_fault *v,
 	first = max_t(u64, first, v->page - min_t(u64, v->page, kvt_fault_before(vmf)));
 	end = min_t(u64, end, v->page + kvt_fault_after(vmf));
 	start = addr - ((unsigned long)(v->page - first) << PAGE_SHIFT);
-	return v->tier->ops->insert(v->tier, vmf->vma, start, first, end - first, fill);
+	ret = v->tier->ops->insert(v->tier, vmf->vma, start, first, end - first, fill);
+	/* Not short of memory: somebody's huge entry is there. It will do. */
+	return ret == VM_FAULT_OOM && kvt_fault_huge(vmf) ? VM_FAULT_NOPAGE : ret;
 }
 
-static vm_fault_t kvt_fault_pmd(struct vm_fault *vmf, const struct kvt_fault *v, bool fill)
+static vm_fault_t kvt_fault_pmd(struct vm_fault *vmf, const struct kvt_fault *v)
 {
 	u32 page = round_down(v->page, KVT_PIECE_PAGES);
 	unsigned long addr = vmf->address & PMD_MASK;
@@ -137,7 +140,10 @@ static vm_fault_t kvt_fault_pmd(struct vm_fault *vmf, const struct kvt_fault *v,
 	    addr + PMD_SIZE > vmf->vma->vm_end ||
 	    linear_page_index(vmf->vma, addr) % KVT_PIECE_PAGES)
 		return VM_FAULT_FALLBACK;
-	return v->tier->ops->insert_pmd(v->tier, vmf, page, fill);
+	/* A table has come, or a write to an entry that is write-protected: it is split then. */
+	if (!pmd_none(pmdp_get_lockless(vmf->pmd)))
+		return VM_FAULT_FALLBACK;
+	return v->tier->ops->insert_pmd(v->tier, vmf, page);
 }
 
 static vm_fault_t kvt_fault_poison(const struct kvt_fault *v)
@@ -176,7 +182,7 @@ static vm_fault_t kvt_fault_order(struct vm_fault *vmf, bool pmd)
 	else if (!pmd && kvt_tier_page_bad(v.tier, v.page))
 		ret = kvt_fault_poison(&v);
 	else
-		ret = pmd ? kvt_fault_pmd(vmf, &v, fill) : kvt_fault_pte(vmf, &v, fill);
+		ret = pmd ? kvt_fault_pmd(vmf, &v) : kvt_fault_pte(vmf, &v, fill);
 	up_read(&p->map_sem);
 	srcu_read_unlock(&p->srcu, idx);
 	return ret;

@@ -106,8 +106,7 @@ struct kvt_tier_ops {
 	struct page *(*page)(struct kvt_tier *t, u32 page);
 	vm_fault_t (*insert)(struct kvt_tier *t, struct vm_area_struct *vma,
 			     unsigned long addr, u32 page, u32 nr, bool write);
-	vm_fault_t (*insert_pmd)(struct kvt_tier *t, struct vm_fault *vmf, u32 page,
-				 bool write);
+	vm_fault_t (*insert_pmd)(struct kvt_tier *t, struct vm_fault *vmf, u32 page);
 	struct page *(*leave)(struct kvt_tier *t, u32 piece);
 	int (*come)(struct kvt_tier *t, u32 piece);
 	int (*check_blank)(struct kvt_tier *t);

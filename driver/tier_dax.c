@@ -545,8 +545,7 @@ static vm_fault_t kvt_dax_insert(struct kvt_tier *t, struct vm_area_struct *vma,
 	return ret;
 }
 
-static vm_fault_t kvt_dax_insert_pmd(struct kvt_tier *t, struct vm_fault *vmf, u32 page,
-				     bool write)
+static vm_fault_t kvt_dax_insert_pmd(struct kvt_tier *t, struct vm_fault *vmf, u32 page)
 {
 	struct kvt_dax *d = t->priv;
 	u32 i;
@@ -556,7 +555,7 @@ static vm_fault_t kvt_dax_insert_pmd(struct kvt_tier *t, struct vm_fault *vmf, u
 		if (kvt_tier_page_bad(t, page + i))
 			return VM_FAULT_FALLBACK;
 	}
-	return kvt_insert_device_pmd(vmf, kvt_dax_page(t, page), write);
+	return kvt_insert_device_pmd(vmf, kvt_dax_page(t, page));
 }
 
 const struct kvt_tier_ops kvt_tier_dax_ops = {

@@ -51,18 +51,20 @@ static inline vm_fault_t kvt_insert_device_page(struct vm_area_struct *vma,
 
 /**
  * kvt_insert_device_pmd() - map 2 MiB of ZONE_DEVICE pages of type generic
- * @vmf:   huge fault in a VM_MIXEDMAP area
- * @page:  first page, 2 MiB-aligned and contiguous from there
- * @write: of a write fault
+ * @vmf:  huge fault in a VM_MIXEDMAP area
+ * @page: first page, 2 MiB-aligned and contiguous from there
  * Return: as a fault handler; VM_FAULT_FALLBACK where the kernel cannot: newer
  * ones map 2 MiB folios only, and pages that are counted one by one are none.
+ *
+ * Where somebody else was faster nothing is done, and the access is tried again: told of
+ * a write, the kernel would take his table for an entry of another page and complain. An
+ * entry is as writable as its area all the same.
  */
-static inline vm_fault_t kvt_insert_device_pmd(struct vm_fault *vmf, struct page *page,
-					       bool write)
+static inline vm_fault_t kvt_insert_device_pmd(struct vm_fault *vmf, struct page *page)
 {
 #ifdef KVT_HAVE_PFN_T
 	return vmf_insert_pfn_pmd(vmf, phys_to_pfn_t(page_to_phys(page), PFN_DEV | PFN_MAP),
-				  write);
+				  false);
 #else
 	return VM_FAULT_FALLBACK;
 #endif

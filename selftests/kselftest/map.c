@@ -4,6 +4,10 @@
  * On every kind of memory there is.
  */
 #include "kvt_test.h"
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 #define BLOCK_BYTES	(64 * KVT_KIB)
@@ -396,6 +400,89 @@ TEST_F(huge, split)
 	EXPECT_EQ(0, kvt_touch_read(p));
 	EXPECT_EQ(0, kvt_touch_read(p + KVT_PIECE - 1));
 	EXPECT_EQ(SIGSEGV, kvt_touch_read(p + KVT_PIECE / 2));
+}
+
+#define RACES	6000
+
+/* Two writers to one piece that nothing of is mapped yet, round after round. */
+struct race {
+	char *piece;
+	atomic_int round;
+	atomic_int done;
+	atomic_bool stop;
+	struct kvt_client *c;
+};
+
+static void *race_write(void *arg)
+{
+	struct race *r = arg;
+	int round = 0;
+
+	while (!atomic_load(&r->stop)) {
+		if (atomic_load(&r->round) == round) {
+			sched_yield();
+			continue;
+		}
+		round++;
+		*(volatile char *)(r->piece + KVT_PIECE / 2) = 1;
+		atomic_fetch_add(&r->done, 1);
+	}
+	return NULL;
+}
+
+/* Huge entries come and go out of fashion, which takes no lock. */
+static void *race_toggle(void *arg)
+{
+	struct race *r = arg;
+	int off = 0;
+
+	while (!atomic_load(&r->stop))
+		prctl(PR_SET_THP_DISABLE, off = !off, 0, 0, 0);
+	prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
+	return NULL;
+}
+
+/* And all faults are waited for now and then. */
+static void *race_bar(void *arg)
+{
+	struct race *r = arg;
+	struct kvtier_block_result res;
+	struct kvt_key key = kvt_key(SET, 1);
+
+	while (!atomic_load(&r->stop)) {
+		if (kvt_reserve(r->c->fd, 0, 0, &key, NULL, 1, &res, 0) == 1)
+			kvt_abort(r->c->fd, &res.handle, 1, NULL);
+	}
+	return NULL;
+}
+
+/* An entry of 2 MiB and a table of small ones want to be in one place: whoever is second. */
+TEST_F_TIMEOUT(huge, races_with_small_entries, 300)
+{
+	void *(*const fn[])(void *arg) = { race_write, race_toggle, race_bar };
+	struct race r = { .c = &self->c };
+	struct kvt_key key = kvt_key(SET, 0);
+	struct kvtier_block_result res;
+	pthread_t thread[KVT_ARRAY(fn)];
+	size_t i;
+
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "huge", KVT_PIECE));
+	ASSERT_EQ(1, kvt_reserve(self->c.fd, 0, 0, &key, NULL, 1, &res, 0));
+	r.piece = kvt_wr(&self->c, res.offset);
+	for (i = 0; i < KVT_ARRAY(fn); i++)
+		ASSERT_EQ(0, pthread_create(&thread[i], NULL, fn[i], &r));
+	/* 1200 rounds have been enough to see the kernel complain. */
+	for (i = 0; i < RACES; i++) {
+		ASSERT_EQ(r.piece, mmap(r.piece, KVT_PIECE, PROT_READ | PROT_WRITE,
+					MAP_SHARED | MAP_FIXED, self->c.fd, (off_t)res.offset));
+		atomic_store(&r.round, (int)i + 1);
+		*(volatile char *)r.piece = 1;
+		while (atomic_load(&r.done) != (int)i + 1)
+			sched_yield();
+	}
+	atomic_store(&r.stop, true);
+	for (i = 0; i < KVT_ARRAY(fn); i++)
+		ASSERT_EQ(0, pthread_join(thread[i], NULL));
 }
 
 TEST_HARNESS_MAIN
