@@ -60,7 +60,7 @@ struct kvt_export_part {
  * struct kvt_export - what is behind a dma-buf
  * @pool:  held
  * @ns:    stays as long as its blocks do
- * @id:    in pool->file_ids and pool->exports
+ * @id:    in pool->file_ids
  * @nr:    parts, each with a lease
  * @nr_pages: in all
  * @arena: all of it is in an arena of the file that made it
@@ -183,22 +183,6 @@ static void kvt_export_uncharge(struct kvt_export *x)
 
 /* --- mappings of the processor --------------------------------------------------- */
 
-/**
- * kvt_exports_unmap() - take away all mappings of all buffers
- * @p: pool; may sleep, after kvt_map_barrier()
- *
- * What may still be seen is mapped again by the next fault.
- */
-void kvt_exports_unmap(struct kvt_pool *p)
-{
-	unsigned long id;
-	void *entry;
-
-	xa_for_each(&p->exports, id, entry)
-		unmap_mapping_range(p->inode->i_mapping, (loff_t)kvt_fill_base(id),
-				    KVT_WINDOW_BYTES, 1);
-}
-
 /* The part that a page of the buffer is in; there is such a page. */
 static const struct kvt_export_part *kvt_export_find(const struct kvt_export *x, u64 page)
 {
@@ -249,7 +233,33 @@ static vm_fault_t kvt_export_fault(struct vm_fault *vmf)
 	return ret;
 }
 
+/* Where a buffer's mappings count: it is for others. */
+static atomic_t *kvt_export_maps(const struct vm_area_struct *vma)
+{
+	const struct kvt_export *x = vma->vm_private_data;
+
+	return &x->ns->maps.nr[KVT_MAPS_OTHERS];
+}
+
+static void kvt_export_vm_open(struct vm_area_struct *vma)
+{
+	kvt_maps_open(kvt_export_maps(vma), vma);
+}
+
+static void kvt_export_vm_close(struct vm_area_struct *vma)
+{
+	atomic_dec(kvt_export_maps(vma));
+}
+
+static int kvt_export_may_split(struct vm_area_struct *vma, unsigned long addr)
+{
+	return kvt_maps_may_split(kvt_export_maps(vma));
+}
+
 static const struct vm_operations_struct kvt_export_vm_ops = {
+	.open = kvt_export_vm_open,
+	.close = kvt_export_vm_close,
+	.may_split = kvt_export_may_split,
 	.fault = kvt_export_fault,
 };
 
@@ -261,6 +271,8 @@ static int kvt_export_mmap(struct dma_buf *buf, struct vm_area_struct *vma)
 		return -EINVAL;
 	if (vma->vm_flags & (VM_WRITE | VM_EXEC))
 		return -EACCES;
+	if (kvt_maps_add(&x->ns->maps.nr[KVT_MAPS_OTHERS]))
+		return -ENOMEM;
 	vm_flags_clear(vma, VM_MAYWRITE | VM_MAYEXEC);
 	vm_flags_set(vma, VM_MIXEDMAP | VM_DONTEXPAND | VM_DONTDUMP);
 	vma->vm_pgoff += kvt_fill_base(x->id) >> PAGE_SHIFT;
@@ -360,10 +372,8 @@ static void kvt_export_free(struct kvt_export *x)
 	struct kvt_pool *p = x->pool;
 
 	kvt_export_unlease(x);
-	if (x->id) {
-		xa_erase(&p->exports, x->id);
+	if (x->id)
 		ida_free(&p->file_ids, x->id);
-	}
 	kvfree(x);
 	kvt_pool_put(p);
 }
@@ -458,16 +468,10 @@ static const struct dma_buf_ops kvt_export_ops = {
 
 static int kvt_export_name(struct kvt_export *x)
 {
-	struct kvt_pool *p = x->pool;
-	int id = ida_alloc_range(&p->file_ids, 1, KVT_FILE_IDS_MAX, GFP_KERNEL), err;
+	int id = ida_alloc_range(&x->pool->file_ids, 1, KVT_FILE_IDS_MAX, GFP_KERNEL);
 
 	if (id < 0)
 		return id;
-	err = xa_err(xa_store(&p->exports, id, xa_mk_value(1), GFP_KERNEL));
-	if (err) {
-		ida_free(&p->file_ids, id);
-		return err;
-	}
 	x->id = id;
 	return 0;
 }
@@ -512,7 +516,7 @@ static struct dma_buf *kvt_export_wrap(struct kvt_export *x)
 	if (IS_ERR(buf))
 		kvt_export_uncharge(x);
 	else
-		buf->file->f_mapping = x->pool->inode->i_mapping;
+		kvt_maps_bind(x->ns, buf->file);
 	return buf;
 }
 

@@ -10,12 +10,8 @@
 struct kvt_pool;
 
 #ifdef CONFIG_DMA_SHARED_BUFFER
-void kvt_exports_unmap(struct kvt_pool *p);
 bool kvt_exports_look(struct kvt_pool *p);
 #else
-static inline void kvt_exports_unmap(struct kvt_pool *p)
-{
-}
 static inline bool kvt_exports_look(struct kvt_pool *p)
 {
 	return false;

@@ -50,7 +50,6 @@ static int kvt_open(struct inode *inode, struct file *file)
 	spin_lock(&p->meta_lock);
 	f->log_seen = p->log_lost;
 	spin_unlock(&p->meta_lock);
-	file->f_mapping = p->inode->i_mapping;
 	file->private_data = f;
 	return nonseekable_open(inode, file);
 free:

@@ -9,9 +9,12 @@
  * from time to time: a pinned page could be written to after the slot has been
  * given to another block.
  */
+#include <linux/sort.h>
+
 #include "kvt_internal.h"
 #include "kvt_trace.h"
 
+#define KVT_EXPIRE_SINGLE	4u	/* slots of one file that are taken one by one */
 #define KVT_LOST_STEP	4096u	/* ids looked at before the lock is let go */
 
 /* Is it a reservation of this file, whoever is ending it. Meta lock held. */
@@ -60,18 +63,121 @@ static void kvt_filling_unname(struct kvt_pool *p, const u32 *ids, u32 nr)
 		kvt_block_wake(p, ids[i]);
 }
 
-/* Take write access to one slot; true if its pages are referenced all the same. */
-static bool kvt_filling_revoke(struct kvt_pool *p, u32 id)
-{
-	struct kvt_hot *h = kvt_hot(&p->table, id);
-	struct kvt_tier *t = p->tiers[h->mem_tier];
-	u32 nr = kvt_group_of(p, h->ns_group)->slot_pages;
+/* Slots side by side in a file's fill view. */
+struct kvt_fill_run {
+	const struct kvt_ns *ns;
+	const struct kvt_tier *t;
+	u32 owner;
+	u32 page;
+	u32 nr;
+};
 
-	if (kvt_slot_in_arena(t, h->mem_page))
-		return false;
-	kvt_fill_revoke(p, kvt_cold(&p->table, id)->owner, t, h->mem_page, nr);
-	/* One look: if it is wrong, limbo looks again. */
-	return kvt_pages_foreign(t, h->mem_page, nr);
+static void kvt_fill_run_end(struct kvt_fill_run *r)
+{
+	if (r->nr)
+		kvt_unmap(r->ns, kvt_fill_base(r->owner) + kvt_window_offset(r->t, r->page),
+			  (u64)r->nr << KVT_PAGE_SHIFT);
+	r->nr = 0;
+}
+
+/* One more slot, of a reservation that the caller has claimed. */
+static void kvt_fill_run_add(struct kvt_pool *p, struct kvt_fill_run *r, u32 id)
+{
+	const struct kvt_hot *h = kvt_hot(&p->table, id);
+	u32 nr = kvt_group_of(p, h->ns_group)->slot_pages;
+	u32 owner = kvt_cold(&p->table, id)->owner;
+
+	if (r->nr && r->owner == owner && r->t == p->tiers[h->mem_tier]) {
+		if (r->page + r->nr == h->mem_page) {
+			r->nr += nr;
+			return;
+		}
+		if (h->mem_page + nr == r->page) {
+			r->page = h->mem_page;
+			r->nr += nr;
+			return;
+		}
+	}
+	kvt_fill_run_end(r);
+	*r = (struct kvt_fill_run) {
+		.ns = kvt_ns_of(p, h->ns_group), .t = p->tiers[h->mem_tier],
+		.owner = owner, .page = h->mem_page, .nr = nr,
+	};
+}
+
+/* Those of at most 64 claimed reservations, as bits, that are in no arena. KVT_NIL: none. */
+static u64 kvt_fill_outside(struct kvt_pool *p, const u32 *ids, u32 nr)
+{
+	u64 outside = 0;
+	u32 i;
+
+	spin_lock(&p->meta_lock);
+	for (i = 0; i < nr; i++) {
+		const struct kvt_hot *h = kvt_hot(&p->table, ids[i]);
+
+		if (ids[i] != KVT_NIL &&
+		    !kvt_mem_region_of(&p->tiers[h->mem_tier]->mem, h->mem_page)->arena)
+			outside |= BIT_ULL(i);
+	}
+	spin_unlock(&p->meta_lock);
+	return outside;
+}
+
+/**
+ * kvt_fill_revoke() - take slots out of their files' fill views
+ * @p:   pool; may sleep, after kvt_map_barrier()
+ * @ids: reservations claimed by the caller, KVT_NIL among them
+ * @nr:  at most KVT_CHUNK_KEYS
+ *
+ * Arenas stay. Each call to the kernel goes over all mappings there, so slots side by side
+ * are taken at once.
+ * Return: bit for each that was.
+ */
+u64 kvt_fill_revoke(struct kvt_pool *p, const u32 *ids, u32 nr)
+{
+	u64 outside = kvt_fill_outside(p, ids, nr);
+	struct kvt_fill_run run = {};
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		if (outside & BIT_ULL(i))
+			kvt_fill_run_add(p, &run, ids[i]);
+	}
+	kvt_fill_run_end(&run);
+	BUILD_BUG_ON(KVT_CHUNK_KEYS > 64);
+	return outside;
+}
+
+/*
+ * The slots of claimed reservations without a name: free, or in limbo. @look: bit for each
+ * that may still be referred to.
+ */
+static void kvt_filling_settle(struct kvt_pool *p, const u32 *ids, u32 nr, u64 look)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		const struct kvt_hot *h = kvt_hot(&p->table, ids[i]);
+
+		/* One look: if it is wrong, limbo looks again. */
+		if ((look & BIT_ULL(i)) &&
+		    !kvt_pages_foreign(p->tiers[h->mem_tier], h->mem_page,
+				       kvt_group_of(p, h->ns_group)->slot_pages))
+			look &= ~BIT_ULL(i);
+	}
+	spin_lock(&p->meta_lock);
+	for (i = 0; i < nr; i++) {
+		struct kvt_hot *h = kvt_hot(&p->table, ids[i]);
+
+		if (look & BIT_ULL(i)) {
+			kvt_ctl_update(h, 0, 0, KVT_CTL_STATE | KVT_CTL_MOVING, KVT_LIMBO);
+			kvt_list_add_head(&p->table, &p->limbo, ids[i]);
+			continue;
+		}
+		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
+		kvt_block_reap(p, ids[i]);
+	}
+	spin_unlock(&p->meta_lock);
 }
 
 /**
@@ -83,60 +189,96 @@ static bool kvt_filling_revoke(struct kvt_pool *p, u32 id)
  */
 void kvt_filling_abort(struct kvt_pool *p, const u32 *ids, u32 nr, bool mapped)
 {
-	u64 foreign = 0;
-	u32 i;
+	u64 look = 0;
 
 	kvt_filling_unname(p, ids, nr);
 	if (mapped) {
 		kvt_map_barrier(p);
-		for (i = 0; i < nr; i++) {
-			if (kvt_filling_revoke(p, ids[i]))
-				foreign |= BIT_ULL(i);
-		}
+		look = kvt_fill_revoke(p, ids, nr);
 	}
-	spin_lock(&p->meta_lock);
-	for (i = 0; i < nr; i++) {
-		struct kvt_hot *h = kvt_hot(&p->table, ids[i]);
+	kvt_filling_settle(p, ids, nr, look);
+}
 
-		if (foreign & BIT_ULL(i)) {
-			kvt_ctl_update(h, 0, 0, KVT_CTL_STATE | KVT_CTL_MOVING, KVT_LIMBO);
-			kvt_list_add_head(&p->table, &p->limbo, ids[i]);
-			continue;
-		}
-		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
-		kvt_block_reap(p, ids[i]);
+/* Claim the oldest reservations if they are too old, and take their names. */
+static u32 kvt_expire_claim(struct kvt_pool *p, u32 *ids, u32 max)
+{
+	u32 nr = 0, id, now = kvt_now_ms();
+
+	spin_lock(&p->meta_lock);
+	for (id = p->filling.tail; id != KVT_NIL && nr < max;
+	     id = kvt_cold(&p->table, id)->lru_prev) {
+		struct kvt_cold *c = kvt_cold(&p->table, id);
+
+		if (kvt_age_ms(now, c->touch_ms) < p->reservation_timeout_ms)
+			break;
+		if (kvt_filling_claim(p, id, kvt_hot(&p->table, id)->gen, c->owner))
+			ids[nr++] = id;
 	}
 	spin_unlock(&p->meta_lock);
-	BUILD_BUG_ON(KVT_CHUNK_KEYS > 64);
+	if (nr)
+		kvt_filling_unname(p, ids, nr);
+	return nr;
+}
+
+static int kvt_expire_cmp(const void *a, const void *b, const void *priv)
+{
+	const struct kvt_table *t = priv;
+
+	/* Numbers of open files: they are small. */
+	return (int)kvt_cold(t, *(const u32 *)a)->owner -
+	       (int)kvt_cold(t, *(const u32 *)b)->owner;
+}
+
+/* Take write access to expired slots, sorted by their files. */
+static void kvt_expire_revoke(struct kvt_pool *p, const u32 *ids, u32 nr)
+{
+	u32 i, end, owner;
+
+	kvt_map_barrier(p);
+	for (i = 0; i < nr; i = end) {
+		owner = kvt_cold(&p->table, ids[i])->owner;
+		end = i + 1;
+		while (end < nr && kvt_cold(&p->table, ids[end])->owner == owner)
+			end++;
+		if (end - i <= KVT_EXPIRE_SINGLE)
+			kvt_fill_revoke(p, ids + i, end - i);
+		else	/* All of it, which costs its file some faults. */
+			kvt_unmap(kvt_ns_of(p, kvt_hot(&p->table, ids[i])->ns_group),
+				  kvt_fill_base(owner), KVT_WINDOW_BYTES);
+		cond_resched();
+	}
 }
 
 /**
  * kvt_filling_expire() - take back reservations that are too old
  * @p: pool; called by its worker
+ *
+ * A file may have very many, in slots that are nowhere side by side, and very many mappings
+ * over each: it loses its fill view once for a batch. One batch, so that others get their
+ * turn.
  * Return: how many.
  */
 u32 kvt_filling_expire(struct kvt_pool *p)
 {
-	u32 ids[KVT_CHUNK_KEYS], nr = 0, total = 0, id, now = kvt_now_ms();
+	u32 *ids = p->expired, nr = 0, got, i;
 
 	do {
-		nr = 0;
-		spin_lock(&p->meta_lock);
-		for (id = p->filling.tail; id != KVT_NIL && nr < ARRAY_SIZE(ids);
-		     id = kvt_cold(&p->table, id)->lru_prev) {
-			struct kvt_cold *c = kvt_cold(&p->table, id);
-
-			if (kvt_age_ms(now, c->touch_ms) < p->reservation_timeout_ms)
-				break;
-			if (kvt_filling_claim(p, id, kvt_hot(&p->table, id)->gen, c->owner))
-				ids[nr++] = id;
-		}
-		spin_unlock(&p->meta_lock);
-		if (nr)
-			kvt_filling_abort(p, ids, nr, true);
-		total += nr;
-	} while (nr == ARRAY_SIZE(ids));
-	return total;
+		got = kvt_expire_claim(p, ids + nr,
+				       min(KVT_CHUNK_KEYS, KVT_EXPIRE_BATCH - nr));
+		nr += got;
+	} while (got == KVT_CHUNK_KEYS && nr < KVT_EXPIRE_BATCH);
+	if (!nr)
+		return 0;
+	sort_r(ids, nr, sizeof(*ids), kvt_expire_cmp, NULL, &p->table);
+	kvt_expire_revoke(p, ids, nr);
+	for (i = 0; i < nr; i += got) {
+		got = min(KVT_CHUNK_KEYS, nr - i);
+		kvt_filling_settle(p, ids + i, got, kvt_fill_outside(p, ids + i, got));
+		cond_resched();
+	}
+	if (nr == KVT_EXPIRE_BATCH)
+		kvt_reclaim_kick(p);
+	return nr;
 }
 
 /**
@@ -254,18 +396,20 @@ static u32 kvt_fill_lost_some(struct kvt_pool *p, struct kvt_tier *t, u32 *id, u
  *
  * First of all at one go, arenas and reservations that somebody else is ending just now
  * included: he has not got to their mappings yet, maybe. All fill views go, of other tiers,
- * too, which costs their files a fault.
+ * too, and of exported buffers, which costs their files a fault.
  */
 void kvt_fill_lost(struct kvt_pool *p, struct kvt_tier *t)
 {
 	u32 ids[KVT_CHUNK_KEYS], nr, id = KVT_NIL;
 
-	unmap_mapping_range(p->inode->i_mapping, (loff_t)KVT_WINDOW_BYTES, 0, 1);
+	kvt_unmap_all(p, KVT_WINDOW_BYTES, 0);
 	/* By ids: others' reservations can be many, and would be looked at for each batch. */
 	do {
 		nr = kvt_fill_lost_some(p, t, &id, ids);
-		if (nr)
-			kvt_filling_abort(p, ids, nr, true);
+		if (nr) {
+			kvt_filling_unname(p, ids, nr);
+			kvt_filling_settle(p, ids, nr, kvt_fill_outside(p, ids, nr));
+		}
 		cond_resched();
 	} while (kvt_table_valid(&p->table, id));
 }

@@ -74,6 +74,7 @@
 #include "kvt_kept.h"
 #include "kvt_limits.h"
 #include "kvt_look.h"
+#include "kvt_maps.h"
 #include "kvt_room.h"
 #include "kvt_use.h"
 #include "kvt_scrub.h"
@@ -86,6 +87,7 @@
 #define KVT_WAITQS		64
 #define KVT_UP_SIZE		256	/* promotions between memory tiers remembered */
 #define KVT_CHUNK_KEYS		32	/* keys handled per copy and per meta_lock hold */
+#define KVT_EXPIRE_BATCH	1024u	/* reservations taken back at a time */
 #define KVT_LEASES_PER_FILE	(1u << 20)
 #define KVT_ASYNC_PER_FILE	64
 #define KVT_NS_MAX		65536
@@ -173,6 +175,7 @@ struct kvt_group {
  * @on_tiers:   block tiers, by id, that it was ever defined on
  * @home:       where, by tier
  * @kept:       memory it keeps from others
+ * @maps:       mappings of its files
  * @nr_exports: dma-bufs
  * @session_lock: see above
  * @nr_regions: regions it owns
@@ -214,6 +217,7 @@ struct kvt_ns {
 	u32 on_tiers;
 	struct kvt_ns_home home[KVT_TIERS];
 	struct kvt_kept kept;
+	struct kvt_maps maps;
 	u32 nr_exports;
 	struct mutex session_lock;
 	u32 nr_regions;
@@ -263,14 +267,13 @@ struct kvt_async_queue {
  * @assembling: not published yet: a tier that is lost is only marked. Meta lock
  * @nr_missing: members that were given up when it was assembled
  * @nr_files:   open files. Registry lock
- * @inode:      of no filesystem; its address_space is every file's f_mapping
  * @tiers:      by id. Written under tier_lock and meta lock, read under srcu
  * @order:      ids by rank, fastest first; @nr_tiers of them. Meta lock
  * @ns:         namespaces by index; conf_lock for changes
  * @file_ids:   ids of open files and of dma-bufs, part of fill view offsets
- * @exports:    those of dma-bufs
  * @lingering:  dma-bufs that nobody has, but whose pages somebody refers to. Meta lock
  * @filling:    reservations, newest at the head. Meta lock
+ * @expired:    of them, what the worker takes back just now
  * @limbo:      slots that wait for foreign references. Meta lock
  * @parked:     dead blocks whose log copies wait for room for their kills. Meta lock
  * @carries:    see struct kvt_carry. Meta lock
@@ -312,7 +315,6 @@ struct kvt_pool {
 	bool assembling;
 	u32 nr_missing;
 	u32 nr_files;
-	struct inode *inode;
 
 	u8 uuid[KVT_UUID_BYTES];
 	u64 log_seq;
@@ -335,6 +337,7 @@ struct kvt_pool {
 	struct kvt_policy policy;
 	struct kvt_uses uses;
 	struct kvt_list filling;
+	u32 expired[KVT_EXPIRE_BATCH];
 	struct kvt_list limbo;
 	struct kvt_list parked;
 	struct list_head carries;
@@ -353,7 +356,6 @@ struct kvt_pool {
 	u32 nr_ns;
 	u64 next_ns_id;
 	struct ida file_ids;
-	struct xarray exports;
 	struct list_head lingering;
 	struct kvt_ring __percpu *rings;
 	struct kvt_counts __percpu *counts;
@@ -638,7 +640,6 @@ void kvt_region_release_all(struct kvt_pool *p, struct kvt_tier *t);
 bool kvt_pages_foreign(struct kvt_tier *t, u32 page, u32 nr);
 bool kvt_slot_foreign(struct kvt_tier *t, u32 page, u32 nr);
 bool kvt_slot_in_arena(struct kvt_tier *t, u32 page);
-void kvt_fill_revoke(struct kvt_pool *p, u32 file_id, struct kvt_tier *t, u32 page, u32 nr);
 void kvt_map_barrier(struct kvt_pool *p);
 int kvt_slot_alloc(struct kvt_pool *p, struct kvt_ns *ns, u32 group, u32 id,
 		   u32 skip, u32 *tier, u32 *page);	/* meta lock held */
@@ -656,6 +657,7 @@ void kvt_segment_write_fault(struct kvt_pool *p, struct kvt_tier *t, u32 seg);
 /* kvt_fill.c: giving up reservations */
 bool kvt_filling_mine(struct kvt_pool *p, u32 id, u32 gen, u32 owner);	/* meta lock held */
 bool kvt_filling_claim(struct kvt_pool *p, u32 id, u32 gen, u32 owner);	/* meta lock held */
+u64 kvt_fill_revoke(struct kvt_pool *p, const u32 *ids, u32 nr);
 void kvt_filling_abort(struct kvt_pool *p, const u32 *ids, u32 nr, bool mapped);
 void kvt_fill_lost(struct kvt_pool *p, struct kvt_tier *t);
 u32 kvt_filling_expire(struct kvt_pool *p);

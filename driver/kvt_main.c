@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Module: class, device numbers, the control device, and the filesystem that
- * lends pools their inode.
+ * lends namespaces their inodes.
  *
- * Every open file of a pool must share one address_space, whatever device node
- * it came through, or unmap_mapping_range() would miss mappings. So a pool has an
+ * All bound files of a namespace must share one address_space, whatever device node
+ * they came through, or unmap_mapping_range() would miss mappings. So a namespace has an
  * inode of its own on an internal pseudo filesystem.
  */
 #include <linux/miscdevice.h>
@@ -55,7 +55,7 @@ static struct file_system_type kvt_fs = {
 };
 
 /**
- * kvt_inode_alloc() - an inode whose address_space a pool's files share
+ * kvt_inode_alloc() - an inode whose address_space a namespace's files share
  * Return: inode, given back with iput(), or an ERR_PTR.
  */
 struct inode *kvt_inode_alloc(void)

@@ -200,7 +200,26 @@ static vm_fault_t kvt_vm_huge_fault(struct vm_fault *vmf, unsigned int order)
 	return kvt_fault_order(vmf, true);
 }
 
+/* vm_private_data is where it counts, see kvt_maps_of(). */
+static void kvt_vm_open(struct vm_area_struct *vma)
+{
+	kvt_maps_open(vma->vm_private_data, vma);
+}
+
+static void kvt_vm_close(struct vm_area_struct *vma)
+{
+	atomic_dec(vma->vm_private_data);
+}
+
+static int kvt_vm_may_split(struct vm_area_struct *vma, unsigned long addr)
+{
+	return kvt_maps_may_split(vma->vm_private_data);
+}
+
 static const struct vm_operations_struct kvt_vm_ops = {
+	.open = kvt_vm_open,
+	.close = kvt_vm_close,
+	.may_split = kvt_vm_may_split,
 	.fault = kvt_vm_fault,
 	.huge_fault = kvt_vm_huge_fault,
 };
@@ -211,13 +230,15 @@ static const struct vm_operations_struct kvt_vm_ops = {
  * @vma:  what is wanted
  *
  * EBADFD before NS_OPEN; EINVAL for private mappings and other ranges; EACCES
- * for a writable read view, or a fill view of a file that may not write.
+ * for a writable read view, or a fill view of a file that may not write; ENOMEM: the
+ * namespace has too many mappings.
  */
 int kvt_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct kvt_file *f = file->private_data;
 	u64 start = (u64)vma->vm_pgoff << PAGE_SHIFT;
 	u64 end = start + (vma->vm_end - vma->vm_start), base;
+	atomic_t *nr;
 
 	/* Pairs with NS_OPEN: a bound file's namespace is complete. */
 	if (!smp_load_acquire(&f->ns))
@@ -237,10 +258,15 @@ int kvt_mmap(struct file *file, struct vm_area_struct *vma)
 			return -EINVAL;
 		if (f->rdonly)
 			return -EACCES;
-		WRITE_ONCE(f->fill_mapped, true);
 	}
 	if (vma->vm_flags & VM_EXEC)
 		return -EACCES;
+	nr = kvt_maps_of(f->ns);
+	if (kvt_maps_add(nr))
+		return -ENOMEM;
+	vma->vm_private_data = nr;
+	if (start >= KVT_WINDOW_BYTES)
+		WRITE_ONCE(f->fill_mapped, true);
 	vm_flags_clear(vma, VM_MAYEXEC);
 	vm_flags_set(vma, VM_MIXEDMAP | VM_DONTEXPAND | VM_DONTDUMP | VM_HUGEPAGE);
 	vma->vm_ops = &kvt_vm_ops;

@@ -294,6 +294,7 @@ static void kvt_ns_fill(struct kvt_ns *ns, struct kvt_pool *p, const struct cred
 
 static void kvt_ns_free(struct kvt_ns *ns)
 {
+	kvt_maps_free(&ns->maps);
 	free_percpu(ns->counts);
 	kvfree(ns->mind);
 	kfree_sensitive(ns);
@@ -306,7 +307,7 @@ static bool kvt_ns_alloc_parts(struct kvt_ns *ns)
 
 	ns->mind = kvmalloc(sizeof(*ns->mind), GFP_KERNEL_ACCOUNT);
 	ns->counts = alloc_percpu_gfp(struct kvt_counts, GFP_KERNEL_ACCOUNT);
-	if (!ns->mind || !ns->counts)
+	if (kvt_maps_init(&ns->maps) || !ns->mind || !ns->counts)
 		return false;
 	kvt_mind_init(ns->mind);
 	for (i = 0; i < KVT_GUESSES; i++)
@@ -491,6 +492,7 @@ static int kvt_ns_bind_locked(struct kvt_file *f, struct kvtier_ns_open *o,
 	o->ns_id = ns->id;
 	o->fill_offset = f->rdonly ? 0 : kvt_fill_base(f->id);
 	o->fill_bytes = f->rdonly ? 0 : KVT_WINDOW_BYTES;
+	kvt_maps_bind(ns, f->file);
 	/* Publish: pairs with the loads before data commands and mmap. */
 	smp_store_release(&f->ns, ns);
 	return 0;

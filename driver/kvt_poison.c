@@ -106,35 +106,6 @@ void kvt_poison_scan(struct kvt_tier *t)
 	}
 }
 
-/* The open file that may have a page mapped writable, 0: none. Meta lock held. */
-static u32 kvt_poison_writer(struct kvt_tier *t, u32 page)
-{
-	const struct kvt_region *reg = kvt_mem_region_of(&t->mem, page);
-	struct kvt_table *table = &t->pool->table;
-	u32 id, slot;
-
-	if (reg && reg->arena)
-		return reg->arena;
-	id = kvt_mem_block_at(&t->mem, page, &slot);
-	return id != KVT_NIL && kvt_ctl_state(kvt_ctl(kvt_hot(table, id))) == KVT_FILLING ?
-	       kvt_cold(table, id)->owner : 0;
-}
-
-/* Take away all mappings of a page: the read view's and its writer's. May sleep. */
-static void kvt_poison_unmap(struct kvt_tier *t, u32 page)
-{
-	struct kvt_pool *p = t->pool;
-	u32 writer;
-
-	unmap_mapping_range(p->inode->i_mapping, (loff_t)kvt_window_offset(t, page),
-			    PAGE_SIZE, 1);
-	spin_lock(&p->meta_lock);
-	writer = kvt_poison_writer(t, page);
-	spin_unlock(&p->meta_lock);
-	if (writer)
-		kvt_fill_revoke(p, writer, t, page, 1);
-}
-
 /**
  * kvt_tier_poison() - the hardware cannot keep what is in these pages
  * @t:    memory tier; may sleep. See tier.h
@@ -145,7 +116,6 @@ void kvt_tier_poison(struct kvt_tier *t, u32 page, u32 nr)
 {
 	struct kvt_pool *p = t->pool;
 	bool mapped;
-	u32 i;
 
 	kvt_tier_fault(t, -EHWPOISON, false);
 	WRITE_ONCE(t->poisoned, true);
@@ -158,7 +128,7 @@ void kvt_tier_poison(struct kvt_tier *t, u32 page, u32 nr)
 	if (!mapped)
 		return;
 	kvt_map_barrier(p);
-	for (i = 0; i < nr; i++)
-		kvt_poison_unmap(t, page + i);
-	kvt_exports_unmap(p);
+	kvt_unmap_all(p, kvt_window_offset(t, page), (u64)nr << KVT_PAGE_SHIFT);
+	/* Whoever fills or exports it: seldom enough that all may fault once more. */
+	kvt_unmap_all(p, KVT_WINDOW_BYTES, 0);
 }

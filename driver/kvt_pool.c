@@ -213,12 +213,9 @@ static void kvt_pool_release(struct device *dev)
 	if (p->reclaim_wq)
 		destroy_workqueue(p->reclaim_wq);
 	kvt_pool_free_memory(p);
-	if (p->inode)
-		iput(p->inode);
 	cleanup_srcu_struct(&p->srcu);
 	xa_destroy(&p->ns);
 	ida_destroy(&p->file_ids);
-	xa_destroy(&p->exports);
 	kfree(p);
 }
 
@@ -245,7 +242,6 @@ static void kvt_pool_init_locks(struct kvt_pool *p)
 	spin_lock_init(&p->meta_lock);
 	xa_init_flags(&p->ns, XA_FLAGS_ALLOC1);
 	ida_init(&p->file_ids);
-	xa_init_flags(&p->exports, XA_FLAGS_ACCOUNT);
 	INIT_LIST_HEAD(&p->lingering);
 	for (i = 0; i < KVT_WAITQS; i++) {
 		init_waitqueue_head(&p->moved[i]);
@@ -313,7 +309,6 @@ static int kvt_pool_init_queues(struct kvt_pool *p)
 static struct kvt_pool *kvt_pool_alloc(u32 id)
 {
 	struct kvt_pool *p = kzalloc(sizeof(*p), GFP_KERNEL);
-	struct inode *inode;
 	int err;
 
 	if (!p)
@@ -336,12 +331,6 @@ static struct kvt_pool *kvt_pool_alloc(u32 id)
 	p->dev.devt = MKDEV(MAJOR(kvt_devt), MINOR(kvt_devt) + id);
 	p->dev.release = kvt_pool_release;
 	/* From here on put_device() undoes everything. */
-	inode = kvt_inode_alloc();
-	if (IS_ERR(inode)) {
-		err = PTR_ERR(inode);
-		goto put;
-	}
-	p->inode = inode;
 	err = kvt_pool_init_index(p) ?: kvt_pool_init_queues(p) ?:
 	      dev_set_name(&p->dev, "kvtier%u", id);
 	if (err)

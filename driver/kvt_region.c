@@ -5,7 +5,7 @@
  * A region is taken from its owner in this order and no other:
  *   1. it has no used slot and hands out none (CLEANING, under the meta lock)
  *   2. faults that saw it otherwise are over (kvt_map_barrier)
- *   3. every mapping of it is gone (unmap_mapping_range on the pool's inode)
+ *   3. every mapping of it is gone (kvt_unmap() of its owner's files)
  *   4. nobody else holds a reference to any of its pages; else QUARANTINED until
  *      the worker finds that they are gone
  *   5. its pieces are free, and remember whose bytes they hold
@@ -29,7 +29,7 @@
  *
  * What a fault may map has just been changed under the meta lock. When this
  * returns every fault has either seen that or has installed its entry, where the
- * caller's unmap_mapping_range() finds it.
+ * caller's kvt_unmap() finds it.
  */
 void kvt_map_barrier(struct kvt_pool *p)
 {
@@ -157,21 +157,6 @@ bool kvt_slot_in_arena(struct kvt_tier *t, u32 page)
 	arena = kvt_mem_region_of(&t->mem, page)->arena;
 	spin_unlock(&t->pool->meta_lock);
 	return arena;
-}
-
-/**
- * kvt_fill_revoke() - take a slot out of a file's fill view
- * @p:       pool; may sleep, after kvt_map_barrier()
- * @file_id: whose
- * @t:       memory tier
- * @page:    first page
- * @nr:      pages
- */
-void kvt_fill_revoke(struct kvt_pool *p, u32 file_id, struct kvt_tier *t, u32 page, u32 nr)
-{
-	unmap_mapping_range(p->inode->i_mapping,
-			    (loff_t)(kvt_fill_base(file_id) + kvt_window_offset(t, page)),
-			    (loff_t)nr << KVT_PAGE_SHIFT, 1);
 }
 
 static size_t kvt_region_bytes(u32 nr_slots)
@@ -424,8 +409,9 @@ void kvt_region_clean(struct kvt_tier *t, struct kvt_region *reg)
 	bool foreign;
 
 	kvt_map_barrier(p);
-	unmap_mapping_range(p->inode->i_mapping, (loff_t)kvt_window_offset(t, page),
-			    (loff_t)nr << KVT_PAGE_SHIFT, 1);
+	/* It lives as long as it has regions, and nobody else has this one mapped. */
+	kvt_unmap(kvt_ns_of(p, reg->ns_group), kvt_window_offset(t, page),
+		  (u64)nr << KVT_PAGE_SHIFT);
 	/* Who pins many regions is waited for once, not once for each. */
 	foreign = time_before(jiffies, READ_ONCE(t->foreign_until)) ?
 		  kvt_pages_foreign(t, page, nr) : kvt_slot_foreign(t, page, nr);

@@ -689,9 +689,7 @@ void kvt_tier_lost(struct kvt_tier *t)
 		kvt_mlog_give_up(t, "its device is gone");
 	if (t->ops->is_mem && t->mem.map) {
 		kvt_map_barrier(p);
-		unmap_mapping_range(p->inode->i_mapping, (loff_t)t->window_offset,
-				    (loff_t)t->nr_pieces << KVT_PIECE_SHIFT, 1);
-		kvt_exports_unmap(p);
+		kvt_unmap_all(p, t->window_offset, (u64)t->nr_pieces << KVT_PIECE_SHIFT);
 		kvt_fill_lost(p, t);
 	}
 	kvt_tier_lose_blocks(p, t);

@@ -624,23 +624,22 @@ static void kvt_commit_revoke(struct kvt_file *f, struct kvt_commit_chunk *c)
 {
 	struct kvt_pool *p = f->pool;
 	bool patient = true;
+	u64 revoked;
 	u32 i;
 
 	if (!f->fill_mapped)
 		return;
 	kvt_map_barrier(p);
+	revoked = kvt_fill_revoke(p, c->id, c->nr);
 	for (i = 0; i < c->nr; i++) {
 		struct kvt_hot *h = kvt_hot(&p->table, c->id[i]);
 		struct kvt_tier *t;
 		u32 nr;
 
-		if (c->id[i] == KVT_NIL)
+		if (!(revoked & BIT_ULL(i)))
 			continue;
 		t = p->tiers[h->mem_tier];
 		nr = kvt_group_of(p, h->ns_group)->slot_pages;
-		if (kvt_slot_in_arena(t, h->mem_page))
-			continue;
-		kvt_fill_revoke(p, f->id, t, h->mem_page, nr);
 		if (!(patient ? kvt_slot_foreign(t, h->mem_page, nr) :
 				kvt_pages_foreign(t, h->mem_page, nr)))
 			continue;

@@ -44,13 +44,13 @@ tooth()
 		;;
 	zap)
 		FILE=driver/kvt_region.c
-		EDIT='/^void kvt_region_clean/,/^}/s/(loff_t)nr << KVT_PAGE_SHIFT, 1);/1, 1);/'
+		EDIT='/^void kvt_region_clean/,/^}/s/(u64)nr << KVT_PAGE_SHIFT);/1);/'
 		PROGRAM=redteam_mem
 		ATTACK=redteam.stale_mapping_after_eviction
 		;;
 	revoke)
-		FILE=driver/kvt_region.c
-		EDIT='/^void kvt_fill_revoke/,/^}/s/(loff_t)nr << KVT_PAGE_SHIFT, 1);/1, 1);/'
+		FILE=driver/kvt_fill.c
+		EDIT='/^static void kvt_fill_run_end/,/^}/s/(u64)r->nr << KVT_PAGE_SHIFT);/1);/'
 		PROGRAM=redteam_mem
 		ATTACK=redteam.fill_mapping_after_commit
 		;;

@@ -402,7 +402,7 @@ TEST_F(huge, split)
 	EXPECT_EQ(SIGSEGV, kvt_touch_read(p + KVT_PIECE / 2));
 }
 
-#define RACES	6000
+#define RACES	3000
 
 /* Two writers to one piece that nothing of is mapped yet, round after round. */
 struct race {
@@ -436,8 +436,10 @@ static void *race_toggle(void *arg)
 	struct race *r = arg;
 	int off = 0;
 
-	while (!atomic_load(&r->stop))
+	while (!atomic_load(&r->stop)) {
 		prctl(PR_SET_THP_DISABLE, off = !off, 0, 0, 0);
+		sched_yield();
+	}
 	prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
 	return NULL;
 }
@@ -466,6 +468,7 @@ TEST_F_TIMEOUT(huge, races_with_small_entries, 300)
 	pthread_t thread[KVT_ARRAY(fn)];
 	size_t i;
 
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "reservation_timeout_ms", "3600000"));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "huge", KVT_PIECE));
 	ASSERT_EQ(1, kvt_reserve(self->c.fd, 0, 0, &key, NULL, 1, &res, 0));
 	r.piece = kvt_wr(&self->c, res.offset);

@@ -19,7 +19,9 @@
  * this file's alone; what it has reserved, and its arenas, are writable there.
  * mmap: EBADFD before NS_OPEN; EINVAL for private mappings and other offsets;
  * EACCES for a writable read view, for PROT_EXEC, and for the fill view of a file
- * that may not write. What may not be accessed (any more) raises SIGBUS.
+ * that may not write; ENOMEM at KVTIER_MAPS_MAX mappings of the namespace, of its
+ * owner or of all others, as what would split one. A fork that would make four times
+ * as many kills its caller. What may not be accessed (any more) raises SIGBUS.
  *
  * Calls
  * -----
@@ -90,6 +92,7 @@
 #define KVTIER_IDENTITY_MAX	256	/* bytes */
 #define KVTIER_GROUPS_MAX	16	/* groups in a namespace */
 #define KVTIER_BATCH_MAX	4096	/* entries in one data command */
+#define KVTIER_MAPS_MAX		8192	/* mappings of a namespace, by its owner or by others */
 #define KVTIER_TIERS_MAX	16	/* tiers in a pool */
 #define KVTIER_NAME_MAX		32	/* tier name, with its NUL */
 #define KVTIER_PATH_MAX		256	/* backing path, with its NUL */

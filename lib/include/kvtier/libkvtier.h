@@ -41,6 +41,8 @@
  * thread of the parent was in a call on the handle just then: such a thread may
  * hold the lock of its mappings, which in the child nobody gives back. A process
  * with threads opens handles of its own after the fork.
+ * Mappings of children count, too: very many forks (four times KVTIER_MAPS_MAX
+ * mappings) get their parent killed.
  *
  * Units: sizes in bytes, times in nanoseconds unless a name says otherwise.
  */
@@ -257,7 +259,10 @@ void kvtier_pool_set_log(struct kvtier_pool *pool, kvtier_log_fn fn,
 /**
  * kvtier_pool_set_map_chunk - how much is mapped at a time
  * @bytes: multiple of 2 MiB, at least 2 MiB; default 16 GiB. For processes with
- *         a limited address space; namespaces opened afterwards inherit it
+ *         a limited address space; namespaces opened afterwards inherit it.
+ *         A namespace has KVTIER_MAPS_MAX (8192) mappings, of all processes of
+ *         its owner together: small chunks of much memory may use them up,
+ *         and then views cannot be mapped (ENOMEM)
  *
  * Errors: EINVAL.
  */
