@@ -15,6 +15,8 @@
 #include "kvt_trace.h"
 
 #define KVT_EXPIRE_SINGLE	4u	/* slots of one file that are taken one by one */
+#define KVT_LIMBO_LOOK		(1 << 17)	/* pages of slots in limbo looked at in one pass */
+#define KVT_LIMBO_COST		16		/* of a slot, as so many pages */
 #define KVT_LOST_STEP	4096u	/* ids looked at before the lock is let go */
 
 /* Is it a reservation of this file, whoever is ending it. Meta lock held. */
@@ -316,8 +318,8 @@ void kvt_limbo_add(struct kvt_pool *p, struct kvt_tier *t, u32 page, u32 ns_grou
 	kvt_list_add_head(&p->table, &p->limbo, id);
 }
 
-/* The oldest slot in limbo: free it if it can be. -1: there is none. */
-static int kvt_limbo_one(struct kvt_pool *p)
+/* The oldest slot in limbo: free it if it can be. -1: there is none. @budget: see below. */
+static int kvt_limbo_one(struct kvt_pool *p, s32 *budget)
 {
 	struct kvt_hot *h;
 	u32 id, nr;
@@ -332,6 +334,7 @@ static int kvt_limbo_one(struct kvt_pool *p)
 	h = kvt_hot(&p->table, id);
 	nr = kvt_group_of(p, h->ns_group)->slot_pages;
 	spin_unlock(&p->meta_lock);
+	*budget -= nr + KVT_LIMBO_COST;
 	/* Nobody but this worker takes a block out of limbo. */
 	foreign = kvt_pages_foreign(p->tiers[h->mem_tier], h->mem_page, nr);
 	spin_lock(&p->meta_lock);
@@ -349,20 +352,24 @@ static int kvt_limbo_one(struct kvt_pool *p)
 /**
  * kvt_limbo_check() - free slots whose foreign references have gone
  * @p: pool; srcu held; called by its worker only
+ *
+ * All of them in turn, by what a look costs: who pins very many small slots does not keep
+ * others' from being looked at.
  * Return: whether there was any.
  */
 bool kvt_limbo_check(struct kvt_pool *p)
 {
 	u32 n = READ_ONCE(p->limbo.count);
+	s32 budget = KVT_LIMBO_LOOK;
 	bool any = false;
 	int got;
 
-	n = min(n, 16u);
-	while (n--) {
-		got = kvt_limbo_one(p);
+	while (n-- && budget > 0) {
+		got = kvt_limbo_one(p, &budget);
 		if (got < 0)
 			break;
 		any |= got;
+		cond_resched();
 	}
 	return any;
 }
