@@ -279,10 +279,16 @@ static void kvt_promo_run(struct kvt_promo *pr)
 {
 	struct kvt_mv *mv = kvmalloc_array(KVT_MOVE_BATCH, sizeof(*mv), GFP_KERNEL), one;
 	u32 step = mv ? KVT_MOVE_BATCH : 1, i;
+	struct kvt_pool *p = pr->pool;
 	bool full = false;
+	int idx;
 
-	for (i = 0; i < pr->nr; i += step)
+	for (i = 0; i < pr->nr; i += step) {
+		/* Each may wait for room; those to come keep the tiers they are on. */
+		idx = srcu_read_lock(&p->srcu);
 		kvt_promo_batch(pr, i, min(step, pr->nr - i), mv ?: &one, &full);
+		srcu_read_unlock(&p->srcu, idx);
+	}
 	kvfree(mv);
 }
 
@@ -290,10 +296,8 @@ static void kvt_promo_work(struct work_struct *work)
 {
 	struct kvt_promo *pr = container_of(work, struct kvt_promo, work);
 	struct kvt_pool *p = pr->pool;
-	int idx = srcu_read_lock(&p->srcu);
 
 	kvt_promo_run(pr);
-	srcu_read_unlock(&p->srcu, idx);
 	kvt_garbage_free(p);
 	/* Results are final: pairs with kvt_promo_done(). */
 	smp_store_release(&pr->done, true);
