@@ -13,6 +13,7 @@
  * From 2 on no new reference can come: there is no mapping to take one through.
  */
 #include <linux/delay.h>
+#include <linux/sched/signal.h>
 #include <linux/vmalloc.h>
 
 #include "kvt_internal.h"
@@ -212,15 +213,55 @@ static int kvt_region_enter(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u3
 	return err;
 }
 
-/* See to bad pages of a region, a piece under one hold of the meta lock. */
-static void kvt_region_look(struct kvt_tier *t, u32 r, u32 nr_pieces)
+static struct kvt_owner *kvt_region_owner(struct kvt_tier *t, const struct kvt_region *reg)
+{
+	return &kvt_group_of(t->pool, reg->ns_group)->owner[t->id];
+}
+
+/* The region's pages are nobody's: its pieces go back, its record goes. Meta lock held. */
+static void kvt_region_return(struct kvt_tier *t, struct kvt_region *reg)
+{
+	struct kvt_ns *ns = kvt_ns_of(t->pool, reg->ns_group);
+
+	ns->nr_regions--;
+	t->nr_lost -= reg->retire;
+	if (reg->retire)
+		ns->kept.retired_bytes -= (u64)reg->nr_pieces << KVT_PIECE_SHIFT;
+	t->pool->meta_bytes -= kvt_region_bytes(kvt_region_slots(reg));
+	kvt_mem_region_free(&t->mem, kvt_region_owner(t, reg), reg, ns->id, false);
+	kvt_defer_free(t->pool, reg);
+}
+
+/* Wipe a DIRTY region, and see to bad pages, piece by piece. -EINTR on a fatal signal. */
+static int kvt_region_wipe(struct kvt_tier *t, const struct kvt_region *reg)
 {
 	u32 i;
 
-	for (i = r; i < r + nr_pieces; i++) {
-		kvt_poison_found(t, i * KVT_PIECE_PAGES, KVT_PIECE_PAGES);
+	for (i = reg->first; i < reg->first + reg->nr_pieces; i++) {
+		/* An arena's may take minutes, and is nobody's but his who is being killed. */
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (kvt_pages_scrub(t, i * KVT_PIECE_PAGES, KVT_PIECE_PAGES))
+			kvt_poison_found(t, i * KVT_PIECE_PAGES, KVT_PIECE_PAGES);
 		cond_resched();
 	}
+	return 0;
+}
+
+/* A DIRTY region's owner can have it from now on; or it goes back as it is, on an error. */
+static void kvt_region_wiped(struct kvt_tier *t, struct kvt_region *reg, int err)
+{
+	struct kvt_owner *o = kvt_region_owner(t, reg);
+
+	spin_lock(&t->pool->meta_lock);
+	if (!err) {
+		kvt_mem_region_open(&t->mem, o, reg);
+	} else {
+		if (reg->arena)
+			kvt_mem_region_arena(&t->mem, o, reg, 0);
+		kvt_region_return(t, reg);
+	}
+	spin_unlock(&t->pool->meta_lock);
 }
 
 /* Its first piece, or a negative errno. */
@@ -229,9 +270,8 @@ static int kvt_region_take(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32
 {
 	u32 nr_slots = kvt_run_slots(nr_pieces, ns->group[group].slot_pages);
 	struct kvt_region *reg = kvmalloc(kvt_region_bytes(nr_slots), GFP_KERNEL_ACCOUNT);
-	struct kvt_pool *p = t->pool;
 	bool dirty;
-	int r;
+	int r, err;
 
 	if (!reg)
 		return -ENOMEM;
@@ -243,11 +283,9 @@ static int kvt_region_take(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32
 		kvfree(reg);
 	} else if (dirty) {
 		/* Nobody maps, takes or frees a DIRTY region but who made it. */
-		if (kvt_pages_scrub(t, r * KVT_PIECE_PAGES, nr_pieces * KVT_PIECE_PAGES))
-			kvt_region_look(t, r, nr_pieces);
-		spin_lock(&p->meta_lock);
-		kvt_mem_region_open(&t->mem, &ns->group[group].owner[t->id], reg);
-		spin_unlock(&p->meta_lock);
+		err = kvt_region_wipe(t, reg);
+		kvt_region_wiped(t, reg, err);
+		r = err ?: r;
 	}
 	return r;
 }
@@ -264,7 +302,8 @@ static void kvt_region_short(struct kvt_tier *t, u32 pieces)
  * @t:     memory tier; srcu held, may sleep
  * @ns:    namespace, kept alive by the caller
  * @group: of it
- * Return: 0; -ENOSPC when no run of free pieces is long enough; -ENOMEM.
+ * Return: 0; -ENOSPC when no run of free pieces is long enough; -ENOMEM; -EINTR: a fatal
+ * signal.
  *
  * In a small tier a region is at most a quarter of it, so that a few owners fit.
  * Long runs are tried before short ones.
@@ -322,7 +361,7 @@ int kvt_region_get_spare(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 k
  * @group:   of it
  * @slots:   fewest slots
  * @file_id: whose arena
- * Return: its first piece, -ENOSPC, -ENOMEM.
+ * Return: its first piece, -ENOSPC, -ENOMEM, -EINTR: a fatal signal.
  */
 int kvt_region_get_arena(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 slots,
 			 u32 file_id)
@@ -339,11 +378,6 @@ int kvt_region_get_arena(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 s
 	return r;
 }
 
-static struct kvt_owner *kvt_region_owner(struct kvt_tier *t, const struct kvt_region *reg)
-{
-	return &kvt_group_of(t->pool, reg->ns_group)->owner[t->id];
-}
-
 /* A region goes into quarantine, or out of it. Meta lock held. */
 static void kvt_region_quarantine(struct kvt_tier *t, struct kvt_region *reg, bool in)
 {
@@ -352,20 +386,6 @@ static void kvt_region_quarantine(struct kvt_tier *t, struct kvt_region *reg, bo
 	t->pool->nr_quarantined += in ? 1 : -1;
 	kvt_ns_of(t->pool, reg->ns_group)->kept.quarantined_bytes += in ? bytes : -bytes;
 	atomic64_add(in ? bytes : -bytes, &t->count.quarantined_bytes);
-}
-
-/* The region's pages are nobody's: its pieces go back, its record goes. Meta lock held. */
-static void kvt_region_return(struct kvt_tier *t, struct kvt_region *reg)
-{
-	struct kvt_ns *ns = kvt_ns_of(t->pool, reg->ns_group);
-
-	ns->nr_regions--;
-	t->nr_lost -= reg->retire;
-	if (reg->retire)
-		ns->kept.retired_bytes -= (u64)reg->nr_pieces << KVT_PIECE_SHIFT;
-	t->pool->meta_bytes -= kvt_region_bytes(kvt_region_slots(reg));
-	kvt_mem_region_free(&t->mem, kvt_region_owner(t, reg), reg, ns->id, false);
-	kvt_defer_free(t->pool, reg);
 }
 
 /**

@@ -11,6 +11,7 @@
  * in that call: two callers with the same keys in different order would wait for
  * each other.
  */
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -582,7 +583,7 @@ s32 kvt_commit_locked(struct kvt_pool *p, struct kvt_ns *ns, u32 id, bool lease)
 
 /*
  * One chunk of handles on its way through COMMIT. @use: for the policy, chains that were
- * stored; the last may go on in the next chunk.
+ * stored; the last may go on in the next chunk. @patient: no slot was waited for yet.
  */
 struct kvt_commit_chunk {
 	u64 handle[KVT_CHUNK_KEYS];
@@ -591,6 +592,7 @@ struct kvt_commit_chunk {
 	u32 nr;
 	struct kvt_use use[KVT_CHUNK_KEYS + 1];
 	u32 nr_uses;
+	bool patient;
 };
 
 /* Claim what can be committed; the others' results are final. */
@@ -623,7 +625,6 @@ static void kvt_commit_claim(struct kvt_file *f, struct kvt_commit_chunk *c)
 static void kvt_commit_revoke(struct kvt_file *f, struct kvt_commit_chunk *c)
 {
 	struct kvt_pool *p = f->pool;
-	bool patient = true;
 	u64 revoked;
 	u32 i;
 
@@ -640,11 +641,11 @@ static void kvt_commit_revoke(struct kvt_file *f, struct kvt_commit_chunk *c)
 			continue;
 		t = p->tiers[h->mem_tier];
 		nr = kvt_group_of(p, h->ns_group)->slot_pages;
-		if (!(patient ? kvt_slot_foreign(t, h->mem_page, nr) :
-				kvt_pages_foreign(t, h->mem_page, nr)))
+		if (!(c->patient ? kvt_slot_foreign(t, h->mem_page, nr) :
+				   kvt_pages_foreign(t, h->mem_page, nr)))
 			continue;
 		/* Who pins one slot waits for one slot: a call is not held up by each. */
-		patient = false;
+		c->patient = false;
 		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
 		c->id[i] = KVT_NIL;
 		c->res[i].status = KVTIER_ST_PINNED;
@@ -832,8 +833,9 @@ int kvt_op_commit(struct kvt_file *f, void *arg)
 		return -ENOMEM;
 	a->nr_done = 0;
 	c->nr_uses = 0;
+	c->patient = true;
 	for (at = 0; at < a->nr && !err; at += KVT_CHUNK_KEYS)
-		err = kvt_commit_chunk(f, a, c, at);
+		err = fatal_signal_pending(current) ? -EINTR : kvt_commit_chunk(f, a, c, at);
 	kvt_commit_tell(f->pool, c, 0);
 	kfree(c);
 	return err;
@@ -888,6 +890,8 @@ int kvt_op_abort(struct kvt_file *f, void *arg)
 			return -EFAULT;
 		a->nr_done += kvt_abort_chunk(f, handles, st, n);
 		err = kvt_put_statuses(a->results ? a->results + i * sizeof(s32) : 0, st, n);
+		if (!err && fatal_signal_pending(current))
+			err = -EINTR;
 	}
 	kvt_room_wake(f->pool);
 	return err;

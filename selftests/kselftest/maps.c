@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mappings as a weight on others: how many one namespace may have, and that nobody pays
- * for them but who has them. What is paid is counted in calls of the kernel's functions, by
- * kprobes, and not in time.
+ * What one tenant costs others: how many mappings a namespace may have, and that nobody pays
+ * for them, for pinned slots and for what is to be killed but whose they are. What is paid is
+ * counted in calls of the kernel's functions, by kprobes, and not in time.
  */
 #include "kvt_test.h"
+#include <fcntl.h>
+#include <sys/uio.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -15,6 +17,8 @@
 #define MANY		1000	/* mappings, so that going over them shows */
 #define BLOCKS		32
 #define SLOTS		6144	/* reservations that expire at once */
+#define PINNED		4096	/* slots */
+#define WIPED		256	/* pieces */
 #define TRACEFS		"/sys/kernel/tracing"
 
 FIXTURE(maps)
@@ -310,6 +314,164 @@ TEST_F(maps, hand_over_passes_by_others_mappings)
 	many_end(&m);
 	kvt_client_close(&from);
 	kvt_client_close(&to);
+}
+
+/* Reserved slots, with their pages in pipes. */
+struct pinned {
+	__u64 handle[PINNED];
+	int pipe[PINNED / 256][2];
+};
+
+static int pin_slot(const struct kvt_client *c, int pipe_in, __u64 offset)
+{
+	struct iovec iov = { .iov_base = kvt_wr(c, offset), .iov_len = 4096 };
+
+	*(volatile char *)iov.iov_base = 1;
+	return vmsplice(pipe_in, &iov, 1, 0) == 4096 ? 0 : -errno;
+}
+
+static int pin_many(const struct kvt_client *c, struct pinned *p)
+{
+	struct kvtier_block_result res[256];
+	struct kvt_key keys[256];
+	int i, at;
+
+	for (at = 0; at < PINNED; at += 256) {
+		int *pipe = p->pipe[at / 256];
+
+		if (pipe2(pipe, O_CLOEXEC) || fcntl(pipe[1], F_SETPIPE_SZ, 256 * 4096) < 0)
+			return -errno;
+		kvt_keys(keys, SET, (__u64)at, 256);
+		if (kvt_reserve(c->fd, 0, 0, keys, NULL, 256, res, 0) != 256)
+			return -ENOSPC;
+		for (i = 0; i < 256; i++) {
+			if (pin_slot(c, pipe[1], res[i].offset))
+				return -EIO;
+			p->handle[at + i] = res[i].handle;
+		}
+	}
+	return 0;
+}
+
+static void unpin_many(struct pinned *p)
+{
+	int i;
+
+	for (i = 0; i < PINNED / 256; i++) {
+		close(p->pipe[i][0]);
+		close(p->pipe[i][1]);
+	}
+}
+
+/* Whoever pins all that he commits waits for one slot, and not for one of each 32. */
+TEST_F(maps, commit_is_patient_once)
+{
+	static struct kvtier_block_result res[PINNED];
+	struct pinned p;
+	long looks;
+	int i, pinned = 0;
+
+	if (!probe("look", "kvtier:kvt_slot_foreign"))
+		SKIP(return, "this kernel has no kprobes");
+	ASSERT_EQ(0, pin_many(&self->c, &p));
+	looks = probed("look");
+	EXPECT_EQ(0, kvt_commit(self->c.fd, 0, p.handle, PINNED, res));
+	EXPECT_EQ(1, probed("look") - looks);
+	for (i = 0; i < PINNED; i++)
+		pinned += res[i].status == KVTIER_ST_PINNED;
+	EXPECT_EQ(PINNED, pinned);
+	unpin_many(&p);
+}
+
+/* Slots that somebody keeps from being used again do not keep another's. */
+TEST_F(maps, limbo_is_looked_at_in_turn)
+{
+	struct kvtier_block_result res;
+	struct kvt_key key = kvt_key(SET, 0);
+	struct kvt_client b;
+	struct kvtier_stat st;
+	struct pinned p;
+	int pipe[2], i;
+	long looks;
+
+	if (!probe("look", "kvtier:kvt_limbo_check"))
+		SKIP(return, "this kernel has no kprobes");
+	ASSERT_EQ(0, pin_many(&self->c, &p));
+	ASSERT_EQ(PINNED, kvt_abort(self->c.fd, p.handle, PINNED, NULL));
+	ASSERT_EQ(0, pipe2(pipe, O_CLOEXEC));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &b, "other", BLOCK_BYTES));
+	ASSERT_EQ(1, kvt_reserve(b.fd, 0, 0, &key, NULL, 1, &res, 0));
+	ASSERT_EQ(0, pin_slot(&b, pipe[1], res.offset));
+	ASSERT_EQ(1, kvt_abort(b.fd, &res.handle, 1, NULL));
+	ASSERT_EQ(0, kvt_stat(b.fd, 0, &st));
+	EXPECT_EQ(BLOCK_BYTES, st.used_bytes);
+	close(pipe[0]);
+	close(pipe[1]);
+	looks = probed("look");
+	for (i = 0; i < 6000 && st.used_bytes; i++) {
+		kvt_sleep_ms(10);
+		ASSERT_EQ(0, kvt_stat(b.fd, 0, &st));
+	}
+	looks = probed("look") - looks;
+	EXPECT_EQ(0, st.used_bytes);
+	EXPECT_GT(PINNED / 64, looks);
+	unpin_many(&p);
+	kvt_client_close(&b);
+}
+
+/* An arena over all memory: of others, so that it has to be wiped. */
+static int arena_child(struct kvt_child *me, void *arg)
+{
+	struct kvtier_group group = { .block_bytes = KVT_PIECE };
+	struct kvtier_arena a = { .size = sizeof(a), .nr_slots = WIPED };
+	const struct kvt_pool *p = arg;
+	struct kvtier_ns_open open;
+	struct kvt_client c;
+	char name[32];
+
+	snprintf(name, sizeof(name), "arena of %d", getpid());
+	kvt_ns_args(&open, name, &group, 1);
+	open.min_bytes = WIPED * KVT_PIECE;
+	KVT_CHILD_CHECK(!kvt_client_bind(&c, kvt_open(p), &open));
+	KVT_CHILD_CHECK(!kvt_say(me, 0));
+	KVT_CHILD_CHECK(!kvt_ioctl(c.fd, KVTIER_OP_ARENA, &a));
+	return 0;
+}
+
+/* One that is being killed does not wipe what nobody will use. */
+TEST_F_TIMEOUT(maps, wiping_ends_with_its_process, 300)
+{
+	struct kvt_child child;
+	long wiped, before;
+	int i, partly = 0, ret = -1;
+
+	if (!probe("wipe", "kvtier:kvt_pages_scrub"))
+		SKIP(return, "this kernel has no kprobes");
+	kvt_client_close(&self->c);
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 1, WIPED * KVT_PIECE));
+	/* As often as it takes: at the right moment. */
+	for (i = 0; i < 50 && partly < 2; i++) {
+		before = probed("wipe");
+		ASSERT_EQ(0, kvt_spawn(&child, arena_child, &self->pool));
+		ASSERT_EQ(0, kvt_hear(&child, 60000));
+		while (i && child.pid && probed("wipe") == before && kvt_proc_state(child.pid) != 'Z')
+			;
+		if (i)
+			kvt_kill(&child, SIGKILL);
+		ret = kvt_join(&child, 60000);
+		wiped = probed("wipe") - before;
+		partly += i && wiped && wiped < WIPED;
+		/* The last one's namespace is to be gone, with its guarantee. */
+		kvt_sleep_ms(500);
+	}
+	EXPECT_LT(1, partly) TH_LOG("after %d rounds, the last ended with %d", i, ret);
+	/* Nothing is lost, and what was half wiped is wiped again. */
+	before = probed("wipe");
+	ASSERT_EQ(0, kvt_spawn(&child, arena_child, &self->pool));
+	ASSERT_EQ(0, kvt_hear(&child, 60000));
+	EXPECT_EQ(0, kvt_join(&child, 60000));
+	EXPECT_EQ(WIPED, probed("wipe") - before);
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "maps", BLOCK_BYTES));
 }
 
 TEST_HARNESS_MAIN

@@ -53,8 +53,8 @@
  *   ENOSPC      a limit is reached (leases, namespaces, arena, exports, tiers, sessions,
  *               what a namespace may pin)
  *   ENXIO       open(2): the pool is going
- *   ENOMEM      the kernel is out of memory
- *   EINTR       a fatal signal while waiting
+ *   ENOMEM      the kernel is out of memory; mmap: see "Mappings"
+ *   EINTR       a fatal signal while waiting, or in the middle of a long call
  *   EAGAIN      too many asynchronous calls outstanding; read(2): no completion
  *   EBADF       the eventfd is none
  *   EMFILE      no file descriptor left
