@@ -12,6 +12,10 @@
  *   some X lists M, no Y that was written since X       M is missing
  *   has last heard of it leaves it out
  *
+ * And one that has left without knowing of it, because its device had gone, is listed by the
+ * others as of the past: with a generation that nobody has. By these rules it is an old copy,
+ * and nobody is stale because it does not know him. It is none that could be missing.
+ *
  * A set that changed as power was lost, with some members told and some not, is
  * complete in the eyes of those that were told last.
  */
@@ -30,6 +34,14 @@ static const struct kvt_member *kvt_as_lists(const struct kvt_super *s, const u8
 			return &s->members[i];
 	}
 	return NULL;
+}
+
+/* Is it a member for who wrote this. */
+static bool kvt_as_has(const struct kvt_super *s, const u8 *uuid)
+{
+	const struct kvt_member *e = kvt_as_lists(s, uuid);
+
+	return e && !kvt_member_past(e);
 }
 
 /* Has @y been written since @x has last heard of it. */
@@ -70,7 +82,7 @@ static bool kvt_as_plausible(const struct kvt_super *s)
 {
 	return kvt_as_type_known(s->tier_type) && s->geo.seg_bytes >= KVT_AS_SEG_MIN &&
 	       s->geo.seg_bytes <= KVT_AS_SEG_MAX && s->ns_limit < KVT_LIFE_MAX &&
-	       s->nr_members && kvt_as_lists(s, s->geo.member);
+	       s->generation != KVT_GENERATION_PAST && s->nr_members && kvt_as_has(s, s->geo.member);
 }
 
 /* Is the device the one, or like the one, on which the member was made. */
@@ -196,7 +208,7 @@ static bool kvt_as_expected(const struct kvt_assembly *as, const struct kvt_supe
 
 		if (as->members[i].dev.error || o == s)
 			continue;
-		if (!kvt_as_lists(o, uuid) && kvt_as_later(o, s))
+		if (!kvt_as_has(o, uuid) && kvt_as_later(o, s))
 			return false;
 	}
 	return true;
@@ -214,7 +226,7 @@ static bool kvt_as_counted(const struct kvt_assembly *as, u32 nr, const u8 *uuid
 			continue;
 		if (!memcmp(s->geo.member, uuid, KVT_UUID_BYTES))
 			return true;
-		if (i < nr && kvt_as_lists(s, uuid) && kvt_as_expected(as, s, uuid))
+		if (i < nr && kvt_as_has(s, uuid) && kvt_as_expected(as, s, uuid))
 			return true;
 	}
 	return false;
@@ -233,7 +245,8 @@ static void kvt_as_count_members(struct kvt_assembly *as)
 		out->nr_found++;
 		out->nr_members++;
 		for (k = 0; k < s->nr_members; k++) {
-			if (!kvt_as_counted(as, i, s->members[k].uuid) &&
+			if (!kvt_member_past(&s->members[k]) &&
+			    !kvt_as_counted(as, i, s->members[k].uuid) &&
 			    kvt_as_expected(as, s, s->members[k].uuid))
 				out->nr_members++;
 		}
@@ -275,6 +288,19 @@ static int kvt_as_lay_out(struct kvt_assembly *as, struct kvt_as_member *m)
 	return err;
 }
 
+/* The pool goes on telling of those that have left. */
+static int kvt_as_remember(struct kvt_assembly *as, const struct kvt_super *s)
+{
+	int err = 0;
+	u32 i;
+
+	for (i = 0; i < s->nr_members && !err; i++) {
+		if (kvt_member_past(&s->members[i]))
+			err = kvt_leaver_found(as->p, s->members[i].uuid);
+	}
+	return err;
+}
+
 /**
  * kvt_as_agree() - do the devices make up a pool
  * @as: assembly whose devices are open, with or without errors
@@ -303,6 +329,7 @@ int kvt_as_agree(struct kvt_assembly *as)
 		as->members[i].dev.error = err;
 		as->members[i].dev.tier_id = i;
 		as->p->ns_limit = max(as->p->ns_limit, as->members[i].super.ns_limit);
+		err = err ?: kvt_as_remember(as, &as->members[i].super);
 	}
 	return err;
 }

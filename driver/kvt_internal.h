@@ -72,6 +72,7 @@
 #include "kvt_budget.h"
 #include "kvt_export.h"
 #include "kvt_kept.h"
+#include "kvt_leavers.h"
 #include "kvt_limits.h"
 #include "kvt_look.h"
 #include "kvt_maps.h"
@@ -172,7 +173,7 @@ struct kvt_group {
  * @nr_ghosts:  dead blocks whose log copies are still there, by the lowest bit of the
  *              age in which they died
  * @ghost_age:  newest age; there are none of ages before the last two
- * @on_tiers:   block tiers, by id, that it was ever defined on
+ * @on_tiers:   block tiers, by id, that it was ever defined on; KVT_ON_LEAVER
  * @home:       where, by tier
  * @kept:       memory it keeps from others
  * @maps:       mappings of its files
@@ -281,6 +282,7 @@ struct kvt_async_queue {
  * @unholds:    holds to be dropped, see kvt_hold_lost(); meta lock, as @unhold, their reserve
  * @log_lost:   batches with blocks that are durable nowhere. Meta lock
  * @uuid:       on the media; random
+ * @leavers:    members that have left, or are lost. Meta lock
  * @log_seq:    numbers what is written to the members. Meta lock
  * @ns_limit:   namespace ids below are reserved on the members. conf_lock, meta lock
  * @log_wait:   waiters for what is to be durable
@@ -317,6 +319,7 @@ struct kvt_pool {
 	u32 nr_files;
 
 	u8 uuid[KVT_UUID_BYTES];
+	struct kvt_leavers leavers;
 	u64 log_seq;
 	u64 ns_limit;
 

@@ -70,7 +70,8 @@ static int kvt_mlog_alloc_buffers(struct kvt_mlog *m, const struct kvt_wlog_cfg 
 	m->buf = kvmalloc(KVT_RECOVER_BUF_MIN + KVT_UNIT_BYTES_MIN, GFP_KERNEL);
 	m->kills = kvmalloc_array(cfg->max_kills, sizeof(*m->kills), GFP_KERNEL);
 	m->ns = kvmalloc_array(cfg->max_ns, sizeof(*m->ns), GFP_KERNEL);
-	if (!m->wmem || !m->header || !m->buf || !m->kills || !m->ns)
+	m->leaver = kzalloc(sizeof(*m->leaver), GFP_KERNEL);
+	if (!m->wmem || !m->header || !m->buf || !m->kills || !m->ns || !m->leaver)
 		return -ENOMEM;
 	return kvt_mzone_alloc(m) ?: kvt_wlog_init(&m->w, cfg, m->wmem);
 }
@@ -82,6 +83,7 @@ static void kvt_mlog_destroy(struct kvt_mlog *m)
 	kvfree(m->buf);
 	kvfree(m->kills);
 	kvfree(m->ns);
+	kfree(m->leaver);
 	kvt_mzone_free(m);
 	kfree(m);
 }
@@ -234,9 +236,36 @@ static int kvt_mlog_wipe(struct kvt_tier *t, bool all)
 	return err ?: kvt_mlog_flush_dev(t);
 }
 
+/*
+ * Wipe a device that may have been a member of this pool, and has left as it was: it is
+ * none of those any more. tier_lock held.
+ */
+static int kvt_mlog_wipe_former(struct kvt_tier *t)
+{
+	struct kvt_super_pick *pick = kmalloc(sizeof(*pick), GFP_KERNEL);
+	void *block = kmalloc(KVT_SUPER_BYTES, GFP_KERNEL);
+	int err = pick && block ? 0 : -ENOMEM;
+	bool ours = false;
+	u32 i;
+
+	if (!err) {
+		kvt_super_pick_start(pick);
+		/* What cannot be read is overwritten all the same. */
+		for (i = 0; i < KVT_SUPER_SLOTS; i++)
+			kvt_mlog_look_super(t, i, pick, block);
+		ours = !pick->err && !memcmp(pick->super.pool, t->pool->uuid, KVT_UUID_BYTES);
+		err = kvt_mlog_wipe(t, true);
+	}
+	if (!err && ours)
+		kvt_leaver_back(t->pool, pick->super.geo.member);
+	kfree(block);
+	kfree(pick);
+	return err;
+}
+
 /**
  * kvt_mlog_format() - make a device a new member
- * @t: tier with a writer, private to the caller; sleeps
+ * @t: tier with a writer, private to the caller; tier_lock held, sleeps
  *
  * What it was before is gone: its superblocks are wiped, and nothing in its segments
  * bears the name of the new member.
@@ -257,7 +286,36 @@ int kvt_mlog_format(struct kvt_tier *t)
 	s->tier_type = t->args.type;
 	s->rank = t->rank;
 	strscpy(s->name, t->args.name, sizeof(s->name));
-	return kvt_mlog_wipe(t, true);
+	return kvt_mlog_wipe_former(t);
+}
+
+static void kvt_mlog_member(struct kvt_super *s, const u8 *uuid, u64 generation)
+{
+	struct kvt_member *e = &s->members[s->nr_members];
+
+	if (s->nr_members == KVT_MEMBERS_MAX)
+		return;
+	memcpy(e->uuid, uuid, KVT_UUID_BYTES);
+	e->generation = generation;
+	s->nr_members++;
+}
+
+/* Members that a device may be found of, and that are not to be used. Meta lock held. */
+static void kvt_mlog_past(struct kvt_mlog *m)
+{
+	struct kvt_pool *p = m->tier->pool;
+	struct kvt_super *s = &m->super;
+	const struct kvt_leaver *l;
+	u32 i;
+
+	for (i = 0; i < KVT_TIERS; i++) {
+		const struct kvt_tier *t = p->tiers[i];
+
+		if (t && t->mlog && t->mlog != m && t->mlog->lost && !t->mlog->wiped)
+			kvt_mlog_member(s, t->mlog->geo.member, KVT_GENERATION_PAST);
+	}
+	list_for_each_entry(l, &p->leavers.list, link)
+		kvt_mlog_member(s, l->uuid, KVT_GENERATION_PAST);
 }
 
 /* The members as they are now; this one is the first. Meta lock held. */
@@ -269,20 +327,17 @@ static void kvt_mlog_members(struct kvt_mlog *m)
 
 	lockdep_assert_held(&p->meta_lock);
 	memset(s->members, 0, sizeof(s->members));
-	memcpy(s->members[0].uuid, m->geo.member, KVT_UUID_BYTES);
-	s->members[0].generation = s->generation;
-	s->nr_members = 1;
-	for (i = 0; i < KVT_TIERS && s->nr_members < KVT_MEMBERS_MAX; i++) {
+	s->nr_members = 0;
+	kvt_mlog_member(s, m->geo.member, s->generation);
+	for (i = 0; i < KVT_TIERS; i++) {
 		const struct kvt_tier *t = p->tiers[i];
-		struct kvt_member *e = &s->members[s->nr_members];
 
 		if (!t || !t->mlog || t->mlog == m || t->leaving || t->mlog->lost)
 			continue;
-		memcpy(e->uuid, t->mlog->geo.member, KVT_UUID_BYTES);
 		/* The one that is being written may get lost. */
-		e->generation = kvt_wlog_generation(&t->mlog->w);
-		s->nr_members++;
+		kvt_mlog_member(s, t->mlog->geo.member, kvt_wlog_generation(&t->mlog->w));
 	}
+	kvt_mlog_past(m);
 }
 
 /* One attempt. io_lock held. 1: flush first. */
@@ -298,7 +353,7 @@ static int kvt_mlog_try_super(struct kvt_mlog *m, void *block, bool clean)
 	st = m->w.given_up ? KVT_W_NEVER : kvt_wlog_super(&m->w, &m->super, clean, &slot);
 	if (!st) {
 		m->super.ns_limit = p->ns_limit;
-		m->telling = m->tell;
+		m->telling = p->leavers.tell;
 		kvt_mlog_members(m);
 	}
 	spin_unlock(&p->meta_lock);
@@ -450,7 +505,7 @@ static bool kvt_mlog_settle_all(struct kvt_mlog *m)
  *
  * Before it is withdrawn from the pool, because until then a DROP knows of it, and
  * waits. Also if it was given up: it may be writable enough for that. One that was
- * stopped to be kept, or whose device has gone, is left as it is.
+ * stopped to be kept, or whose device has gone, is left as it is; see kvt_leavers.c.
  */
 void kvt_mlog_leave(struct kvt_tier *t)
 {
@@ -475,7 +530,12 @@ void kvt_mlog_leave(struct kvt_tier *t)
 	spin_lock(&p->meta_lock);
 	m->wiped = !err;
 	m->wiping = false;
+	/* A superblock of another that may name it still is no news of its leaving. */
+	if (err && !m->lost)
+		kvt_mlog_lose(m);
 	spin_unlock(&p->meta_lock);
+	if (!err)
+		kvt_leaver_back(p, m->geo.member);
 	wake_up_all(&p->log_wait);
 }
 

@@ -24,9 +24,9 @@
  * record is durable. All others are where they go as soon as that is written.
  *
  * A member that fails a flush, or whose tier FAILED, is *given up*: nothing is written
- * to it any more, nobody waits for it, and what is there is only read. The others
- * leave it out of their superblocks: it does not know what is dropped from now on, so
- * it must not be assembled with them again.
+ * to it any more, nobody waits for it, and what is there is only read. The others say in
+ * their superblocks that it is of the past: it does not know what is dropped from now on,
+ * so it must not be assembled with them again.
  */
 #ifndef KVT_MLOG_H
 #define KVT_MLOG_H
@@ -75,8 +75,8 @@ struct kvt_tier;
  * @wiping:   its superblocks are being wiped. Meta lock, as the next one
  * @wiped:    it has none any more
  * @lost:     given up: no member any more for the others. Meta lock, as the next three
- * @tell:     counts members lost; its superblock is to leave them out
- * @telling:  @tell when the newest superblock was made
+ * @leaver:   for kvt_leaver_add()
+ * @telling:  pool->leavers.tell when the newest superblock was made
  * @told:     ... when the newest durable one was made
  * @retire_at: jiffies before which worn segments are left alone. Meta lock, as @retire_delay
  * @retire_delay: after the next attempt in vain, in jiffies; 0: none was
@@ -122,7 +122,7 @@ struct kvt_mlog {
 	bool wiping;
 	bool wiped;
 	bool lost;
-	u32 tell;
+	struct kvt_leaver *leaver;
 	u32 telling;
 	u32 told;
 	unsigned long retire_at;
@@ -152,6 +152,7 @@ void kvt_mlog_write_empty(struct kvt_mlog *m, const struct kvt_wlog_io *io);
 bool kvt_mlog_progress(struct kvt_mlog *m);
 bool kvt_mlog_flush_locked(struct kvt_mlog *m);
 void kvt_mlog_advance(struct kvt_mlog *m);
+void kvt_mlog_lose(struct kvt_mlog *m);	/* meta lock held */
 void kvt_mlog_give_up(struct kvt_tier *t, const char *why);
 
 /* kvt_mlog.c */

@@ -66,21 +66,23 @@ int kvt_mlog_flush_dev(struct kvt_tier *t)
 	return err;
 }
 
-/* It is no member any more: the others are to know. Meta lock held. */
-static void kvt_mlog_lose(struct kvt_mlog *m)
+/**
+ * kvt_mlog_lose() - it is no member any more: the others are to know
+ * @m: member that is given up; meta lock held
+ */
+void kvt_mlog_lose(struct kvt_mlog *m)
 {
 	struct kvt_pool *p = m->tier->pool;
 	u32 i;
 
 	lockdep_assert_held(&p->meta_lock);
 	m->lost = true;
+	p->leavers.tell++;
 	for (i = 0; i < KVT_TIERS; i++) {
 		struct kvt_mlog *o = p->tiers[i] ? p->tiers[i]->mlog : NULL;
 
-		if (!o || o == m || o->lost)
-			continue;
-		o->tell++;
-		kvt_mlog_kick(o);
+		if (o && o != m && !o->lost)
+			kvt_mlog_kick(o);
 	}
 }
 

@@ -109,7 +109,7 @@ static bool kvt_moments_passed(struct kvt_pool *p, struct kvt_moments *mo)
 		mo->lost |= kvt_moment_lost(m);
 		/* A member that was lost knows nothing of it: it must not come back. */
 		passed = kvt_wlog_fence_passed(&m->w, &e->fence) &&
-			 (m->w.given_up ? !m->wiping : m->told == m->tell);
+			 (m->w.given_up ? !m->wiping : m->told == p->leavers.tell);
 	}
 	spin_unlock(&p->meta_lock);
 	return passed;
@@ -204,38 +204,38 @@ static int kvt_dead_wait(struct kvt_pool *p, struct kvt_ns *ns, struct kvt_momen
 	return ret < 0 ? -EINTR : 0;
 }
 
+/* Whether what is dead can come back, from a member that does not know of it. */
+enum kvt_return {
+	KVT_RETURN_NEVER,
+	KVT_RETURN_OPEN,	/* some member is being wiped, or told: not decided yet */
+	KVT_RETURN_MAY,
+};
+
 /*
- * Does a member that was given up hold blocks that others do not know to be lost: it
- * would bring back what is dead. Meta lock held.
+ * A member that was given up, or has left without being wiped, brings back what is dropped
+ * since: unless another one's durable superblock says that it is of the past.
  */
-static bool kvt_mlog_unforgotten(struct kvt_pool *p, const struct kvt_ns *ns, u32 tier)
+static enum kvt_return kvt_mlog_return(struct kvt_pool *p, const struct kvt_ns *ns)
 {
-	struct kvt_mlog *m = p->tiers[tier] ? p->tiers[tier]->mlog : NULL;
-	u32 i;
-
-	lockdep_assert_held(&p->meta_lock);
-	/* If it is being wiped the fence has passed before that, and holds. */
-	if (!m || !kvt_moment_lost(m) || !(ns->on_tiers & 1u << tier))
-		return false;
-	for (i = 0; i < KVT_TIERS; i++) {
-		struct kvt_mlog *o = p->tiers[i] ? p->tiers[i]->mlog : NULL;
-
-		if (o && o != m && !o->w.given_up && o->told == o->tell)
-			return false;
-	}
-	return true;
-}
-
-static bool kvt_mlog_forgotten(struct kvt_pool *p, const struct kvt_ns *ns)
-{
-	bool all = true;
+	bool may, open = false, told = false;
 	u32 i;
 
 	spin_lock(&p->meta_lock);
-	for (i = 0; i < KVT_TIERS; i++)
-		all &= !kvt_mlog_unforgotten(p, ns, i);
+	may = p->leavers.nr && (ns->on_tiers & KVT_ON_LEAVER);
+	for (i = 0; i < KVT_TIERS; i++) {
+		const struct kvt_mlog *m = p->tiers[i] ? p->tiers[i]->mlog : NULL;
+
+		if (!m)
+			continue;
+		told |= !m->w.given_up && m->told == p->leavers.tell;
+		open |= m->w.given_up ? m->wiping : m->told != p->leavers.tell;
+		may |= m->w.given_up && !m->wiped && (ns->on_tiers & 1u << i);
+	}
+	told &= kvt_leavers_fit(p);
 	spin_unlock(&p->meta_lock);
-	return all;
+	if (told || !may)
+		return KVT_RETURN_NEVER;
+	return open ? KVT_RETURN_OPEN : KVT_RETURN_MAY;
 }
 
 /**
@@ -246,11 +246,12 @@ static bool kvt_mlog_forgotten(struct kvt_pool *p, const struct kvt_ns *ns)
  * That includes older blocks of the same names, which may be on their way still. When
  * the batch of one that moved to another member is over, the kill of where it was is
  * in that one's ring, or it has become a stray: so the moments are taken once more.
- * Return: 0; -EIO: a member that was given up may bring them back; -EINTR on a fatal
- * signal.
+ * Return: 0; -EIO: a member that was given up, or has left, may bring them back; -EINTR on
+ * a fatal signal.
  */
 int kvt_mlog_fence(struct kvt_pool *p, struct kvt_ns *ns)
 {
+	enum kvt_return ret = KVT_RETURN_OPEN;
 	struct kvt_moments mo;
 	int err;
 
@@ -265,9 +266,11 @@ int kvt_mlog_fence(struct kvt_pool *p, struct kvt_ns *ns)
 		kvt_moments_take(p, &mo, false);
 		err = err ?: kvt_moments_run(p, &mo);
 	}
-	if (err)
-		return err;
-	return kvt_mlog_forgotten(p, ns) ? 0 : -EIO;
+	while (!err && (ret = kvt_mlog_return(p, ns)) == KVT_RETURN_OPEN) {
+		kvt_moments_take(p, &mo, false);
+		err = kvt_moments_run(p, &mo);
+	}
+	return err ?: ret == KVT_RETURN_MAY ? -EIO : 0;
 }
 
 /**

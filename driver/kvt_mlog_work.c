@@ -659,7 +659,8 @@ bool kvt_mlog_step(struct kvt_mlog *m, bool urgent)
 		any |= kvt_mlog_kills(m);
 	any |= kvt_mlog_gone(m);
 	any |= kvt_mlog_refill(m);
-	if (READ_ONCE(m->told) != READ_ONCE(m->tell) && !READ_ONCE(m->w.given_up))
+	if (READ_ONCE(m->told) != READ_ONCE(m->tier->pool->leavers.tell) &&
+	    !READ_ONCE(m->w.given_up))
 		any |= !kvt_mlog_write_super(m, false);
 	if (kvt_mlog_todo(m) & KVT_WORK_END) {
 		mutex_lock(&m->put_lock[KVT_HEAD_CARRY]);

@@ -402,6 +402,7 @@ static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
 	err = xa_alloc(&p->ns, &ns->idx, ns, XA_LIMIT(1, KVT_NS_MAX), GFP_KERNEL);
 	if (err)
 		goto forget;
+	kvt_leavers_ns_new(p, ns);
 	err = kvt_sysfs_ns_add(ns);
 	if (err)
 		goto erase;

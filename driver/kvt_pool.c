@@ -216,6 +216,7 @@ static void kvt_pool_release(struct device *dev)
 	cleanup_srcu_struct(&p->srcu);
 	xa_destroy(&p->ns);
 	ida_destroy(&p->file_ids);
+	kvt_leavers_forget(p);
 	kfree(p);
 }
 
@@ -251,6 +252,7 @@ static void kvt_pool_init_locks(struct kvt_pool *p)
 	init_waitqueue_head(&p->room);
 	init_waitqueue_head(&p->log_wait);
 	INIT_LIST_HEAD(&p->carries);
+	kvt_leavers_init(p);
 	INIT_LIST_HEAD(&p->wants);
 	INIT_LIST_HEAD(&p->over);
 	init_llist_head(&p->garbage);

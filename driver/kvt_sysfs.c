@@ -139,6 +139,27 @@ static ssize_t degraded_show(struct device *dev, struct device_attribute *attr, 
 }
 static DEVICE_ATTR_RO(degraded);
 
+static ssize_t unwiped_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(to_pool(dev)->leavers.nr));
+}
+
+/* They were wiped elsewhere, or will not come back: only an administrator can know. */
+static ssize_t unwiped_store(struct device *dev, struct device_attribute *attr, const char *buf,
+			     size_t len)
+{
+	u32 val;
+	int err = kstrtou32(buf, 0, &val);
+
+	if (err)
+		return err;
+	if (val)
+		return -EINVAL;
+	kvt_leavers_forget(to_pool(dev));
+	return len;
+}
+static DEVICE_ATTR_RW(unwiped);
+
 static ssize_t uuid_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%pUb\n", to_pool(dev)->uuid);
@@ -324,6 +345,7 @@ static struct attribute *kvt_pool_attrs[] = {
 	&dev_attr_page_struct_bytes.attr,
 	&dev_attr_policy_bytes.attr,
 	&dev_attr_degraded.attr,
+	&dev_attr_unwiped.attr,
 	&dev_attr_uuid.attr,
 	&dev_attr_scrub_state.attr,
 	&dev_attr_scrub_rate_bytes.attr,

@@ -421,8 +421,10 @@ static void kvt_tier_release(struct kvt_pool *p, struct kvt_tier *t)
 {
 	kvt_shrink_stop(t);
 	kvt_sysfs_tier_del(t);
-	if (!t->ops->is_mem)
+	if (!t->ops->is_mem) {
 		kvt_mlog_leave(t);
+		kvt_leaver_add(t);
+	}
 	kvt_tier_withdraw(p, t);
 	synchronize_srcu(&p->srcu);
 	if (!t->ops->is_mem)
@@ -544,6 +546,7 @@ static int kvt_tier_detach_locked(struct kvt_pool *p, u32 id, u64 timeout_ns, bo
 	if (!t->ops->is_mem)
 		kvt_tier_leave(p, t);
 	kvt_tier_release(p, t);
+	kvt_leavers_check(p);
 	return 0;
 }
 

@@ -168,10 +168,22 @@ struct kvt_footer_info {
 	u64 salt;
 };
 
+/*
+ * A member of the pool, or one of the past: it has left, and has a superblock that does not
+ * say so. No member has that generation, so that one is stale for whoever knows nothing
+ * of this.
+ */
+#define KVT_GENERATION_PAST	U64_MAX
+
 struct kvt_member {
 	u8 uuid[KVT_UUID_BYTES];
 	u64 generation;
 };
+
+static inline bool kvt_member_past(const struct kvt_member *m)
+{
+	return m->generation == KVT_GENERATION_PAST;
+}
 
 /**
  * struct kvt_super - a superblock

@@ -746,7 +746,7 @@ TEST_F(faults, member_comes_back)
 	EXPECT_EQ(10, known(self, 0, NR));
 	for (i = 20; i < 30; i++) {
 		key = kvt_key(SET, i);
-		EXPECT_EQ(1, kvt_drop(self->c.fd, 0, &key, 1, NULL));
+		EXPECT_EQ(-EIO, kvt_drop(self->c.fd, 0, &key, 1, NULL));
 	}
 	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_GOOD));
 	self->tier = attach_dm(self);

@@ -144,7 +144,8 @@ static int read_super(struct reader *r)
 	r->super = pick.super;
 	r->m->clean = pick.super.state == KVT_STATE_CLEAN;
 	r->m->generation = pick.super.generation;
-	r->m->nr_members = pick.super.nr_members;
+	for (i = 0; i < pick.super.nr_members; i++)
+		r->m->nr_members += !kvt_member_past(&pick.super.members[i]);
 	return kvt_super_check(&r->super, (u64)r->bytes, true);
 }
 

@@ -359,8 +359,8 @@ static bool public_file(const char *name)
 	static const char *const names[] = {
 		"capacity_bytes", "page_struct_bytes", "degraded", "uuid", "scrub_state",
 		"policies", "policy", "watermark_low_percent", "watermark_high_percent",
-		"reservation_timeout_ms", "prefetch_max_bytes", "discard", "dev", "uevent", "id",
-		"type", "rank", "state", "device",
+		"reservation_timeout_ms", "prefetch_max_bytes", "discard", "unwiped", "dev",
+		"uevent", "id", "type", "rank", "state", "device",
 	};
 	size_t i;
 

@@ -217,7 +217,7 @@ TEST_F(sysfs, modes)
 {
 	static const char *const writable[] = {
 		"policy", "watermark_low_percent", "watermark_high_percent",
-		"reservation_timeout_ms", "prefetch_max_bytes", "discard",
+		"reservation_timeout_ms", "prefetch_max_bytes", "discard", "unwiped",
 	};
 	/* What changes with what others do is for root, and so is who they are. */
 	static const char *const writable_secret[] = { "cgroup_limits" };

@@ -631,7 +631,8 @@ struct kvtier_advise {
  * returns no crash and no restart brings back what was stored under these keys before,
  * found by this call or not; for that it may wait for the block tiers. EIO: that cannot
  * be promised, because nothing is written any more to a block tier that has blocks of
- * the namespace, and no other one says so to who assembles it; they are a miss now.
+ * the namespace, or it was detached without being wiped, and no other one says so to who
+ * assembles it; they are a miss now.
  */
 struct kvtier_drop {
 	__u32 size;
