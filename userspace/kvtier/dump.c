@@ -116,7 +116,10 @@ static void add_members(struct json_object *obj, const struct kvt_super *s)
 	for (i = 0; i < s->nr_members; i++) {
 		m = json_object_new_object();
 		cmd_add_str(m, "member_uuid", media_uuid(s->members[i].uuid, uuid));
-		cmd_add_u64(m, "generation", s->members[i].generation);
+		if (kvt_member_past(&s->members[i]))
+			cmd_add(m, "past", json_object_new_boolean(true));
+		else
+			cmd_add_u64(m, "generation", s->members[i].generation);
 		cmd_append(array, m);
 	}
 	cmd_add(obj, "members", array);

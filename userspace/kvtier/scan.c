@@ -204,6 +204,13 @@ static const struct kvt_member *lists(const struct kvt_super *s, const u8 *uuid)
 	return NULL;
 }
 
+static bool has(const struct kvt_super *s, const u8 *uuid)
+{
+	const struct kvt_member *e = lists(s, uuid);
+
+	return e && !kvt_member_past(e);
+}
+
 /* Has @y been written since @x has last heard of it. */
 static bool later(const struct kvt_super *y, const struct kvt_super *x)
 {
@@ -264,7 +271,7 @@ static bool expected(const struct scan *s, const struct scan_member *x, const u8
 
 		if (o == x || o->verdict != SCAN_GOOD || !scan_same_pool(o, x))
 			continue;
-		if (!lists(&o->super, uuid) && later(&o->super, &x->super))
+		if (!has(&o->super, uuid) && later(&o->super, &x->super))
 			return false;
 	}
 	return true;
@@ -278,7 +285,8 @@ static u32 add_missing(const struct scan *s, const struct scan_member *x,
 	for (i = 0; i < x->super.nr_members; i++) {
 		const u8 *uuid = x->super.members[i].uuid;
 
-		if (is_there(s, x, uuid) || !expected(s, x, uuid))
+		if (kvt_member_past(&x->super.members[i]) || is_there(s, x, uuid) ||
+		    !expected(s, x, uuid))
 			continue;
 		for (k = 0; k < nr && !same(uuids[k].b, uuid); k++)
 			;

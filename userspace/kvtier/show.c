@@ -27,6 +27,7 @@ static const struct cmd_column pool_columns[] = {
 	{ "device", "Device", CMD_TEXT },
 	{ "uuid", "UUID", CMD_TEXT },
 	{ "degraded", "Degraded, members given up", CMD_COUNT },
+	{ "unwiped", "Unwiped, members that have left", CMD_COUNT },
 	{ "capacity_bytes", "Capacity", CMD_BYTES },
 	{ "used_bytes", "Used", CMD_BYTES },
 	{ "blocks", "Blocks", CMD_COUNT },
@@ -152,7 +153,7 @@ struct json_object *show_pool(struct kvtier_pool *pool, uint32_t pool_id,
 			      int *err)
 {
 	static const char *const files[] = {
-		"uuid", "degraded", "hits", "misses", "policy", "policies",
+		"uuid", "degraded", "unwiped", "hits", "misses", "policy", "policies",
 		"watermark_low_percent", "watermark_high_percent",
 		"reservation_timeout_ms", "prefetch_max_bytes", "discard",
 		"meta_bytes_per_block",

@@ -127,6 +127,19 @@ static int parse_empty(int argc, char **argv, const char *letters,
 	return EXIT_OK;
 }
 
+/* Devices that could not be wiped are members still by what is on them. */
+static void note_unwiped(uint32_t pool_id)
+{
+	uint64_t nr;
+
+	if (sysfs_read_u64(&nr, "class/kvtier/kvtier%u/unwiped", pool_id) || !nr)
+		return;
+	cmd_note("pool %u: members that have left without being wiped, because the device had gone or took no writes: %llu; a pool that is assembled from one of them has blocks that were dropped since",
+		 pool_id, (unsigned long long)nr);
+	cmd_note("when a device is back attach it again (kvtier tier attach); or wipe it (dd if=/dev/zero of=DEVICE bs=1M count=1; a zoned one: blkzone reset), and when all are wiped or destroyed: echo 0 > /sys/class/kvtier/kvtier%u/unwiped",
+		 pool_id);
+}
+
 static int tier_empty(int argc, char **argv, bool detach)
 {
 	struct kvtier_ctl *ctl;
@@ -159,6 +172,8 @@ static int tier_empty(int argc, char **argv, bool detach)
 				"emptying tier '%s'", name);
 	if (ret)
 		return cmd_fail(ret, NULL, "emptying tier '%s'", name);
+	if (detach)
+		note_unwiped(pool_id);
 	return show_emit_pool(pool_id);
 }
 

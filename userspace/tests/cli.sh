@@ -278,8 +278,17 @@ test_tier()
 	want 1 tier detach node0
 	complains 'online again'
 	unset KVTIER_MOCK_FAIL_OP
+	echo 0 >"${tier%/*/*}/unwiped"
+	want 0 tier detach 0 node0 --discard
+	! grep -q . "$work/stderr" || fail 'a member that was wiped is told of'
+	echo 1 >"${tier%/*/*}/unwiped"
+	want 0 tier attach 0 node:node=0,size=32M
+	want 0 tier detach 0 node0
+	complains 'members that have left without being wiped, because the device had gone or took no writes: 1;'
+	complains 'echo 0 > /sys/class/kvtier/kvtier0/unwiped'
+	want 0 -j tier attach 0 node:node=0,size=32M
 	want 0 -j tier detach 0 node0 --discard
-	json 'len(j["tiers"]) == 1'
+	json 'len(j["tiers"]) == 1 and j["unwiped"] == 1'
 }
 
 # Numbers change from boot to boot, the UUID does not.

@@ -91,6 +91,7 @@ test_odd_devices()
 # As the driver sees it: see userspace/kvtier/scan.h.
 test_old()
 {
+	local past=18446744073709551615
 	two_members
 	# The pool was changed without sdb.
 	device sda 7 1 11 log0 1:11
@@ -120,6 +121,18 @@ test_old()
 	device sdb 7 2 21 log1 1:10 2:21
 	want 0 -j pool members
 	json "j['pools'][0]['missing'] == []"
+	# It has left without knowing, before the other one came: that one says so.
+	device sda 7 1 11 log0 1:11 2:$past
+	device sdb 7 2 20 log1 2:20
+	want 0 -j pool members
+	json 'j["pools"][0]["complete"] and not j["pools"][0]["missing"]'
+	json '["problem" in m for m in j["pools"][0]["members"]] == [False, True]'
+	want 0 -j pool assemble
+	json 'j[0]["nr_found"] == 1'
+	want 0 pool destroy 0
+	rm "$KVTIER_DEV/sdb"
+	want 0 -j pool members
+	json 'j["pools"][0]["complete"] and not j["pools"][0]["missing"]'
 }
 
 test_copy()
