@@ -19,10 +19,13 @@
  *
  * Reading headers and summaries twice is what bounds memory: no kill is kept, and
  * no record beside the entry it becomes. Per unit of a device there is at most one
- * entry, with the key of its parent, and two bits; per segment a struct kvt_as_seg.
- * Namespaces that records name are limited to KVT_AS_NS_MAX, which is more than a pool
- * may have: those that ended count, and some of them are not known to have. If too many
- * seem to be left, those without blocks are left out first.
+ * entry, with the key of its parent, and one bit; per segment a struct kvt_as_seg.
+ *
+ * Namespaces that ended are defined as long as the segments are there in which they were,
+ * and are known to have ended, or not, from some other segment: there may be any number.
+ * Entered are those that have blocks, up to KVT_RECOVER_NS_MAX, and of the others the first
+ * as many. What is defined when there is no room is left out, and looked for once more when
+ * it is known who has blocks. Of more than a pool may have, those without are not made.
  *
  * While blocks are read it is not yet known which namespaces exist. A namespace gets
  * its index in the pool when its id is first seen, and is made, or not, at the end.
@@ -44,8 +47,8 @@
 #include "core/kvt_recover.h"
 
 #define KVT_AS_WORKERS_MAX	16
-#define KVT_AS_NS_MAX		(1u << 18)
-#define KVT_AS_NS_BUCKETS	(1u << 12)
+#define KVT_AS_NS_MAX		(2 * KVT_RECOVER_NS_MAX)
+#define KVT_AS_NS_BUCKETS	(1u << 16)
 #define KVT_AS_BUF_BYTES	(1u << 20)	/* a worker's scratch; most summaries fit */
 #define KVT_AS_CHUNK_BYTES	(64u << 10)
 #define KVT_AS_BATCH		32u	/* names that are looked for together */
@@ -170,7 +173,9 @@ struct kvt_as_worker {
  * @err:     first error; workers stop
  * @lock:    spinlock: @out, @err, namespaces
  * @ns:      namespaces by id
- * @ns_at:   by index, from 1
+ * @ns_at:   by index, from 1; @nr_ns of them
+ * @ns_room: more are not entered for their definitions alone
+ * @ns_left_out: some were not
  * @max_seq: highest sequence found
  * @link:    of the list that sysfs shows
  */
@@ -192,6 +197,8 @@ struct kvt_assembly {
 	struct kvt_as_ns **ns;
 	struct kvt_as_ns **ns_at;
 	u32 nr_ns;
+	u32 ns_room;
+	bool ns_left_out;
 	siphash_key_t ns_key;
 	u64 max_seq;
 	struct list_head link;

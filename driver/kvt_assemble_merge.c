@@ -244,6 +244,19 @@ static int kvt_as_unused(struct kvt_as_worker *w, u32 unit, bool dead)
 	return dead ? 0 : kvt_as_owe(w, w->m - w->as->members, w->seg, unit);
 }
 
+/*
+ * The index of its namespace. Not of what is dead: namespaces that ended are many, and
+ * nobody wants to know of them.
+ */
+static u32 kvt_as_ns_of(struct kvt_as_worker *w, const struct kvt_rec *rec)
+{
+	if (!w->ns_idx || w->ns_id != rec->ns) {
+		w->ns_id = rec->ns;
+		w->ns_idx = kvt_as_ns_valid(w->as, rec->ns) ? kvt_as_ns_index(w->as, rec->ns) : 0;
+	}
+	return w->ns_idx;
+}
+
 /**
  * kvt_as_block() - a record of a block was found
  * @w:    worker, at work on the segment
@@ -260,13 +273,9 @@ void kvt_as_block(struct kvt_as_worker *w, u64 life, const struct kvt_rec *rec)
 		kvt_as_fail(w->as, -EIO);
 		return;
 	}
-	if (!w->ns_idx || w->ns_id != rec->ns) {
-		w->ns_id = rec->ns;
-		w->ns_idx = kvt_as_ns_valid(w->as, rec->ns) ? kvt_as_ns_index(w->as, rec->ns) : 0;
-	}
 	if (test_bit(unit, w->m->dead))
 		err = kvt_as_unused(w, rec->unit, true);
-	else if (!w->ns_idx || kvt_as_key_zero(rec->key))
+	else if (!kvt_as_ns_of(w, rec) || kvt_as_key_zero(rec->key))
 		err = kvt_as_unused(w, rec->unit, false);
 	else
 		kvt_as_live(w, kvt_ns_group(w->ns_idx, rec->group), rec);

@@ -89,13 +89,13 @@ static struct kvt_as_ns **kvt_as_ns_find(struct kvt_assembly *as, u64 id)
 	return at;
 }
 
-/* Enter @fresh under @id unless it is there. Returns what is; NULL: too many. */
+/* Enter @fresh under @id unless it is there, or there are @max. Returns what is. */
 static struct kvt_as_ns *kvt_as_ns_enter(struct kvt_assembly *as, u64 id,
-					 struct kvt_as_ns **fresh)
+					 struct kvt_as_ns **fresh, u32 max)
 {
 	struct kvt_as_ns **at = kvt_as_ns_find(as, id);
 
-	if (!*at && *fresh && as->nr_ns < KVT_AS_NS_MAX) {
+	if (!*at && *fresh && as->nr_ns < max) {
 		*at = *fresh;
 		*fresh = NULL;
 		(*at)->id = id;
@@ -117,7 +117,7 @@ u32 kvt_as_ns_index(struct kvt_assembly *as, u64 id)
 	u32 idx;
 
 	spin_lock(&as->lock);
-	ns = kvt_as_ns_enter(as, id, &fresh);
+	ns = kvt_as_ns_enter(as, id, &fresh, KVT_AS_NS_MAX);
 	idx = ns ? ns->idx : 0;
 	spin_unlock(&as->lock);
 	if (idx)
@@ -128,7 +128,7 @@ u32 kvt_as_ns_index(struct kvt_assembly *as, u64 id)
 		return 0;
 	}
 	spin_lock(&as->lock);
-	ns = kvt_as_ns_enter(as, id, &fresh);
+	ns = kvt_as_ns_enter(as, id, &fresh, KVT_AS_NS_MAX);
 	idx = ns ? ns->idx : 0;
 	spin_unlock(&as->lock);
 	kfree(fresh);
@@ -141,6 +141,8 @@ u32 kvt_as_ns_index(struct kvt_assembly *as, u64 id)
  * kvt_as_ns_define() - a definition was found
  * @as:  assembly
  * @def: the newest of an id counts. May sleep
+ *
+ * That of a namespace which no block has named yet may find no room: kvt_as_read_names().
  */
 void kvt_as_ns_define(struct kvt_assembly *as, const struct kvt_nsdef *def)
 {
@@ -159,14 +161,13 @@ void kvt_as_ns_define(struct kvt_assembly *as, const struct kvt_nsdef *def)
 		goto free;
 	}
 	spin_lock(&as->lock);
-	ns = kvt_as_ns_enter(as, def->id, &fresh);
+	ns = kvt_as_ns_enter(as, def->id, &fresh, as->ns_room);
 	/* Which of two with one sequence it is must not matter: gone is gone. */
 	if (ns && (def->seq > ns->seq || !ns->seq || (def->seq == ns->seq && gone))) {
 		swap(ns->def, copy);
 		ns->seq = def->seq;
 	}
-	if (!ns && !as->err)
-		as->err = -ENOSPC;
+	as->ns_left_out |= !ns;
 	spin_unlock(&as->lock);
 free:
 	kfree(fresh);
@@ -353,6 +354,21 @@ static void kvt_as_pass_blocks(struct kvt_as_worker *w)
 	kvt_as_count(w->as, s);
 }
 
+static const struct kvt_recover_sink kvt_as_ns_sink = {
+	.block = kvt_as_no_block,
+	.ns = kvt_as_on_ns,
+};
+
+static void kvt_as_pass_names(struct kvt_as_worker *w)
+{
+	struct kvt_as_seg *s = &w->m->segs[w->seg];
+	const struct kvt_seg_found found = s->found;
+
+	if (!s->ended)
+		kvt_as_recover(w, &kvt_as_ns_sink, true);
+	s->found = found;
+}
+
 static void kvt_as_work(struct work_struct *work)
 {
 	struct kvt_as_worker *w = container_of(work, struct kvt_as_worker, work);
@@ -433,6 +449,7 @@ static int kvt_as_read_alloc(struct kvt_assembly *as)
 	get_random_bytes(&as->ns_key, sizeof(as->ns_key));
 	as->ns = kvcalloc(KVT_AS_NS_BUCKETS, sizeof(*as->ns), GFP_KERNEL);
 	as->ns_at = kvcalloc(KVT_AS_NS_MAX + 1, sizeof(*as->ns_at), GFP_KERNEL);
+	as->ns_room = KVT_RECOVER_NS_MAX;
 	if (!as->ns || !as->ns_at)
 		return -ENOMEM;
 	for (i = 0; i < as->nr_members && !err; i++) {
@@ -469,6 +486,19 @@ static int kvt_as_size_index(struct kvt_assembly *as)
 	return 0;
 }
 
+/* Definitions that found no room, of namespaces that turned out to have blocks. */
+static int kvt_as_read_names(struct kvt_assembly *as)
+{
+	u32 i;
+
+	if (!as->ns_left_out)
+		return 0;
+	as->ns_room = 0;
+	for (i = 0; i < as->nr_members; i++)
+		WRITE_ONCE(as->all, as->all + as->members[i].super.geo.nr_segs);
+	return kvt_as_run(as, kvt_as_pass_names);
+}
+
 /**
  * kvt_as_read_all() - read all segments of all members
  * @as: assembly whose members agree
@@ -481,7 +511,7 @@ int kvt_as_read_all(struct kvt_assembly *as)
 {
 	return kvt_as_read_alloc(as) ?: kvt_as_run(as, kvt_as_pass_lives) ?:
 	       kvt_as_run(as, kvt_as_pass_kills) ?: kvt_as_size_index(as) ?:
-	       kvt_as_run(as, kvt_as_pass_blocks);
+	       kvt_as_run(as, kvt_as_pass_blocks) ?: kvt_as_read_names(as);
 }
 
 /**

@@ -43,6 +43,12 @@
 
 #define KVT_RECOVER_BUF_MIN	(KVT_HEADER_BYTES_MAX + KVT_SUM_BYTES)
 
+/*
+ * Blocks of more namespaces than that are not taken for true: a pool has a quarter of them,
+ * and some that ended may have blocks after a crash.
+ */
+#define KVT_RECOVER_NS_MAX	(1u << 18)
+
 /**
  * struct kvt_recover_sink - where entries go; all but @block may be NULL
  * @block: a block; @r is the callee's for the call only. Its unit is in @r->unit
