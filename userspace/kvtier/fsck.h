@@ -57,7 +57,7 @@
 #include "media.h"
 
 #define FSCK_NOWHERE	U32_MAX
-#define FSCK_NS_MAX	(1u << 20)
+#define FSCK_NS_MAX	KVT_RECOVER_NS_MAX	/* kept while it is not known which have blocks */
 
 enum fsck_what {
 	FSCK_SUPER_MISSING = 0,
@@ -247,6 +247,8 @@ struct fsck {
 	size_t nr_ns;
 	size_t room_ns;
 	bool many_ns;		/* there are more than could be kept */
+	u64 *named;		/* those with blocks, sorted; NULL: any counts */
+	size_t nr_named;
 
 	u32 pass;
 	u32 nr_stray;		/* kills in the segment of lives that were never given out */
@@ -288,6 +290,8 @@ void fsck_report(struct fsck *f, enum fsck_what what, enum fsck_fix fix, u32 seg
 /* 0: that is all there is to say; 1: go on with the segments; -errno. */
 int fsck_read_supers(struct fsck *f);
 void fsck_add_ns(struct fsck *f, const struct kvt_nsdef *d);
+/* From now on those alone that have blocks. 0 or -ENOMEM. */
+int fsck_again_ns(struct fsck *f);
 /* Once all are known. NULL: it is nowhere defined. */
 const struct fsck_ns *fsck_find_ns(const struct fsck *f, u64 id);
 void fsck_check(struct fsck *f);

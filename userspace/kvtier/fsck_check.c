@@ -54,7 +54,7 @@ static bool make_room(struct fsck *f)
 	if (f->nr_ns < f->room_ns / 2)
 		return true;
 	room = f->room_ns ? 2 * f->room_ns : 64;
-	if (room > 2 * FSCK_NS_MAX)
+	if (room > (f->named ? 4 : 1) * FSCK_NS_MAX)
 		return false;
 	ns = realloc(f->ns, room * sizeof(*ns));
 	if (!ns) {
@@ -66,8 +66,38 @@ static bool make_room(struct fsck *f)
 	return true;
 }
 
+static int by_id(const void *a, const void *b)
+{
+	return by_u64(*(const u64 *)a, *(const u64 *)b);
+}
+
+/*
+ * There may be any number of namespaces that have ended, and with them ends what is said
+ * of them, some day. What blocks are of is less than that.
+ */
+int fsck_again_ns(struct fsck *f)
+{
+	size_t i;
+
+	f->named = malloc((f->nr_blocks + 1) * sizeof(*f->named));
+	if (!f->named)
+		return -ENOMEM;
+	for (i = 0; i < f->nr_blocks; i++)
+		f->named[i] = f->blocks[i].ns;
+	qsort(f->named, f->nr_blocks, sizeof(*f->named), by_id);
+	for (i = 0; i < f->nr_blocks; i++) {
+		if (!f->nr_named || f->named[i] != f->named[f->nr_named - 1])
+			f->named[f->nr_named++] = f->named[i];
+	}
+	f->nr_ns = 0;
+	f->many_ns = false;
+	return 0;
+}
+
 void fsck_add_ns(struct fsck *f, const struct kvt_nsdef *d)
 {
+	if (f->named && !bsearch(&d->id, f->named, f->nr_named, sizeof(d->id), by_id))
+		return;
 	if (!make_room(f)) {
 		f->many_ns = true;
 		return;
@@ -149,6 +179,18 @@ static bool check_block(struct fsck *f, const struct fsck_block *b,
 	return false;
 }
 
+/* Blocks are sorted by what they are of. */
+static void check_many(struct fsck *f)
+{
+	size_t i, nr = 0;
+
+	for (i = 0; i < f->nr_blocks; i++)
+		nr += !i || f->blocks[i].ns != f->blocks[i - 1].ns;
+	if (f->many_ns || nr > KVT_RECOVER_NS_MAX)
+		fsck_report(f, FSCK_NS_MANY, FSCK_FIX_NONE, FSCK_NOWHERE, FSCK_NOWHERE,
+			    KVT_RECOVER_NS_MAX);
+}
+
 static void check_blocks(struct fsck *f)
 {
 	size_t i, kept = 0;
@@ -203,11 +245,6 @@ static void check_chains(struct fsck *f)
 
 /* --- Lives and limits ------------------------------------------------------ */
 
-static int by_life(const void *a, const void *b)
-{
-	return by_u64(*(const u64 *)a, *(const u64 *)b);
-}
-
 static void check_lives(struct fsck *f)
 {
 	u64 *lives = calloc(f->geo.nr_segs, sizeof(*lives));
@@ -219,7 +256,7 @@ static void check_lives(struct fsck *f)
 	}
 	for (i = 0; i < f->geo.nr_segs; i++)
 		lives[i] = f->segs[i].life;
-	qsort(lives, f->geo.nr_segs, sizeof(*lives), by_life);
+	qsort(lives, f->geo.nr_segs, sizeof(*lives), by_id);
 	for (i = 1; i < f->geo.nr_segs; i++) {
 		if (lives[i] && lives[i] == lives[i - 1])
 			fsck_report(f, FSCK_LIFE_TWICE, FSCK_FIX_NONE, FSCK_NOWHERE,
@@ -251,12 +288,10 @@ void fsck_check(struct fsck *f)
 	size_t i;
 
 	sort_ns(f);
-	if (f->many_ns)
-		fsck_report(f, FSCK_NS_MANY, FSCK_FIX_NONE, FSCK_NOWHERE, FSCK_NOWHERE,
-			    f->nr_ns);
 	for (i = 0; i < f->nr_ns; i++)
 		f->count.namespaces += !(f->ns[i].flags & KVT_NSF_GONE);
 	check_blocks(f);
+	check_many(f);
 	check_chains(f);
 	check_lives(f);
 	check_limits(f);

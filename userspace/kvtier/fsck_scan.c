@@ -473,6 +473,22 @@ static void pass_records(struct fsck *f, u32 seg)
 	judge_segment(f, seg, &found);
 }
 
+/* Who is defined is looked for once more, when it is known who has blocks. */
+static int names_again(struct fsck *f)
+{
+	static const struct kvt_recover_sink sink = { .block = no_block, .ns = on_ns };
+	struct kvt_seg_found found;
+	int ret = fsck_again_ns(f);
+	u32 seg;
+
+	for (seg = 0; !ret && seg < f->geo.nr_segs; seg++) {
+		if (f->segs[seg].state != KVT_RC_FREE && !is_over(&f->segs[seg]))
+			recover(f, seg, &sink, false, &found);
+		ret = f->err;
+	}
+	return ret;
+}
+
 /* --- The whole ------------------------------------------------------------- */
 
 static int alloc(struct fsck *f)
@@ -507,6 +523,8 @@ int fsck_run(struct fsck *f)
 				ret = -ECANCELED;
 		}
 	}
+	if (!ret && f->many_ns)
+		ret = names_again(f);
 	if (!ret) {
 		fsck_check(f);
 		ret = f->err;
@@ -520,6 +538,7 @@ void fsck_fini(struct fsck *f)
 	free(f->dead);
 	free(f->blocks);
 	free(f->ns);
+	free(f->named);
 	free(f->buf);
 	free(f->buf_count);
 	free(f->piece);
@@ -528,6 +547,8 @@ void fsck_fini(struct fsck *f)
 	f->dead = NULL;
 	f->blocks = NULL;
 	f->ns = NULL;
+	f->named = NULL;
+	f->nr_named = 0;
 	f->buf = NULL;
 	f->buf_count = NULL;
 	f->piece = NULL;

@@ -82,7 +82,7 @@ static const struct word {
 	[FSCK_NS_GROUP] = { "namespace-group", UNLESS_DIRTY,
 		"a block is of group %N, which its namespace does not have" },
 	[FSCK_NS_MANY] = { "namespaces-many", ALWAYS,
-		"there are more namespaces than the %N that could be looked at" },
+		"blocks are of more than %N namespaces: no pool is assembled from that" },
 	[FSCK_CHAIN_CYCLE] = { "chain-cycle", UNLESS_DIRTY,
 		"a block of namespace %N is its own ancestor" },
 };
