@@ -64,8 +64,8 @@ static const struct row pool_rows[] = {
 	{ EEXIST, NULL, "the pool is up already, or being assembled, or the id is taken: kvtier pool list" },
 	{ EIO, NULL, "a device failed as the pool came up: see journalctl -k, kvtier fsck" },
 	{ EUCLEAN, NULL, "see: kvtier fsck" },
-	{ ENOSPC, NULL, "there are as many pools, or on the devices as many namespaces, as there may be: kvtier pool list, journalctl -k" },
-	{ EINTR, NULL, "it was interrupted: nothing on the devices has changed, try again" },
+	{ ENOSPC, NULL, "there are as many pools, or on the devices blocks of as many namespaces, as there may be: kvtier pool list, kvtier fsck" },
+	{ EINTR, NULL, "it was interrupted: what is on the devices is what it was, try again" },
 };
 
 static const struct row *row_of(const struct row *rows, size_t nr, int err)
