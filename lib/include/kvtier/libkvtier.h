@@ -613,9 +613,10 @@ int kvtier_session(struct kvtier_ns *ns, const struct kvtier_opts *opts,
  *
  * Errors, after which @results is not filled in and the blocks are gone all the same, but
  * may come back: EINTR: a signal came before that was durable, and a crash may bring them
- * back; drop them again. EIO: a block tier that takes no writes any more, or has left the pool without
- * being wiped, has some of the namespace, and nothing on another one says that it is out of date: if it is assembled
- * they may come back. Others: EACCES, EINVAL, ENOMEM: nothing was dropped.
+ * back; drop them again. EIO: a block tier that takes no writes any more, or has left the
+ * pool without being wiped, has some of the namespace, and nothing on another one says that
+ * it is out of date: if it is assembled they may come back. Others: EACCES, EINVAL, ENOMEM:
+ * nothing was dropped.
  */
 int kvtier_drop(struct kvtier_ns *ns, const struct kvtier_opts *opts,
 		const struct kvtier_key *keys, uint32_t nr, int32_t *results);
