@@ -131,8 +131,11 @@ static int kvt_release(struct inode *inode, struct file *file)
 	kvt_file_drop_arenas(f);
 	kvfree(f->leases);
 	atomic64_sub((u64)f->max_leases * sizeof(*f->leases), &p->lease_bytes);
-	if (f->ns)
+	if (f->ns) {
+		/* The namespace, and its inode, may go. */
+		file->f_mapping = inode->i_mapping;
 		kvt_ns_close(f);
+	}
 	ida_free(&p->file_ids, f->id);
 	kfree(f);
 	kvt_reclaim_kick(p);
