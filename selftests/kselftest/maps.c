@@ -367,7 +367,7 @@ static void unpin_many(struct pinned *p)
 TEST_F(maps, commit_is_patient_once)
 {
 	static struct kvtier_block_result res[PINNED];
-	struct pinned p;
+	static struct pinned p;
 	long looks;
 	int i, pinned = 0;
 
@@ -386,11 +386,11 @@ TEST_F(maps, commit_is_patient_once)
 /* Slots that somebody keeps from being used again do not keep another's. */
 TEST_F(maps, limbo_is_looked_at_in_turn)
 {
+	static struct pinned p;
 	struct kvtier_block_result res;
 	struct kvt_key key = kvt_key(SET, 0);
 	struct kvt_client b;
 	struct kvtier_stat st;
-	struct pinned p;
 	int pipe[2], i;
 	long looks;
 

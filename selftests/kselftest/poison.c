@@ -451,6 +451,8 @@ TEST_F(poison, detach)
 	ASSERT_EQ(1, kvt_reserve(self->c.fd, 0, 0, &keys[2], NULL, 1, &filling, 0));
 	ASSERT_EQ(0, kvt_touch_write(kvt_wr(&self->c, filling.offset), 1));
 	ASSERT_EQ(0, kvt_bad_make(at[0]));
+	/* All fill views have been unmapped: it is there again when it is touched. */
+	ASSERT_EQ(0, kvt_touch_write(kvt_wr(&self->c, filling.offset), 1));
 	ASSERT_EQ(0, kvt_bad_make(kvt_bad_address(kvt_wr(&self->c, filling.offset))));
 	ASSERT_EQ(0, kvt_bad_make(at[0] - res[0].offset + 2 * KVT_PIECE));
 	ASSERT_EQ(0, kvt_bad_make(at[1] + BLOCK_BYTES * 3));
