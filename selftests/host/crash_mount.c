@@ -136,12 +136,12 @@ static void read_super(struct cr_store *s)
 
 static void init_writer(struct cr_store *s)
 {
-	static u64 member;
+	static u64 members;
 	struct kvt_wlog_cfg cfg = {
 		.geo = &s->geo,
 		.log = &s->log,
 		.seq = &s->seq,
-		.member = ++member,
+		.member = members + 1,
 		.batch_blocks = CR_BATCH_BLOCKS,
 		.batch_bytes = 8 * CR_UNIT,
 		.max_blocks = 32,
@@ -152,6 +152,7 @@ static void init_writer(struct cr_store *s)
 		.trim = !s->geo.zone_bytes && cr_random(s->rng, 4),
 	};
 
+	members++;
 	kvt_log_init(&s->log, s->segs, s->geo.nr_segs, s->geo.seg_units);
 	s->wmem = calloc(1, kvt_wlog_mem_bytes(&cfg));
 	CR_ASSERT(s->wmem && !kvt_wlog_init(&s->w, &cfg, s->wmem));

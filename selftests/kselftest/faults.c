@@ -635,7 +635,7 @@ static int answer(struct waiter *w)
 static int start_async(FIXTURE_DATA(faults) *self, int block, __u64 user_data)
 {
 	struct kvt_key key = kvt_key(SET, block);
-	struct kvtier_block_result res;
+	struct kvtier_block_result res = { .status = KVTIER_ST_MISS };
 	struct kvtier_get a = {
 		.size = sizeof(a), .flags = KVTIER_GET_ASYNC, .nr = 1, .keys = KVT_U64(&key),
 		.results = KVT_U64(&res), .user_data = user_data, .eventfd = -1,

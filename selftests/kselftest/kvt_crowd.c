@@ -167,9 +167,9 @@ static int fill_segment(struct crowd *c, u32 seg)
 	u32 tail = 2 + kvt_geo_units(g, c->rec.stored), unit = 0, number = 0;
 	int err = 0;
 
-	for (; !err && unit + header + tail < g->seg_units; unit += header) {
+	for (; !err && unit + header + tail < g->seg_units; unit += header, number++) {
 		struct kvt_batch_info b = { .life = FIRST_LIFE + seg, .seg = seg, .unit = unit,
-					    .number = number++ };
+					    .number = number };
 
 		err = write_ends(c, &b);
 	}
