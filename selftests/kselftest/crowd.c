@@ -7,9 +7,9 @@
 #include "kvt_medium.h"
 
 #define BLOCK_BYTES	(64 * KVT_KIB)
-#define DISK_BYTES	(256 * KVT_MIB)
+#define DISK_BYTES	(352 * KVT_MIB)
 #define DRAM_BYTES	(8 * KVT_MIB)
-#define SEG_BYTES	(32 * KVT_MIB)	/* seven of them */
+#define SEG_BYTES	(32 * KVT_MIB)	/* ten of them */
 #define KEPT		262144		/* see kvt_assemble.h */
 #define SET		62
 

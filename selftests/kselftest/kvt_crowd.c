@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Makes of a member one on which very many namespaces have ended, as years would: with
- * the driver's own encoder, in segments that are free.
+ * the driver's own encoder, in segments that are free. Some of these it needs itself.
  */
 #include "kvt_recover.h"
 
@@ -17,6 +17,7 @@
 #define FIRST_LIFE	(1ULL << 30)
 #define LIMIT		(1ULL << 50)
 #define SEGS_MAX	64
+#define ENOUGH		300000	/* more than an assembly keeps in mind */
 
 struct crowd {
 	int fd;
@@ -191,7 +192,7 @@ int kvt_medium_crowd(const char *path, uint32_t *nr_ended, uint32_t *nr_tails)
 	if (!err)
 		err = look(&c);
 	for (seg = 0; !err && seg < c.super.geo.nr_segs && seg < SEGS_MAX; seg++)
-		err = c.free[seg] ? fill_segment(&c, seg) : 0;
+		err = c.free[seg] && c.id < FIRST_ID + ENOUGH ? fill_segment(&c, seg) : 0;
 	if (!err && fsync(c.fd))
 		err = -errno;
 	if (c.fd >= 0)

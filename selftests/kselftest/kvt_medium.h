@@ -70,8 +70,8 @@ int kvt_medium_members(const char *path);
 const struct kvt_medium_block *kvt_medium_find(const struct kvt_medium *m, const void *key);
 
 /*
- * Definitions of namespaces that have ended fill all free segments of a member that is in
- * no pool. Behind them, in each, is a namespace that lives, with a block: copies of one
+ * Definitions of 300,000 namespaces that have ended fill free segments of a member that is
+ * in no pool. Behind them, in each, is a namespace that lives, with a block: copies of one
  * that the member has, with a digit from 0 on behind its identity. 0 or -errno.
  */
 int kvt_medium_crowd(const char *path, uint32_t *nr_ended, uint32_t *nr_tails);

@@ -96,6 +96,9 @@ int fsck_again_ns(struct fsck *f)
 
 void fsck_add_ns(struct fsck *f, const struct kvt_nsdef *d)
 {
+	/* They are all looked for again: to sort once more for each would take forever. */
+	if (f->many_ns)
+		return;
 	if (f->named && !bsearch(&d->id, f->named, f->nr_named, sizeof(d->id), by_id))
 		return;
 	if (!make_room(f)) {
