@@ -200,7 +200,7 @@ static int fork_many(struct kvt_child *me, void *arg)
 	return 3;
 }
 
-TEST_F(maps, forks_are_not_endless)
+TEST_F_TIMEOUT(maps, forks_are_not_endless, 300)
 {
 	struct kvt_child child;
 	struct many m;
@@ -208,7 +208,7 @@ TEST_F(maps, forks_are_not_endless)
 	/* Its children go with their parent, and are ours then. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	ASSERT_EQ(0, kvt_spawn(&child, fork_many, &self->c.fd));
-	EXPECT_EQ(-SIGKILL, kvt_join(&child, 60000));
+	EXPECT_EQ(-SIGKILL, kvt_join(&child, 240000));
 	while (waitpid(-1, NULL, 0) > 0)
 		;
 	EXPECT_EQ(0, many_map(&m, self->c.fd, 4096, 1));
