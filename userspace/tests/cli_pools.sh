@@ -122,7 +122,7 @@ test_old()
 	want 0 -j pool members
 	json "j['pools'][0]['missing'] == []"
 	# It has left without knowing, before the other one came: that one says so.
-	device sda 7 1 11 log0 1:11 2:$past
+	device sda 7 1 11 log0 1:11 "2:$past"
 	device sdb 7 2 20 log1 2:20
 	want 0 -j pool members
 	json 'j["pools"][0]["complete"] and not j["pools"][0]["missing"]'
