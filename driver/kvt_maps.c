@@ -23,10 +23,21 @@
 
 #define KVT_MAPS_FORKED	(4 * KVTIER_MAPS_MAX)
 
+/*
+ * mmap counts a writable mapping where the file's f_mapping is when it begins, and takes that
+ * back where it is when it ends. If NS_OPEN comes between, an inode loses one that it never
+ * had; below 0, i_mmap_writable means that nobody may map it writably. Nothing here denies
+ * that, so the counter starts far above 0 and is put back there when much of it has gone.
+ */
+#define KVT_MAPS_WRITABLE	(1 << 30)
+
 int kvt_maps_init(struct kvt_maps *m)
 {
 	m->inode = kvt_inode_alloc();
-	return PTR_ERR_OR_ZERO(m->inode);
+	if (IS_ERR(m->inode))
+		return PTR_ERR(m->inode);
+	atomic_set(&m->inode->i_mapping->i_mmap_writable, KVT_MAPS_WRITABLE);
+	return 0;
 }
 
 void kvt_maps_free(struct kvt_maps *m)
@@ -38,11 +49,17 @@ void kvt_maps_free(struct kvt_maps *m)
 /**
  * kvt_maps_bind() - have a file's mappings found among a namespace's
  * @ns:   whose the file is from now on; it outlives the file's last mapping
- * @file: never mapped so far
+ * @file: never mapped so far; an mmap of it may be under way
  */
 void kvt_maps_bind(struct kvt_ns *ns, struct file *file)
 {
-	file->f_mapping = ns->maps.inode->i_mapping;
+	struct address_space *mapping = ns->maps.inode->i_mapping;
+	int was = atomic_read(&mapping->i_mmap_writable);
+
+	/* Each file that is bound takes one at most, and there are not that many at once. */
+	if (was < KVT_MAPS_WRITABLE / 2)
+		atomic_cmpxchg(&mapping->i_mmap_writable, was, KVT_MAPS_WRITABLE);
+	file->f_mapping = mapping;
 }
 
 /**

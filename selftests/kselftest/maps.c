@@ -6,6 +6,8 @@
  */
 #include "kvt_test.h"
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/uio.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -213,6 +215,52 @@ TEST_F_TIMEOUT(maps, forks_are_not_endless, 300)
 		;
 	EXPECT_EQ(0, many_map(&m, self->c.fd, 4096, 1));
 	many_end(&m);
+}
+
+struct unbound {
+	int fd;
+	atomic_bool go, end;
+};
+
+/* Whether it works or not is not asked. */
+static void *map_unbound(void *arg)
+{
+	struct unbound *u = arg;
+	void *at;
+
+	for (atomic_store(&u->go, true); !atomic_load(&u->end);) {
+		at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, u->fd, 0);
+		if (at != MAP_FAILED)
+			munmap(at, 4096);
+	}
+	return NULL;
+}
+
+/* The kernel counts writable mappings of a file; what it counts a file by changes with NS_OPEN. */
+TEST_F(maps, of_a_file_that_is_being_bound)
+{
+	int i, err, rounds = kvt_env_many(200, 1000);
+	struct kvtier_group group = { .block_bytes = BLOCK_BYTES };
+	struct kvtier_ns_open open;
+	struct kvt_client c;
+	pthread_t thread;
+
+	for (i = 0; i < rounds; i++) {
+		struct unbound u = { .fd = kvt_open(&self->pool) };
+
+		ASSERT_LE(0, u.fd);
+		kvt_ns_args(&open, "maps", &group, 1);
+		ASSERT_EQ(0, pthread_create(&thread, NULL, map_unbound, &u));
+		while (!atomic_load(&u.go))
+			;
+		err = kvt_ioctl(u.fd, KVTIER_OP_NS_OPEN, &open);
+		atomic_store(&u.end, true);
+		ASSERT_EQ(0, pthread_join(thread, NULL));
+		ASSERT_EQ(0, err);
+		close(u.fd);
+	}
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &c, "maps", BLOCK_BYTES));
+	kvt_client_close(&c);
 }
 
 /* Calls so far. */
