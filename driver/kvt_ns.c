@@ -733,6 +733,7 @@ int kvt_ns_claim(struct kvt_pool *p, const struct kvtier_ns_claim *c)
 	kgid_t gid = make_kgid(current_user_ns(), c->gid);
 	struct kvt_ns *ns;
 	unsigned long idx;
+	int i;
 
 	if (!uid_valid(uid) || !gid_valid(gid))
 		return -EINVAL;
@@ -747,6 +748,9 @@ int kvt_ns_claim(struct kvt_pool *p, const struct kvtier_ns_claim *c)
 		spin_lock(&p->meta_lock);
 		ns->uid = uid;
 		ns->gid = gid;
+		/* What the members have says who had it before. */
+		for (i = 0; i < KVT_TIERS; i++)
+			ns->home[i].life = 0;
 		WRITE_ONCE(ns->unclaimed, false);
 		spin_unlock(&p->meta_lock);
 		return 0;
