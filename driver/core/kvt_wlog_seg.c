@@ -26,12 +26,11 @@ static bool kvt_wseg_before(const struct kvt_wseg *a, const struct kvt_wseg *b)
  * the one that takes the least effort.
  * The caller collects what the segment holds for others, with kvt_recover_segment()
  * and entries_only: all kills, and one definition of each namespace that exists and is
- * not kvt_wlog_homed(), or for which kvt_wlog_ns_needed() holds. A namespace that exists is defined as it is
- * now, whatever was found; of one that is being destroyed the end is told, because a
- * definition must never follow that. Then, under one hold of the
- * lock: kvt_wlog_end_start(), kvt_wlog_end_kill() and kvt_wlog_ns() for each,
- * kvt_wlog_end(), and for the carry head kvt_wlog_close(). Nothing has to be read unless
- * kvt_wlog_holds().
+ * not kvt_wlog_homed(), or for which kvt_wlog_ns_needed() holds. A namespace that exists
+ * is defined as it is now, whatever was found; of one that is being destroyed the end is
+ * told, because a definition must never follow that. Then, under one hold of the lock:
+ * kvt_wlog_end_start(), kvt_wlog_end_kill() and kvt_wlog_ns() for each, kvt_wlog_end(), and
+ * for the carry head kvt_wlog_close(). Nothing has to be read unless kvt_wlog_holds().
  * Return: segment, or KVT_NO_SEG.
  */
 u32 kvt_wlog_next_end(const struct kvt_wlog *w)
