@@ -32,18 +32,6 @@ FIXTURE(faults)
 	int tier;
 };
 
-static int attach_dm(FIXTURE_DATA(faults) *self)
-{
-	struct kvtier_tier_attach a;
-	int err;
-
-	kvt_tier_args(&self->pool, &a, KVTIER_TIER_BDEV, 30);
-	a.segment_bytes = SEG_BYTES;
-	snprintf(a.path, sizeof(a.path), "%s", self->dm.disk.dev);
-	KVT_UNTIL(5000, (err = kvt_ioctl(self->pool.ctl, KVTIER_OP_TIER_ATTACH, &a)) != -EBUSY);
-	return err ? err : (int)a.tier_id;
-}
-
 FIXTURE_SETUP(faults)
 {
 	self->c.fd = -1;
@@ -51,7 +39,7 @@ FIXTURE_SETUP(faults)
 	ASSERT_EQ(0, kvt_setup(&self->pool));
 	self->dram = kvt_tier_dram(&self->pool, 0, DRAM_BYTES);
 	ASSERT_LE(0, self->dram);
-	self->tier = attach_dm(self);
+	self->tier = kvt_tier_dm(&self->pool, 30, &self->dm, SEG_BYTES);
 	ASSERT_LE(0, self->tier);
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "faults", BLOCK_BYTES));
 	if (access(TRACEFS "/instances", W_OK))
@@ -398,7 +386,7 @@ TEST_F(faults, scrub_is_slow_and_stops)
 	ASSERT_TRUE(KVT_UNTIL(10000, number(self, "scrub_bytes") > 0));
 	EXPECT_EQ(0, kvt_tier_detach(&self->pool, self->tier, KVTIER_DETACH_DISCARD,
 				     20 * KVT_SEC));
-	self->tier = attach_dm(self);
+	self->tier = kvt_tier_dm(&self->pool, 30, &self->dm, SEG_BYTES);
 	ASSERT_LE(0, self->tier);
 	EXPECT_EQ(NR, put(self, 0, NR));
 	ASSERT_EQ(0, send_down(self));
@@ -749,7 +737,7 @@ TEST_F(faults, member_comes_back)
 		EXPECT_EQ(-EIO, kvt_drop(self->c.fd, 0, &key, 1, NULL));
 	}
 	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_GOOD));
-	self->tier = attach_dm(self);
+	self->tier = kvt_tier_dm(&self->pool, 30, &self->dm, SEG_BYTES);
 	ASSERT_LE(0, self->tier);
 	EXPECT_EQ(0, known(self, 0, NR));
 	EXPECT_EQ(0, check(self, 0, NR));

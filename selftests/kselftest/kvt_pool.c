@@ -287,6 +287,18 @@ int kvt_tier_disk(const struct kvt_pool *p, __u32 rank, const struct kvt_disk *d
 	return attach(p, &a);
 }
 
+int kvt_tier_dm(const struct kvt_pool *p, __u32 rank, const struct kvt_dm *d, __u64 segment_bytes)
+{
+	struct kvtier_tier_attach a;
+	int err;
+
+	kvt_tier_args(p, &a, KVTIER_TIER_BDEV, rank);
+	a.segment_bytes = segment_bytes;
+	snprintf(a.path, sizeof(a.path), "%s", d->disk.dev);
+	KVT_UNTIL(5000, (err = kvt_ioctl(p->ctl, KVTIER_OP_TIER_ATTACH, &a)) != -EBUSY);
+	return err ? err : (int)a.tier_id;
+}
+
 int kvt_tier_detach(const struct kvt_pool *p, __u32 tier, __u32 flags, __u64 timeout_ns)
 {
 	struct kvtier_tier_op a = {

@@ -222,6 +222,8 @@ struct kvt_dm {
 
 int kvt_dm_make(struct kvt_dm *d, const char *name, __u64 bytes);
 int kvt_dm_set(const struct kvt_dm *d, enum kvt_dm_mode mode);
+/* As a member; waits for whoever still has it open for a moment. A tier's number, or -errno. */
+int kvt_tier_dm(const struct kvt_pool *p, __u32 rank, const struct kvt_dm *d, __u64 segment_bytes);
 /* That part cannot be written or read from now on, all else is as with KVT_DM_GOOD. */
 int kvt_dm_bad_extent(const struct kvt_dm *d, __u64 at, __u64 bytes);
 /* Requests wait, after those under way, until it goes on. */

@@ -26,18 +26,6 @@ FIXTURE(leavers)
 	int tier;
 };
 
-static int attach_dm(FIXTURE_DATA(leavers) *self)
-{
-	struct kvtier_tier_attach a;
-	int err;
-
-	kvt_tier_args(&self->pool, &a, KVTIER_TIER_BDEV, 30);
-	a.segment_bytes = SEG_BYTES;
-	snprintf(a.path, sizeof(a.path), "%s", self->dm.disk.dev);
-	KVT_UNTIL(5000, (err = kvt_ioctl(self->pool.ctl, KVTIER_OP_TIER_ATTACH, &a)) != -EBUSY);
-	return err ? err : (int)a.tier_id;
-}
-
 FIXTURE_SETUP(leavers)
 {
 	self->c.fd = -1;
@@ -47,7 +35,7 @@ FIXTURE_SETUP(leavers)
 	ASSERT_EQ(0, kvt_setup(&self->pool));
 	self->dram = kvt_tier_dram(&self->pool, 0, DRAM_BYTES);
 	ASSERT_LE(0, self->dram);
-	self->tier = attach_dm(self);
+	self->tier = kvt_tier_dm(&self->pool, 30, &self->dm, SEG_BYTES);
 	ASSERT_LE(0, self->tier);
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "leavers", BLOCK_BYTES));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->other, "other", BLOCK_BYTES));
@@ -213,7 +201,7 @@ TEST_F(leavers, comes_back)
 	ASSERT_EQ(0, leave(self));
 	EXPECT_EQ(-EIO, drop(&self->c, 0));
 	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_GOOD));
-	self->tier = attach_dm(self);
+	self->tier = kvt_tier_dm(&self->pool, 30, &self->dm, SEG_BYTES);
 	ASSERT_LE(0, self->tier);
 	EXPECT_EQ(0, unwiped(self));
 	EXPECT_EQ(0, drop(&self->c, 0));
@@ -268,7 +256,7 @@ TEST_F(leavers, another_one_comes)
 	EXPECT_EQ(-ESTALE, self->dev[0].error);
 	EXPECT_EQ(0, self->dev[1].error);
 	ASSERT_EQ(0, assemble(self, false, true));
-	self->tier = attach_dm(self);
+	self->tier = kvt_tier_dm(&self->pool, 30, &self->dm, SEG_BYTES);
 	ASSERT_LE(0, self->tier);
 	EXPECT_EQ(0, unwiped(self));
 	ASSERT_EQ(0, assemble(self, true, true));
