@@ -66,6 +66,21 @@ static int look_at(const struct kvt_pool *p, int fd, struct look *l)
 	return l->nr;
 }
 
+int kvt_kept_up(const struct kvt_pool *p)
+{
+	int fd = kvt_open(p);
+	struct look l;
+	bool over;
+
+	if (fd < 0)
+		return fd;
+	over = KVT_UNTIL(LIMIT_MS, look_at(p, fd, &l) < 0 || !work_is_left(p, &l));
+	close(fd);
+	if (l.nr < 0)
+		return l.nr;
+	return over ? 0 : -ETIMEDOUT;
+}
+
 int kvt_settled(const struct kvt_pool *p, struct kvtier_stat *st, struct kvtier_tier_stat *tiers)
 {
 	struct look *l = calloc(2, sizeof(*l));

@@ -344,6 +344,9 @@ int kvt_sh_line(char *line, size_t len, const char *fmt, ...)
 int kvt_settled(const struct kvt_pool *p, struct kvtier_stat *st,
 		struct kvtier_tier_stat *tiers);
 
+/* Wait until there is as much room in each tier as the worker makes. 0 or -errno. */
+int kvt_kept_up(const struct kvt_pool *p);
+
 /* --- kvt_bad.c: pages that are made bad ----------------------------------------- */
 
 /* Can the kernel be told. */
