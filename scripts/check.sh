@@ -19,7 +19,8 @@ set -euo pipefail
 # In the order in which they start. Long ones first: the machine is kept busy to
 # the end then.
 QUICK=(kselftest:stock:1/2 host kselftest:stock:2/2)
-FULL=(kselftest:debug kselftest:stock host crash demo static pmem removal rig kunit dkms newest)
+FULL=(kselftest:debug:1/2 kselftest:debug:2/2 kselftest:stock host crash demo static pmem removal
+	rig kunit dkms newest)
 LONG=(kselftest:debug:1/2 kselftest:debug:2/2 host kselftest:stock crash demo pmem removal rig kunit
 	static dkms newest teeth)
 
