@@ -56,7 +56,7 @@ void kvt_maps_bind(struct kvt_ns *ns, struct file *file)
 	struct address_space *mapping = ns->maps.inode->i_mapping;
 	int was = atomic_read(&mapping->i_mmap_writable);
 
-	/* Each file that is bound takes one at most, and there are not that many at once. */
+	/* Each mmap that is overtaken takes one, and there are never half as many under way. */
 	if (was < KVT_MAPS_WRITABLE / 2)
 		atomic_cmpxchg(&mapping->i_mmap_writable, was, KVT_MAPS_WRITABLE);
 	file->f_mapping = mapping;
