@@ -24,6 +24,7 @@
 
 #define KVT_AS_SEG_MIN		(2ULL << 20)	/* bounds memory for segments */
 #define KVT_AS_SEG_MAX		(4ULL << 30)
+#define KVT_AS_SEQ_APART	(1ULL << 56)
 
 static const struct kvt_member *kvt_as_lists(const struct kvt_super *s, const u8 *uuid)
 {
@@ -82,7 +83,7 @@ static bool kvt_as_plausible(const struct kvt_super *s)
 {
 	return kvt_as_type_known(s->tier_type) && s->geo.seg_bytes >= KVT_AS_SEG_MIN &&
 	       s->geo.seg_bytes <= KVT_AS_SEG_MAX && s->ns_limit < KVT_LIFE_MAX &&
-	       s->generation != KVT_GENERATION_PAST && s->nr_members && kvt_as_has(s, s->geo.member);
+	       s->nr_members && kvt_as_has(s, s->geo.member);
 }
 
 /* Is the device the one, or like the one, on which the member was made. */
@@ -91,6 +92,15 @@ static bool kvt_as_same_zones(const struct kvt_as_member *m)
 	const struct kvt_geometry *s = &m->super.geo, *d = &m->tier->geo;
 
 	return s->zone_bytes == d->zone_bytes && s->zone_stride == d->zone_stride;
+}
+
+/*
+ * The next one goes where this one is not. If that were the wrong place, it would be written
+ * over the only one that verifies.
+ */
+static bool kvt_as_placed(const struct kvt_as_member *m)
+{
+	return m->super.geo.zone_bytes || m->super.generation % KVT_SUPER_SLOTS == m->slot;
 }
 
 static int kvt_as_read_super(struct kvt_as_member *m)
@@ -107,7 +117,8 @@ static int kvt_as_read_super(struct kvt_as_member *m)
 	m->super = pick->super;
 	m->slot = pick->slot;
 	err = kvt_super_check(&m->super, m->tier->device_bytes, true);
-	if (!err && (!kvt_as_plausible(&m->super) || !kvt_as_same_zones(m)))
+	if (!err && (!kvt_as_plausible(&m->super) || !kvt_as_same_zones(m) ||
+		     !kvt_as_placed(m)))
 		err = -ERANGE;
 out:
 	kfree(pick);
@@ -177,6 +188,15 @@ int kvt_as_open_all(struct kvt_assembly *as)
 	return err;
 }
 
+/*
+ * Sequences are the pool's, and each restart goes on behind the highest limit: a forged one must
+ * not take the numbers away from all.  No member gets that far ahead of another by itself.
+ */
+static bool kvt_as_too_far(const struct kvt_as_member *m, const struct kvt_as_member *o)
+{
+	return m->super.seq_limit > o->super.seq_limit + KVT_AS_SEQ_APART;
+}
+
 static int kvt_as_judge(const struct kvt_assembly *as, const struct kvt_as_member *m)
 {
 	const struct kvt_as_member *o;
@@ -193,6 +213,8 @@ static int kvt_as_judge(const struct kvt_assembly *as, const struct kvt_as_membe
 		}
 		if (kvt_as_stale(&m->super, &o->super))
 			return -ESTALE;
+		if (kvt_as_too_far(m, o))
+			return -ERANGE;
 	}
 	return 0;
 }

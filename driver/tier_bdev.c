@@ -113,7 +113,8 @@ static u64 kvt_bdev_choose_seg(u64 bytes)
 	u64 seg = clamp(bytes / 64, KVT_BDEV_SEG_MIN, KVT_BDEV_SEG_AIM);
 
 	seg = max(seg, min(bytes / 16, KVT_BDEV_SEG_ROOMY));
-	return max(round_down(seg, KVT_BDEV_SEG_ALIGN), KVT_BDEV_SEG_MIN);
+	seg = max(round_down(seg, KVT_BDEV_SEG_ALIGN), KVT_BDEV_SEG_MIN);
+	return max(seg, round_up(div64_u64(bytes, KVT_SEGS_MAX), KVT_BDEV_SEG_ALIGN));
 }
 
 /* Whole zones, of a zoned device. */
@@ -157,7 +158,7 @@ int kvt_bdev_geometry(struct kvt_tier *t, u64 bytes, const struct kvt_zones *z)
 	    (!z->zone_bytes && seg % KVT_BDEV_SEG_ALIGN))
 		return -EINVAL;
 	segs = div64_u64(bytes, seg);
-	if (segs < KVT_WLOG_SEGS_MIN || segs > U32_MAX)
+	if (segs < KVT_WLOG_SEGS_MIN || segs > KVT_SEGS_MAX)
 		return -EINVAL;
 	g.unit_bytes = KVTIER_SLOT_ALIGN;
 	while (bytes >> ilog2(g.unit_bytes) > KVT_BDEV_UNITS_MAX)

@@ -596,7 +596,7 @@ static bool kvt_super_fits(const struct kvt_geometry *g, u64 device_bytes)
 	if (!g->seg_bytes || g->seg_bytes & (g->unit_bytes - 1))
 		return false;
 	units = g->seg_bytes >> ilog2(g->unit_bytes);
-	if (units < 4 || units > (1u << 30) || !g->nr_segs ||
+	if (units < 4 || units > (1u << 30) || !g->nr_segs || g->nr_segs > KVT_SEGS_MAX ||
 	    units * g->nr_segs > 1ULL << 31)
 		return false;
 	if (g->first_byte < KVT_HEAD_BYTES_MIN || g->first_byte & (KVT_UNIT_BYTES_MIN - 1) ||
@@ -617,7 +617,8 @@ int kvt_super_check(struct kvt_super *s, u64 device_bytes, bool write)
 {
 	if (!kvt_super_fits(&s->geo, device_bytes) || !kvt_super_zones_fit(s))
 		return -ERANGE;
-	if (s->life_limit >= KVT_LIFE_MAX || s->seq_limit >= KVT_LIFE_MAX ||
+	if (s->life_limit >= KVT_LIMIT_MAX || s->seq_limit >= KVT_LIMIT_MAX ||
+	    s->generation >= KVT_LIMIT_MAX ||
 	    (s->state != KVT_STATE_CLEAN && s->state != KVT_STATE_DIRTY))
 		return -ERANGE;
 	if (write && (s->ro_compat & ~KVT_FEATURES_RO_COMPAT))

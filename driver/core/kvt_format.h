@@ -15,6 +15,9 @@
 #include "kvt_media.h"
 
 #define KVT_LIFE_MAX		(1ULL << 62)	/* lives and sequences stay below */
+/* What a superblock says of them, and its generation: there is room for what comes then. */
+#define KVT_LIMIT_MAX		(KVT_LIFE_MAX / 2)
+#define KVT_SEGS_MAX		(1u << 22)	/* of a member: bounds memory and loops */
 #define KVT_NS_GROUPS		16u
 #define KVT_NS_IDENTITY		256u
 #define KVT_NS_SECRET		32u

@@ -452,10 +452,16 @@ do {										\
 	EXPECT(s->geo.first_byte = 0);
 	EXPECT(s->geo.first_byte = bytes + TM_UNIT);
 	EXPECT(s->geo.first_byte += 100);
-	EXPECT(s->life_limit = KVT_LIFE_MAX);
+	EXPECT(s->life_limit = KVT_LIMIT_MAX);
+	EXPECT(s->seq_limit = KVT_LIMIT_MAX);
 	EXPECT(s->seq_limit = U64_MAX);
+	EXPECT(s->generation = KVT_LIMIT_MAX);
 	EXPECT(s->state = 0);
+	bytes = 1ULL << 50;
+	EXPECT(s->geo.seg_bytes = 4 * TM_UNIT; s->geo.nr_segs = KVT_SEGS_MAX + 1);
 #undef EXPECT
+	s->geo.nr_segs = KVT_SEGS_MAX;
+	KUNIT_EXPECT_EQ(test, kvt_super_check(s, bytes, true), 0);
 }
 
 static struct kunit_case format_cases[] = {

@@ -25,7 +25,7 @@ FIXTURE(damaged)
 	struct kvt_client c;
 	struct kvt_disk disk;
 	struct kvt_disk copy;
-	struct kvtier_assemble_device dev;
+	struct kvtier_assemble_device dev[2];
 	struct kvtier_pool_assemble a;
 };
 
@@ -80,23 +80,45 @@ FIXTURE_TEARDOWN(damaged)
 	kvt_disk_remove(&self->disk);
 }
 
-/* From the copy; -errno. There is no pool then. */
-static int assemble(FIXTURE_DATA(damaged) *self)
+/* From the copy, and another disk; -errno. There is no pool then. */
+static int assemble_with(FIXTURE_DATA(damaged) *self, const struct kvt_disk *other)
 {
 	int err;
 
-	memset(&self->dev, 0, sizeof(self->dev));
-	snprintf(self->dev.path, sizeof(self->dev.path), "%s", self->copy.dev);
+	memset(self->dev, 0, sizeof(self->dev));
+	snprintf(self->dev[0].path, sizeof(self->dev[0].path), "%s", self->copy.dev);
+	if (other)
+		snprintf(self->dev[1].path, sizeof(self->dev[1].path), "%s", other->dev);
 	self->a = (struct kvtier_pool_assemble) {
 		.size = sizeof(self->a),
 		.pool_id = KVTIER_POOL_ANY_ID,
-		.nr_devices = 1,
-		.devices = KVT_U64(&self->dev),
+		.nr_devices = other ? 2 : 1,
+		.devices = KVT_U64(self->dev),
 	};
 	err = kvt_pool_assemble(&self->pool, &self->a);
 	if (err)
 		self->pool.id = KVTIER_POOL_ANY_ID;
 	return err;
+}
+
+static int assemble(FIXTURE_DATA(damaged) *self)
+{
+	return assemble_with(self, NULL);
+}
+
+/* Where the newer of the two superblocks is; it is in @page then. */
+static int newer_slot(const struct kvt_disk *d, __u64 *page)
+{
+	__u64 gen[2];
+	int slot;
+
+	for (slot = 0; slot < 2; slot++) {
+		if (kvt_disk_io(d, slot * 512 * KVT_KIB, page, 4096, false))
+			return -EIO;
+		gen[slot] = page[SUPER_GENERATION / 8];
+	}
+	slot = gen[1] > gen[0];
+	return kvt_disk_io(d, slot * 512 * KVT_KIB, page, 4096, false) ? -EIO : slot;
 }
 
 /* How many of the blocks are there, of those that were dropped and of the others. */
@@ -139,10 +161,10 @@ TEST_F_TIMEOUT(damaged, first_header, 300)
 		/* Whether it had a footer depends on which one it is. */
 		if (assemble(self) == -EUCLEAN)
 			return;
-		ASSERT_EQ(0, self->dev.error);
+		ASSERT_EQ(0, self->dev[0].error);
 	} else {
 		EXPECT_EQ(-EUCLEAN, assemble(self));
-		EXPECT_EQ(-EUCLEAN, self->dev.error);
+		EXPECT_EQ(-EUCLEAN, self->dev[0].error);
 		EXPECT_EQ(1, kvt_sh("kvtier fsck --repair %s", self->copy.dev));
 		ASSERT_EQ(0, assemble(self));
 	}
@@ -157,27 +179,92 @@ TEST_F_TIMEOUT(damaged, first_header, 300)
 TEST_F_TIMEOUT(damaged, limits, 300)
 {
 	static const int offsets[] = { SUPER_LIFE_LIMIT, SUPER_SEQ_LIMIT };
-	__u64 *page = aligned_alloc(4096, 4096), gen[2], low = 2, old;
+	__u64 *page = aligned_alloc(4096, 4096), low = 2, old;
 	unsigned int i;
 	int slot;
 
-	for (slot = 0; slot < 2; slot++) {
-		ASSERT_EQ(0, kvt_disk_io(&self->copy, slot * 512 * KVT_KIB, page, 4096, false));
-		gen[slot] = page[SUPER_GENERATION / 8];
-	}
-	slot = gen[1] > gen[0];
-	ASSERT_EQ(0, kvt_disk_io(&self->copy, slot * 512 * KVT_KIB, page, 4096, false));
+	slot = newer_slot(&self->copy, page);
+	ASSERT_LE(0, slot);
 	for (i = 0; i < 2; i++) {
 		old = page[offsets[i] / 8];
 		ASSERT_LT(low, old);
 		ASSERT_EQ(0, kvt_disk_super(&self->copy, slot, offsets[i], &low, sizeof(low)));
 		EXPECT_EQ(-EUCLEAN, assemble(self));
-		EXPECT_EQ(-EUCLEAN, self->dev.error);
+		EXPECT_EQ(-EUCLEAN, self->dev[0].error);
 		ASSERT_EQ(0, kvt_disk_super(&self->copy, slot, offsets[i], &old, sizeof(old)));
 	}
 	free(page);
 	EXPECT_EQ(0, assemble(self));
 	EXPECT_EQ(NR - NR / GONE, (int)self->a.nr_blocks);
+}
+
+/* Nor is there one that leaves no room for those to come. */
+TEST_F_TIMEOUT(damaged, no_numbers_left, 300)
+{
+	static const int offsets[] = { SUPER_GENERATION, SUPER_LIFE_LIMIT, SUPER_SEQ_LIMIT };
+	static const __u64 forged[] = { 1ull << 61, (1ull << 62) - 2, ~0ull - 1 };
+	__u64 *page = aligned_alloc(4096, 4096);
+	unsigned int i, k;
+	int slot;
+
+	slot = newer_slot(&self->copy, page);
+	ASSERT_LE(0, slot);
+	for (i = 0; i < 3; i++) {
+		for (k = 0; k < 3; k++) {
+			__u64 value = forged[k] + (i ? 0 : slot);
+
+			ASSERT_EQ(0, kvt_disk_super(&self->copy, slot, offsets[i], &value, 8));
+			EXPECT_EQ(-ERANGE, assemble(self)) TH_LOG("%d: %#llx", offsets[i], value);
+		}
+		ASSERT_EQ(0, kvt_disk_super(&self->copy, slot, offsets[i],
+					    page + offsets[i] / 8, 8));
+	}
+	free(page);
+	EXPECT_EQ(0, assemble(self));
+}
+
+/* Sequences are the pool's: one member must not take the numbers away from the others. */
+TEST_F_TIMEOUT(damaged, far_ahead_of_others, 300)
+{
+	__u64 *page = aligned_alloc(4096, 4096), far = 1ull << 60;
+	struct kvt_disk second;
+	int slot;
+
+	ASSERT_EQ(0, kvt_disk_make(&second, "second", DISK_BYTES));
+	ASSERT_EQ(0, assemble(self));
+	ASSERT_LE(0, kvt_tier_disk(&self->pool, 40, &second));
+	ASSERT_EQ(0, kvt_pool_destroy(self->pool.ctl, self->pool.id));
+	slot = newer_slot(&second, page);
+	ASSERT_LE(0, slot);
+	ASSERT_EQ(0, kvt_disk_super(&second, slot, SUPER_SEQ_LIMIT, &far, sizeof(far)));
+	EXPECT_EQ(-ERANGE, assemble_with(self, &second));
+	EXPECT_EQ(0, self->dev[0].error);
+	EXPECT_EQ(-ERANGE, self->dev[1].error);
+	ASSERT_EQ(0, kvt_disk_super(&second, slot, SUPER_SEQ_LIMIT,
+				    page + SUPER_SEQ_LIMIT / 8, 8));
+	EXPECT_EQ(0, assemble_with(self, &second));
+	ASSERT_EQ(0, kvt_pool_destroy(self->pool.ctl, self->pool.id));
+	self->pool.id = KVTIER_POOL_ANY_ID;
+	kvt_disk_remove(&second);
+	free(page);
+}
+
+/* The next one would be written over the only one that there is. */
+TEST_F_TIMEOUT(damaged, superblock_out_of_place, 300)
+{
+	char *page = aligned_alloc(4096, 4096);
+	int slot;
+
+	slot = newer_slot(&self->copy, (__u64 *)page);
+	ASSERT_LE(0, slot);
+	ASSERT_EQ(0, kvt_disk_io(&self->copy, !slot * 512 * KVT_KIB, page, 4096, true));
+	ASSERT_EQ(0, kvt_disk_damage(&self->copy, slot * 512 * KVT_KIB));
+	EXPECT_EQ(-ERANGE, assemble(self));
+	EXPECT_EQ(-ERANGE, self->dev[0].error);
+	ASSERT_EQ(0, kvt_disk_io(&self->copy, slot * 512 * KVT_KIB, page, 4096, true));
+	ASSERT_EQ(0, kvt_disk_damage(&self->copy, !slot * 512 * KVT_KIB));
+	EXPECT_EQ(0, assemble(self));
+	free(page);
 }
 
 TEST_HARNESS_MAIN

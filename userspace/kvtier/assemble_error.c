@@ -33,7 +33,7 @@ static const struct row device_rows[] = {
 	  "use the version of kvtier that wrote it, or a later one, module and tool; nothing on it has changed" },
 	{ EROFS, "is read-only, or has features without which the loaded module cannot write to it",
 	  "make it writable (blockdev --setrw), or use the version of kvtier that wrote it" },
-	{ ERANGE, "has an impossible layout, or one that ends behind the device",
+	{ ERANGE, "has an impossible layout, one that ends behind the device, or a superblock that no driver has written",
 	  "was it cut short, or copied to something smaller? see: kvtier fsck; " LEAVE_OUT },
 	{ EXDEV, "is of another pool than the first device",
 	  "give devices of one pool only; see which those are: kvtier pool members" },

@@ -271,7 +271,7 @@ static void check_lives(struct fsck *f)
 static void check_limit(struct fsck *f, enum fsck_what what, u64 seen, u64 limit)
 {
 	/* What no limit can be above cannot be put right. */
-	enum fsck_fix fix = seen + 1 < KVT_LIFE_MAX ? FSCK_FIX_SUPER : FSCK_FIX_NONE;
+	enum fsck_fix fix = seen + 1 < KVT_LIMIT_MAX ? FSCK_FIX_SUPER : FSCK_FIX_NONE;
 
 	if (seen && seen >= limit)
 		fsck_report(f, what, fix, FSCK_NOWHERE, FSCK_NOWHERE, seen);

@@ -18,7 +18,7 @@
 #include <string.h>
 #include "fsck.h"
 
-#define LIMIT_MAX	(KVT_LIFE_MAX / 2)	/* after repair: the driver needs the rest */
+#define SUM_BYTES_MAX	(1u << 30)
 
 static const u8 zero[KVT_SUM_BYTES];
 
@@ -42,7 +42,7 @@ static int may_write_supers(const struct fsck *f)
 		if (f->supers.state[i] == MEDIA_SUPER_IO)
 			return FSCK_REFUSED_SUPER_IO;
 	}
-	return f->supers.pick.super.generation < LIMIT_MAX ? 0 : FSCK_REFUSED_NUMBERS;
+	return f->supers.pick.super.generation + 1 < KVT_LIMIT_MAX ? 0 : FSCK_REFUSED_NUMBERS;
 }
 
 static int next_place(const struct fsck *f, bool other, u64 *byte, bool *reset)
@@ -134,6 +134,11 @@ static void *add(struct move *m, u32 len)
 	u32 room = m->room ? 2 * m->room : KVT_HEADER_BYTES_MAX;
 	void *entry;
 
+	/* No driver writes half of that; what a footer claims is not bounded otherwise. */
+	if (m->len > SUM_BYTES_MAX - len) {
+		m->err = -ENOSPC;
+		return NULL;
+	}
 	if (m->len + len > m->room) {
 		entry = realloc(m->sum, room);
 		if (!entry) {
@@ -396,8 +401,8 @@ static int may_move(const struct fsck *f)
 		return FSCK_REFUSED_BLIND;
 	if (find_target(f) == FSCK_NOWHERE)
 		return FSCK_REFUSED_SEGMENT;
-	return next_life(f) + f->geo.nr_segs < LIMIT_MAX &&
-	       next_seq(f) + f->geo.nr_segs < LIMIT_MAX ? 0 : FSCK_REFUSED_NUMBERS;
+	return next_life(f) + f->geo.nr_segs < KVT_LIMIT_MAX &&
+	       next_seq(f) + f->geo.nr_segs < KVT_LIMIT_MAX ? 0 : FSCK_REFUSED_NUMBERS;
 }
 
 /* What has a life and a sequence from here on was never told of before. */

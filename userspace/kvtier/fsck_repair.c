@@ -59,7 +59,7 @@ static int fix_segments(struct fsck *f, enum fsck_fix fix, u64 *fixed)
 /* Limits that are no limits any more could not be read back. */
 static u64 limit(u64 now, u64 seen)
 {
-	return seen + 1 < KVT_LIFE_MAX ? max(now, seen + 1) : now;
+	return seen + 1 < KVT_LIMIT_MAX ? max(now, seen + 1) : now;
 }
 
 void fsck_correct_super(const struct fsck *f, struct kvt_super *s)
@@ -93,7 +93,7 @@ static int fix_super(struct fsck *f, u64 *fixed)
 	u32 slot = f->supers.pick.slot;
 	int ret;
 
-	if (s.generation % KVT_SUPER_SLOTS != slot || s.generation >= KVT_LIFE_MAX ||
+	if (s.generation % KVT_SUPER_SLOTS != slot || s.generation + 1 >= KVT_LIMIT_MAX ||
 	    (!correct && !f->fix[FSCK_FIX_TWIN]))
 		return 0;
 	if (correct)
