@@ -184,6 +184,9 @@ static void kvt_carry_arrive(struct kvt_pool *p, struct kvt_mv *mv)
 		kvt_tier_count_block(p, to, h->ns_group, 1);
 		kvt_mv_account(p, mv);
 	}
+	/* Lost between the flush and now: what is there was given up before this came. */
+	if (ready && to->state == KVTIER_TIER_FAILED)
+		kvt_block_lose(p, mv->id, KVT_WHY_LOST);
 	/* What the writer kills there is not seen by anybody who would tell. */
 	if (from->mlog->w.nr_pending > from->mlog->w.cfg.ring / 2)
 		kvt_mlog_kick(from->mlog);
