@@ -275,7 +275,7 @@ static bool kvt_rc_sealed(const struct kvt_recover *r, u32 seg, struct kvt_seg_f
 		return false;
 	if (!kvt_footer_decode(r->geo, seg, (const struct kvt_m_footer *)r->buf, foot))
 		return false;
-	if (foot->life != f->life && !kvt_env_broken(LIFE))
+	if (foot->life != f->life && !kvt_env_broken(LIFE) && !kvt_env_broken(FOOTER_LIFE))
 		return false;
 	if (kvt_rc_summary_verify(r, f, seg, foot))
 		return true;

@@ -53,6 +53,7 @@ static const char *const break_names[KVT_BREAK_NR] = {
 	[KVT_BREAK_PAYLOAD_SUM] = "payload_checksum",
 	[KVT_BREAK_FOOTER_FLUSH] = "flush_before_footer",
 	[KVT_BREAK_LIFE] = "life_check",
+	[KVT_BREAK_FOOTER_LIFE] = "footer_life_check",
 	[KVT_BREAK_REUSE] = "reuse_only_when_durable",
 	[KVT_BREAK_CARRY_KILLS] = "kills_are_carried",
 	[KVT_BREAK_SUPER_FLUSH] = "flush_before_superblock",

@@ -228,6 +228,7 @@ enum kvt_env_break {
 	KVT_BREAK_PAYLOAD_SUM,	/* recovery believes payloads unread */
 	KVT_BREAK_FOOTER_FLUSH,	/* a footer is written with no flush before it */
 	KVT_BREAK_LIFE,		/* any footer or batch is taken for the segment's life */
+	KVT_BREAK_FOOTER_LIFE,	/* any footer is, batches are not */
 	KVT_BREAK_REUSE,	/* a segment is reused before its end is durable */
 	KVT_BREAK_CARRY_KILLS,	/* kills go with the segment that holds them */
 	KVT_BREAK_SUPER_FLUSH,	/* a superblock is written with no flush before it */
