@@ -35,7 +35,7 @@ help:
 	@echo 'make policy-report   what policies keep of traces (TRACES=DIR: real ones): table, charts in out/policy'
 	@echo 'make crash           the log on a simulated device that loses power 100,000 times'
 	@echo 'make kselftest       build the in-VM test programs'
-	@echo 'make install         module for the running kernel, library, tool, udev rule (DESTDIR=, PREFIX=)'
+	@echo 'make install         module for the running kernel, library, tool, udev rules (DESTDIR=, PREFIX=)'
 	@echo 'make dkms-install    the module by DKMS; then make -C lib install, make -C userspace install'
 	@echo 'make uninstall dkms-uninstall clean'
 

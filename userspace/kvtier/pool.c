@@ -291,7 +291,7 @@ const struct cmd_verb pool_verbs[] = {
 	  "bring pools up again from their block devices", pool_assemble },
 	{ "scrub", "[POOL] [--rate SIZE] [--wait] | --stop | --status",
 	  "have what block devices hold verified, in the background", pool_scrub },
-	{ "cgroups", "[POOL] [--limit CGROUP=SIZE|max]...",
+	{ "cgroups", "[POOL] | POOL --limit CGROUP=SIZE|max...",
 	  "show what control groups have in a pool, and limit it", pool_cgroups },
 	{ NULL, NULL, NULL, NULL },
 };

@@ -167,7 +167,7 @@ static int tier_empty(int argc, char **argv, bool detach)
 	kvtier_ctl_unref(ctl);
 	if (ret == -EBUSY)
 		return cmd_fail(ret, detach ?
-				"leases, pins or arenas keep blocks there, or the other tiers have no room; the tier is online again" :
+				"leases, pins or arenas keep blocks there, or the other tiers have no room; the tier is what it was before" :
 				"leases, pins or arenas keep blocks there; the tier goes on draining",
 				"emptying tier '%s'", name);
 	if (ret)

@@ -276,7 +276,7 @@ test_tier()
 	json 'j["tiers"][1]["state"] == "draining"'
 	export KVTIER_MOCK_FAIL_OP=37 KVTIER_MOCK_FAIL_ERRNO=16
 	want 1 tier detach node0
-	complains 'online again'
+	complains 'what it was before'
 	unset KVTIER_MOCK_FAIL_OP
 	echo 0 >"${tier%/*/*}/unwiped"
 	want 0 tier detach 0 node0 --discard

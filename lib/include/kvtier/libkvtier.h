@@ -227,8 +227,8 @@ int kvtier_ctl_tier_attach(struct kvtier_ctl *ctl, uint32_t pool_id,
  * @flags:      KVTIER_DETACH_*
  * @timeout_ns: longest wait for the drain
  *
- * Errors: EPERM, ENOENT, EBUSY: something keeps blocks there; the tier is online
- * again.
+ * Errors: EPERM, ENOENT, EBUSY: something keeps blocks there; the tier is in the
+ * state that it was in before.
  */
 int kvtier_ctl_tier_detach(struct kvtier_ctl *ctl, uint32_t pool_id,
 			   uint32_t tier_id, uint32_t flags,
