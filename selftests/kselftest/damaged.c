@@ -267,4 +267,28 @@ TEST_F_TIMEOUT(damaged, superblock_out_of_place, 300)
 	free(page);
 }
 
+/* Records that verify, each of them, and that no driver has written. */
+TEST_F_TIMEOUT(damaged, forged_records, 300)
+{
+	int dropped, others, round;
+
+	ASSERT_EQ(0, kvt_medium_forge(self->copy.dev));
+	for (round = 0; round < 3; round++) {
+		ASSERT_EQ(0, assemble(self)) TH_LOG("round %d", round);
+		/* What is not used is dead after the first time. */
+		EXPECT_EQ(round ? 0 : 5, (int)self->a.nr_orphans);
+		EXPECT_EQ(round ? 0 : 1, (int)self->a.nr_superseded);
+		EXPECT_EQ(1, (int)self->a.nr_cycles);
+		EXPECT_EQ(NR - NR / GONE + 7, (int)self->a.nr_blocks);
+		ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, DRAM_BYTES));
+		ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "damaged", BLOCK_BYTES));
+		count(self, &dropped, &others);
+		EXPECT_EQ(0, dropped);
+		EXPECT_EQ(NR - NR / GONE, others);
+		kvt_client_close(&self->c);
+		ASSERT_EQ(0, kvt_pool_destroy(self->pool.ctl, self->pool.id));
+	}
+	self->pool.id = KVTIER_POOL_ANY_ID;
+}
+
 TEST_HARNESS_MAIN

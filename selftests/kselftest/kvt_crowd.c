@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Makes of a member one on which very many namespaces have ended, as years would: with
- * the driver's own encoder, in segments that are free. Some of these it needs itself.
+ * Writes into free segments of a member, with the driver's own encoder, what a driver would
+ * write after years, or would never write: very many namespaces that have ended, or records
+ * of which each verifies and all together make no sense. Some segments it leaves free: an
+ * assembly needs them itself.
  */
 #include "kvt_recover.h"
 
@@ -180,24 +182,148 @@ static int fill_segment(struct crowd *c, u32 seg)
 	return err;
 }
 
+/* --- records that make no sense together ------------------------------------------- */
+
+#define NR_FORGED	13
+#define FORGED_HEADER	2	/* units: room for all of them */
+
+/* What is wrong with the record, if it is not wrong by its parent alone. */
+static void forge(u32 i, struct kvt_rec *rec)
+{
+	static const u8 parent[NR_FORGED] = { 1, 2, 0, 0, 'x', 'x', 0, 0, 0, 0, 0, 0, 0 };
+
+	memset(rec->key, 'f', sizeof(rec->key));
+	memset(rec->parent, 'f', sizeof(rec->parent));
+	rec->key[0] = (u8)i;
+	rec->parent[0] = parent[i];
+	/* No key and no parent would be refused when it is read. */
+	if (i > 5 && i != 8)
+		memset(rec->parent, 0, sizeof(rec->parent));
+	switch (i) {
+	case 5:
+		rec->ns = LIMIT - 1;	/* nobody */
+		break;
+	case 6:
+		rec->group = KVT_NS_GROUPS - 1;
+		break;
+	case 7:
+		rec->bytes--;
+		break;
+	case 8:
+		memset(rec->key, 0, sizeof(rec->key));
+		break;
+	case 9:
+	case 10:
+		rec->key[0] = 9;	/* twice, and none is the newer one */
+		rec->seq = FIRST_SEQ;
+		break;
+	case 11:
+		rec->ns = FIRST_ID;	/* it has no groups */
+		break;
+	case 12:
+		rec->ns = FIRST_ID + 1;	/* it may have, and is promised, all there is */
+		break;
+	}
+}
+
+static void forge_namespaces(struct crowd *c, u8 *at)
+{
+	struct kvt_nsdef def = c->def;
+
+	def.id = FIRST_ID;
+	def.seq = c->seq++;
+	def.nr_groups = 0;
+	def.identity[0]++;
+	kvt_nsdef_encode((struct kvt_m_ns *)at, &def);
+	def = c->def;
+	def.id = FIRST_ID + 1;
+	def.seq = c->seq++;
+	def.quota_bytes = U64_MAX;
+	def.min_bytes = U64_MAX;
+	def.life_mark = U64_MAX;
+	def.life_first = U64_MAX;
+	def.identity[0] += 2;
+	kvt_nsdef_encode((struct kvt_m_ns *)at + 1, &def);
+}
+
+static int forge_segment(struct crowd *c, u32 seg)
+{
+	const struct kvt_geometry *g = &c->super.geo;
+	u32 units = kvt_geo_units(g, c->rec.stored), i, bytes = FORGED_HEADER * g->unit_bytes;
+	struct kvt_batch_info b = {
+		.life = FIRST_LIFE + seg, .seg = seg, .header_units = FORGED_HEADER,
+		.payload_units = NR_FORGED * units, .nr_ns = 2, .nr_blocks = NR_FORGED,
+	};
+	u8 *at = c->buf + sizeof(struct kvt_m_batch), *payload = c->buf + KVT_RECOVER_BUF_MIN;
+	int err;
+
+	if (FORGED_HEADER + NR_FORGED * units >= g->seg_units ||
+	    c->rec.stored > KVT_RECOVER_BUF_MIN)
+		return -EFBIG;
+	memset(c->buf, 0, bytes);
+	forge_namespaces(c, at);
+	at += 2 * sizeof(struct kvt_m_ns);
+	for (i = 0; i < NR_FORGED; i++, at += sizeof(struct kvt_m_block)) {
+		struct kvt_rec rec = c->rec;
+
+		rec.seq = c->seq++;
+		rec.unit = FORGED_HEADER + i * units;
+		forge(i, &rec);
+		kvt_rec_encode((struct kvt_m_block *)at, &rec);
+	}
+	b.seq = c->seq - 1;
+	kvt_batch_encode(g, c->buf, &b);
+	err = write_at(c, kvt_geo_byte(g, seg, 0), c->buf, bytes);
+	if (!err)
+		err = read_at(c, kvt_geo_byte(g, c->rec_seg, c->rec.unit), payload, c->rec.stored);
+	for (i = 0; i < NR_FORGED && !err; i++)
+		err = write_at(c, kvt_geo_byte(g, seg, FORGED_HEADER + i * units), payload,
+			       c->rec.stored);
+	return err;
+}
+
+static int start(struct crowd *c, const char *path)
+{
+	int err;
+
+	c->fd = open(path, O_RDWR | O_DIRECT | O_CLOEXEC);
+	c->buf = aligned_alloc(4096, 2 * KVT_RECOVER_BUF_MIN);
+	err = c->fd < 0 ? -errno : c->buf ? change_super(c) : -ENOMEM;
+	return err ? err : look(c);
+}
+
+static int end(struct crowd *c, int err)
+{
+	if (!err && fsync(c->fd))
+		err = -errno;
+	if (c->fd >= 0)
+		close(c->fd);
+	free(c->buf);
+	return err;
+}
+
+int kvt_medium_forge(const char *path)
+{
+	struct crowd c = { .id = FIRST_ID, .seq = FIRST_SEQ };
+	int err = start(&c, path);
+	u32 seg = 0;
+
+	while (!err && seg < SEGS_MAX && !c.free[seg])
+		seg++;
+	if (!err)
+		err = seg < SEGS_MAX ? forge_segment(&c, seg) : -ENOSPC;
+	return end(&c, err);
+}
+
 int kvt_medium_crowd(const char *path, uint32_t *nr_ended, uint32_t *nr_tails)
 {
 	struct crowd c = { .id = FIRST_ID, .seq = FIRST_SEQ };
 	u32 seg;
-	int err;
+	int err = start(&c, path);
 
-	c.fd = open(path, O_RDWR | O_DIRECT | O_CLOEXEC);
-	c.buf = aligned_alloc(4096, 2 * KVT_RECOVER_BUF_MIN);
-	err = c.fd < 0 ? -errno : c.buf ? change_super(&c) : -ENOMEM;
-	if (!err)
-		err = look(&c);
 	for (seg = 0; !err && seg < c.super.geo.nr_segs && seg < SEGS_MAX; seg++)
 		err = c.free[seg] && c.id < FIRST_ID + ENOUGH ? fill_segment(&c, seg) : 0;
-	if (!err && fsync(c.fd))
-		err = -errno;
-	if (c.fd >= 0)
-		close(c.fd);
-	free(c.buf);
+	err = end(&c, err);
 	*nr_tails = c.nr_tails;
 	*nr_ended = (u32)(c.id - FIRST_ID) - c.nr_tails;
 	return err;

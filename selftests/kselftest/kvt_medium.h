@@ -76,4 +76,13 @@ const struct kvt_medium_block *kvt_medium_find(const struct kvt_medium *m, const
  */
 int kvt_medium_crowd(const char *path, uint32_t *nr_ended, uint32_t *nr_tails);
 
+/*
+ * One more segment, whose records all verify, of a member that is in no pool. They are made of a
+ * block that the member has: three that are each other's parents, one behind these, and one
+ * whose parent is nowhere; five that belong nowhere (no such namespace, no such group, another
+ * length, no key, a namespace without groups); one that is there twice, with one sequence; one
+ * of a namespace that was promised all there is. 0 or -errno.
+ */
+int kvt_medium_forge(const char *path);
+
 #endif /* KVT_MEDIUM_H */
