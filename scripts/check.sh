@@ -144,6 +144,25 @@ judge_suite()
 	mapfile -t -O "${#FAILURES[@]}" FAILURES < <(grep '^not ok ' "$log" || true)
 }
 
+# skipped_on KERNEL [REASON] : tests that it has skipped, for that or for any reason.
+skipped_on()
+{
+	printf '%s\n' ${SKIPS[@]+"${SKIPS[@]}"} |
+		sed -n "s/^skip kselftest-$1\.\([^ ]*\) # ${2:-}.*/\1/p" | sort -u
+}
+
+# Tests that one kernel leaves to the other, which cannot run them: no kernel has.
+judge_lost()
+{
+	local lost
+	lost=$(comm -12 <(skipped_on stock) <(skipped_on debug 'at full length only'))
+	[ -n "$lost" ] || return 0
+	while IFS= read -r lost; do
+		FAILURES+=("not ok kselftest.$lost is in long.list, and Debian's kernel cannot run it")
+		FAILED=$((FAILED + 1))
+	done <<<"$lost"
+}
+
 report()
 {
 	echo
@@ -205,6 +224,7 @@ main()
 	build_shared
 	YARDSTICK_MS=$(yardstick_ms)
 	run_suites "${suites[@]}"
+	judge_lost
 	report
 	[ "$FAILED" -eq 0 ]
 }
