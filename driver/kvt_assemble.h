@@ -17,9 +17,10 @@
  *            time and at the latest when its segment has been read; of two with one
  *            name the record with the higher sequence stays
  *
- * Reading headers and summaries twice is what bounds memory: no kill is kept, and
- * no record beside the entry it becomes. Per unit of a device there is at most one
- * entry, with the key of its parent, and one bit; per segment a struct kvt_as_seg.
+ * What that decides, and how blocks are put together, is the core's: core/kvt_life.h and
+ * core/kvt_merge.h. Here are devices, workers, memory, locks, and what the pool has besides.
+ * No kill is kept, and no record beside the entry it becomes. Per unit of a device there is at
+ * most one entry, with the key of its parent, and one bit; per segment a struct kvt_life_seg.
  *
  * Namespaces that ended are defined as long as the segments are there in which they were,
  * and are known to have ended, or not, from some other segment: there may be any number.
@@ -29,8 +30,6 @@
  *
  * While blocks are read it is not yet known which namespaces exist. A namespace gets
  * its index in the pool when its id is first seen, and is made, or not, at the end.
- * Until then fields of an entry that have no use yet hold more of the record: see
- * kvt_as_seq() and kvt_merge.
  *
  * The pool is private meanwhile: it is on no list, and dying for whoever has its
  * number. Its locks are taken all the same where workers run at a time. Nothing is
@@ -44,31 +43,13 @@
 
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
-#include "core/kvt_recover.h"
+#include "core/kvt_merge.h"
 
 #define KVT_AS_WORKERS_MAX	16
 #define KVT_AS_NS_MAX		(2 * KVT_RECOVER_NS_MAX)
 #define KVT_AS_NS_BUCKETS	(1u << 16)
 #define KVT_AS_BUF_BYTES	(1u << 20)	/* a worker's scratch; most summaries fit */
 #define KVT_AS_CHUNK_BYTES	(64u << 10)
-#define KVT_AS_BATCH		32u	/* names that are looked for together */
-
-/**
- * struct kvt_as_seg - a segment of a member
- * @found:  by the last pass over it
- * @life:   from its first header, 0: nothing counts. Constant after the first pass
- * @stale:  life in the footer of one without a first header, 0: none. Likewise
- * @placed: units of blocks that were found
- * @ended:  life of which a kill says that nothing of it counts: @life; or, if there is none,
- *          @stale or a later one, which had no footer; 0: none
- */
-struct kvt_as_seg {
-	struct kvt_seg_found found;
-	u64 life;
-	u64 stale;
-	u32 placed;
-	u64 ended;
-};
 
 /**
  * struct kvt_as_member - a device
@@ -76,8 +57,7 @@ struct kvt_as_seg {
  * @tier:  private until the pool is published
  * @super: newest superblock, if @dev.error is 0
  * @slot:  where it was
- * @segs:  @super.geo.nr_segs of them
- * @dead:  a bit for each unit: a kill names it
+ * @life:  of its segments, and what of them is dead
  * @started: by kvt_mlog_start()
  */
 struct kvt_as_member {
@@ -85,8 +65,7 @@ struct kvt_as_member {
 	struct kvt_tier *tier;
 	struct kvt_super super;
 	u32 slot;
-	struct kvt_as_seg *segs;
-	unsigned long *dead;
+	struct kvt_life life;
 	bool started;
 };
 
@@ -110,25 +89,11 @@ struct kvt_as_chunk {
 	u8 data[];
 };
 
-/* A block's parent, to be found when all blocks are there. */
-struct kvt_as_parent {
-	u64 seq;	/* the entry still is that record's */
-	u32 id;
-	u8 key[KVT_KEY_BYTES];
-};
-
 /* A record that is not used, and that no kill names yet. */
 struct kvt_as_owed {
 	u32 member;
 	u32 seg;
 	u32 unit;
-};
-
-/* A block to be entered, with its name in the pool. */
-struct kvt_as_pending {
-	struct kvt_rec rec;
-	u32 ns_group;
-	u32 hash;
 };
 
 struct kvt_assembly;
@@ -143,7 +108,7 @@ struct kvt_assembly;
  * @nr_dead: units of which it was the first to find a kill
  * @batch:   blocks of @seg that are not entered yet
  * @nr_batch: how many
- * @parents: struct kvt_as_parent
+ * @parents: struct kvt_mg_parent
  * @owed:    struct kvt_as_owed
  */
 struct kvt_as_worker {
@@ -155,7 +120,7 @@ struct kvt_as_worker {
 	u64 ns_id;
 	u32 ns_idx;
 	u64 nr_dead;
-	struct kvt_as_pending batch[KVT_AS_BATCH];
+	struct kvt_mg_block batch[KVT_MG_BATCH];
 	u32 nr_batch;
 	struct kvt_as_chunk *parents;
 	struct kvt_as_chunk *owed;

@@ -6,12 +6,7 @@
  * are linked, and cycles cut; blocks are put on their tier's list by sequence, so
  * that what was written last goes last; segments get their state.
  *
- * Entries are READY and in the index from the start, with a copy on a block tier.
- * Until they are checked, fields without a use hold what is needed for that:
- *
- *   cold->owner, touch_ms   sequence of the record
- *   cold->sib_next          exact length
- *   cold->sib_prev          stored length
+ * How that is done is the core's, see core/kvt_merge.h.
  *
  * Invariant: each record that is not behind an entry and not dead on the media is on
  * some list of owed kills. They are handed to the writers before anybody can open
@@ -21,11 +16,6 @@
 #include <linux/vmalloc.h>
 
 #include "kvt_assemble.h"
-
-static u64 kvt_as_seq(const struct kvt_cold *c)
-{
-	return (u64)c->touch_ms << 32 | c->owner;
-}
 
 static u32 kvt_as_member_of(const struct kvt_assembly *as, u32 tier)
 {
@@ -54,88 +44,6 @@ static u32 kvt_as_expiry(u64 expiry_s)
 	return at ?: 1;
 }
 
-static void kvt_as_entry(struct kvt_as_worker *w, u32 id, const struct kvt_rec *rec)
-{
-	struct kvt_pool *p = w->as->p;
-	struct kvt_hot *h = kvt_hot(&p->table, id);
-	struct kvt_cold *c = kvt_cold(&p->table, id);
-
-	h->log_tier = w->m->tier->id;
-	h->log_unit = w->seg * w->m->super.geo.seg_units + rec->unit;
-	/* The superblock that starts a member is written after a flush. */
-	h->flags = KVT_HOT_DURABLE | (rec->expiry_s ? KVT_HOT_EXPIRES : 0);
-	c->expire_s = rec->expiry_s ? kvt_as_expiry(rec->expiry_s) : 0;
-	c->csum = rec->sum;
-	c->owner = lower_32_bits(rec->seq);
-	c->touch_ms = upper_32_bits(rec->seq);
-	c->sib_next = rec->bytes;
-	c->sib_prev = rec->stored;
-}
-
-static u32 kvt_as_find(struct kvt_pool *p, u32 hash, u32 ns_group, const u8 *key)
-{
-	struct kvt_shard *s = kvt_ix_shard(&p->index, hash);
-	u32 id;
-
-	spin_lock(&s->lock);
-	id = kvt_ix_find(&p->index, s, hash, ns_group, key);
-	spin_unlock(&s->lock);
-	return id;
-}
-
-/* The first block where @hash is, which most often is the one: it is on its way. */
-static u32 kvt_as_expect(struct kvt_pool *p, u32 hash)
-{
-	struct kvt_shard *s = kvt_ix_shard(&p->index, hash);
-	u32 id;
-
-	spin_lock(&s->lock);
-	id = kvt_ix_prefetch_first(&p->index, s, hash);
-	spin_unlock(&s->lock);
-	return id;
-}
-
-/* Where the loser of two records lies. */
-struct kvt_as_loser {
-	u32 tier;
-	u32 unit;
-};
-
-/*
- * Enter a record under its name, unless a newer one is there. KVT_NIL: there is.
- * @lost: the one that is not used, if any. Meta lock held; the table has room.
- */
-static u32 kvt_as_enter(struct kvt_as_worker *w, const struct kvt_as_pending *b,
-			struct kvt_as_loser *lost)
-{
-	const struct kvt_rec *rec = &b->rec;
-	struct kvt_pool *p = w->as->p;
-	u32 id = kvt_as_find(p, b->hash, b->ns_group, rec->key);
-	struct kvt_hot *h;
-
-	if (id != KVT_NIL) {
-		h = kvt_hot(&p->table, id);
-		lost->tier = h->log_tier;
-		lost->unit = h->log_unit;
-		if (kvt_as_seq(kvt_cold(&p->table, id)) < rec->seq) {
-			kvt_as_entry(w, id, rec);
-			return id;
-		}
-		lost->tier = w->m->tier->id;
-		lost->unit = w->seg * w->m->super.geo.seg_units + rec->unit;
-		return KVT_NIL;
-	}
-	id = kvt_table_alloc(&p->table);
-	h = kvt_hot(&p->table, id);
-	memcpy(h->key, rec->key, KVT_KEY_BYTES);
-	h->ns_group = b->ns_group;
-	h->hash = b->hash;
-	kvt_as_entry(w, id, rec);
-	atomic_set(&h->ctl, KVT_READY | KVT_CTL_LOG);
-	kvt_block_publish(p, id);
-	return id;
-}
-
 static int kvt_as_owe_unit(struct kvt_as_worker *w, u32 tier, u32 unit)
 {
 	u32 member = kvt_as_member_of(w->as, tier);
@@ -146,30 +54,25 @@ static int kvt_as_owe_unit(struct kvt_as_worker *w, u32 tier, u32 unit)
 
 static void kvt_as_note_parent(struct kvt_as_worker *w, u32 id, const struct kvt_rec *rec)
 {
-	static const u8 none[KVT_KEY_BYTES];
-	struct kvt_as_parent *pa;
+	struct kvt_mg_parent parent, *pa;
 
-	if (!memcmp(rec->parent, none, KVT_KEY_BYTES))
+	if (!kvt_mg_parent_of(rec, id, &parent))
 		return;
 	pa = kvt_as_chunk_add(&w->parents, sizeof(*pa));
-	if (!pa) {
+	if (pa)
+		*pa = parent;
+	else
 		kvt_as_fail(w->as, -ENOMEM);
-		return;
-	}
-	pa->seq = rec->seq;
-	pa->id = id;
-	memcpy(pa->key, rec->parent, KVT_KEY_BYTES);
 }
 
 /* Enter all that wait. @id, @lost: of each. */
-static int kvt_as_enter_all(struct kvt_as_worker *w, u32 *id, struct kvt_as_loser *lost)
+static int kvt_as_enter_all(struct kvt_as_worker *w, u32 *id, struct kvt_mg_place *lost)
 {
 	struct kvt_pool *p = w->as->p;
 	int err = 0;
 	u32 i;
 
-	for (i = 0; i < w->nr_batch; i++)
-		kvt_as_expect(p, w->batch[i].hash);
+	kvt_mg_expect(&p->index, w->batch, w->nr_batch);
 	spin_lock(&p->meta_lock);
 	for (i = 0; i < w->nr_batch && !err; i++) {
 		lost[i].tier = KVT_NO_TIER;
@@ -179,7 +82,7 @@ static int kvt_as_enter_all(struct kvt_as_worker *w, u32 *id, struct kvt_as_lose
 			spin_lock(&p->meta_lock);
 		}
 		if (!err)
-			id[i] = kvt_as_enter(w, &w->batch[i], &lost[i]);
+			id[i] = kvt_mg_enter(&p->table, &p->index, &w->batch[i], &lost[i]);
 	}
 	spin_unlock(&p->meta_lock);
 	return err;
@@ -191,8 +94,8 @@ static int kvt_as_enter_all(struct kvt_as_worker *w, u32 *id, struct kvt_as_lose
  */
 void kvt_as_flush(struct kvt_as_worker *w)
 {
-	struct kvt_as_loser lost[KVT_AS_BATCH];
-	u32 id[KVT_AS_BATCH], i, nr_lost = 0;
+	struct kvt_mg_place lost[KVT_MG_BATCH];
+	u32 id[KVT_MG_BATCH], i, nr_lost = 0;
 	int err = kvt_as_enter_all(w, id, lost);
 
 	for (i = 0; i < w->nr_batch && !err; i++) {
@@ -216,20 +119,18 @@ void kvt_as_flush(struct kvt_as_worker *w)
 /* A block that no kill names. */
 static void kvt_as_live(struct kvt_as_worker *w, u32 ns_group, const struct kvt_rec *rec)
 {
-	struct kvt_as_pending *b = &w->batch[w->nr_batch++];
+	struct kvt_mg_block *b = &w->batch[w->nr_batch++];
 
 	b->rec = *rec;
 	b->ns_group = ns_group;
+	b->expire_s = rec->expiry_s ? kvt_as_expiry(rec->expiry_s) : 0;
+	b->at.tier = w->m->tier->id;
+	b->at.unit = w->seg * w->m->super.geo.seg_units + rec->unit;
 	b->hash = kvt_ix_hash(&w->as->p->index, ns_group, rec->key);
 	kvt_ix_prefetch(&w->as->p->index, b->hash);
 	WRITE_ONCE(w->as->ns_at[w->ns_idx]->used, true);
-	if (w->nr_batch == KVT_AS_BATCH)
+	if (w->nr_batch == KVT_MG_BATCH)
 		kvt_as_flush(w);
-}
-
-static bool kvt_as_key_zero(const u8 *key)
-{
-	return !memchr_inv(key, 0, KVT_KEY_BYTES);
 }
 
 /* An orphan, or a record that a kill names. */
@@ -265,17 +166,17 @@ static u32 kvt_as_ns_of(struct kvt_as_worker *w, const struct kvt_rec *rec)
  */
 void kvt_as_block(struct kvt_as_worker *w, u64 life, const struct kvt_rec *rec)
 {
-	u32 unit = w->seg * w->m->super.geo.seg_units + rec->unit;
+	struct kvt_life_seg *s = &w->m->life.segs[w->seg];
 	int err = 0;
 
-	w->m->segs[w->seg].placed += kvt_geo_units(&w->m->super.geo, rec->stored);
-	if (life != w->m->segs[w->seg].life) {
+	s->placed += kvt_geo_units(&w->m->super.geo, rec->stored);
+	if (life != s->life) {
 		kvt_as_fail(w->as, -EIO);
 		return;
 	}
-	if (test_bit(unit, w->m->dead))
+	if (kvt_life_is_dead(&w->m->life, w->seg, rec->unit))
 		err = kvt_as_unused(w, rec->unit, true);
-	else if (!kvt_as_ns_of(w, rec) || kvt_as_key_zero(rec->key))
+	else if (!kvt_as_ns_of(w, rec) || !kvt_mg_named(rec))
 		err = kvt_as_unused(w, rec->unit, false);
 	else
 		kvt_as_live(w, kvt_ns_group(w->ns_idx, rec->group), rec);
@@ -332,19 +233,7 @@ static bool kvt_as_fits(struct kvt_pool *p, const struct kvt_hot *h, const struc
 	if (!ns || (h->ns_group & 15) >= ns->nr_groups)
 		return false;
 	g = &ns->group[h->ns_group & 15];
-	return c->sib_next == g->block_bytes && c->sib_prev == kvt_slot_bytes(g);
-}
-
-static void kvt_as_forget(struct kvt_assembly *as, u32 id)
-{
-	struct kvt_pool *p = as->p;
-	struct kvt_hot *h = kvt_hot(&p->table, id);
-	struct kvt_shard *s = kvt_ix_shard(&p->index, h->hash);
-
-	spin_lock(&s->lock);
-	kvt_ix_remove(&p->index, s, id);
-	spin_unlock(&s->lock);
-	kvt_table_free(&p->table, id);
+	return kvt_mg_fits(c, g->block_bytes, kvt_slot_bytes(g));
 }
 
 static void kvt_as_account(struct kvt_assembly *as, u32 id)
@@ -397,7 +286,7 @@ static int kvt_as_check_one(struct kvt_assembly *as, u32 id)
 		return 0;
 	}
 	as->out->nr_orphans++;
-	kvt_as_forget(as, id);
+	kvt_mg_forget(&p->table, &p->index, id);
 	spin_unlock(&p->meta_lock);
 	err = kvt_as_owe_unit(&as->workers[0], tier, unit);
 	spin_lock(&p->meta_lock);
@@ -406,48 +295,8 @@ static int kvt_as_check_one(struct kvt_assembly *as, u32 id)
 
 static int kvt_as_clear_one(struct kvt_assembly *as, u32 id)
 {
-	struct kvt_cold *c = kvt_cold(&as->p->table, id);
-
-	c->sib_next = KVT_NIL;
-	c->sib_prev = KVT_NIL;
+	kvt_mg_clear(kvt_cold(&as->p->table, id));
 	return 0;
-}
-
-static void kvt_as_link(struct kvt_assembly *as, const struct kvt_as_parent *pa, u32 hash)
-{
-	struct kvt_pool *p = as->p;
-	const struct kvt_hot *h = kvt_hot(&p->table, pa->id);
-	u32 parent;
-
-	/* An orphan, or the record has been superseded since. */
-	if (kvt_ctl_state(kvt_ctl(h)) != KVT_READY ||
-	    kvt_as_seq(kvt_cold(&p->table, pa->id)) != pa->seq ||
-	    kvt_cold(&p->table, pa->id)->parent != KVT_NIL)
-		return;
-	parent = kvt_as_find(p, hash, h->ns_group, pa->key);
-	if (parent != KVT_NIL && parent != pa->id)
-		kvt_ch_link(&p->table, pa->id, parent);
-}
-
-/* At most KVT_AS_BATCH. */
-static void kvt_as_link_some(struct kvt_assembly *as, const struct kvt_as_parent *pa, u32 nr)
-{
-	struct kvt_pool *p = as->p;
-	u32 hash[KVT_AS_BATCH], i;
-
-	for (i = 0; i < nr; i++) {
-		hash[i] = kvt_ix_hash(&p->index, kvt_hot(&p->table, pa[i].id)->ns_group,
-				      pa[i].key);
-		kvt_ix_prefetch(&p->index, hash[i]);
-	}
-	for (i = 0; i < nr; i++) {
-		u32 parent = kvt_as_expect(p, hash[i]);
-
-		if (parent != KVT_NIL)
-			prefetch(kvt_cold(&p->table, parent));
-	}
-	for (i = 0; i < nr; i++)
-		kvt_as_link(as, &pa[i], hash[i]);
 }
 
 static void kvt_as_cut_cycles(struct kvt_assembly *as)
@@ -467,15 +316,17 @@ static void kvt_as_cut_cycles(struct kvt_assembly *as)
 
 static void kvt_as_link_all(struct kvt_assembly *as)
 {
+	struct kvt_pool *p = as->p;
 	struct kvt_as_chunk *c;
 	u32 i, k;
 
 	for (i = 0; i < as->nr_workers; i++) {
 		for (c = as->workers[i].parents; c; c = c->next) {
 			spin_lock(&as->p->meta_lock);
-			for (k = 0; k < c->nr; k += KVT_AS_BATCH)
-				kvt_as_link_some(as, (struct kvt_as_parent *)c->data + k,
-						 min(c->nr - k, KVT_AS_BATCH));
+			for (k = 0; k < c->nr; k += KVT_MG_BATCH)
+				kvt_mg_link_some(&p->table, &p->index,
+						 (struct kvt_mg_parent *)c->data + k,
+						 min(c->nr - k, KVT_MG_BATCH));
 			spin_unlock(&as->p->meta_lock);
 			cond_resched();
 		}
@@ -485,63 +336,17 @@ static void kvt_as_link_all(struct kvt_assembly *as)
 
 /* --- order of the lists -------------------------------------------------------- */
 
-/* Two lists through lru_next, by ascending sequence, become one. */
-static u32 kvt_as_merge_lists(struct kvt_table *t, u32 a, u32 b)
+static void kvt_as_pause(void)
 {
-	u32 head = KVT_NIL, *tail = &head, *first, nr = 0;
-
-	while (a != KVT_NIL && b != KVT_NIL) {
-		if (!(++nr % 4096))
-			cond_resched();
-		first = kvt_as_seq(kvt_cold(t, b)) < kvt_as_seq(kvt_cold(t, a)) ? &b : &a;
-		*tail = *first;
-		tail = &kvt_cold(t, *tail)->lru_next;
-		*first = *tail;
-	}
-	*tail = a != KVT_NIL ? a : b;
-	return head;
+	cond_resched();
 }
 
-/*
- * struct kvt_as_sorter - lists of ascending lengths, each 2^i blocks or empty, that
- * are merged as they come: a sort without any memory
- */
-struct kvt_as_sorter {
-	u32 list[KVT_TIERS][32];
-};
-
-static void kvt_as_sort_add(struct kvt_pool *p, struct kvt_as_sorter *s, u32 id)
+static void kvt_as_list_tier(struct kvt_pool *p, struct kvt_mg_sorter *s, u32 tier, u32 now_ms)
 {
-	u32 *list = s->list[kvt_hot(&p->table, id)->log_tier], i;
+	u32 id = kvt_mg_sorted(s, &p->table, tier, now_ms), next;
 
-	for (i = 0; list[i] != KVT_NIL; i++) {
-		id = kvt_as_merge_lists(&p->table, list[i], id);
-		list[i] = KVT_NIL;
-	}
-	list[i] = id;
-}
-
-static void kvt_as_list_tier(struct kvt_pool *p, struct kvt_as_sorter *s, u32 tier, u32 now_ms)
-{
-	u32 id = KVT_NIL, next, i;
-
-	for (i = 0; i < 32; i++)
-		id = kvt_as_merge_lists(&p->table, s->list[tier][i], id);
-	/*
-	 * A block may come before its parent here, whose sequence is where its time of use will
-	 * be. If that happened to be now, the policy would take it for being on a list.
-	 */
-	for (next = id; next != KVT_NIL; next = kvt_cold(&p->table, next)->lru_next) {
-		kvt_cold(&p->table, next)->touch_ms = now_ms - 1;
-		if (!(next % 1024))
-			cond_resched();
-	}
 	for (; id != KVT_NIL; id = next) {
-		struct kvt_cold *c = kvt_cold(&p->table, id);
-
-		next = c->lru_next;
-		c->owner = 0;
-		c->touch_ms = now_ms;
+		next = kvt_mg_take(&p->table, id, now_ms);
 		spin_lock(&p->meta_lock);
 		p->policy.ops->insert(&p->policy, tier, id);
 		spin_unlock(&p->meta_lock);
@@ -552,15 +357,16 @@ static void kvt_as_list_tier(struct kvt_pool *p, struct kvt_as_sorter *s, u32 ti
 
 static int kvt_as_order(struct kvt_assembly *as)
 {
-	struct kvt_as_sorter *s = kzalloc(sizeof(*s), GFP_KERNEL);
+	struct kvt_mg_sorter *s = kmalloc(sizeof(*s), GFP_KERNEL);
 	struct kvt_pool *p = as->p;
 	u32 end = p->table.nr_chunks << KVT_CHUNK_SHIFT, id, now_ms = kvt_now_ms();
 
 	if (!s)
 		return -ENOMEM;
+	kvt_mg_sort_start(s, kvt_as_pause);
 	for (id = 1; id < end; id++) {
 		if (kvt_ctl_state(kvt_ctl(kvt_hot(&p->table, id))) == KVT_READY)
-			kvt_as_sort_add(p, s, id);
+			kvt_mg_sort_add(s, &p->table, id);
 		if (!(id % 1024))
 			cond_resched();
 	}
@@ -590,12 +396,7 @@ static void kvt_as_fill_one(struct kvt_pool *p, struct kvt_as_fill *f, u32 id)
 	struct kvt_seg *s;
 
 	s = &f->segs[h->log_tier][kvt_log_seg_of(&p->tiers[h->log_tier]->log, h->log_unit)];
-	if (f->ids) {
-		s->ids[s->nr_ids++] = id;
-		return;
-	}
-	s->max_ids++;
-	s->live += kvt_as_seg_units(p, h);
+	kvt_mg_tally(s, id, kvt_as_seg_units(p, h), f->ids);
 }
 
 static void kvt_as_fill_all(struct kvt_pool *p, struct kvt_as_fill *f)
@@ -635,15 +436,10 @@ static void kvt_as_restore(struct kvt_assembly *as, struct kvt_as_member *m,
 
 	spin_lock(&as->p->meta_lock);
 	for (i = 0; i < m->super.geo.nr_segs; i++) {
-		struct kvt_as_seg *s = &m->segs[i];
+		const struct kvt_life_seg *s = &m->life.segs[i];
 
-		if (s->life && !s->ended) {
-			segs[i].state = segs[i].live ? KVT_SEG_SEALED : KVT_SEG_EMPTY;
-			segs[i].fill = s->found.fill;
-			segs[i].placed = s->placed;
-			kvt_log_restore(&t->log, i, &segs[i]);
-			segs[i].ids = NULL;
-		}
+		if (kvt_life_counts(s))
+			kvt_mg_restore(&t->log, i, s, &segs[i]);
 		kvt_wlog_restore(&t->mlog->w, i, &s->found, s->ended);
 	}
 	kvt_wlog_restored(&t->mlog->w, &m->super, as->max_seq);
@@ -724,7 +520,7 @@ static bool kvt_as_kill_some(struct kvt_assembly *as, struct kvt_as_chunk *c)
 		struct kvt_as_member *m = &as->members[o->member];
 
 		full = m->tier->state != KVTIER_TIER_FAILED &&
-		       kvt_wlog_kill(&m->tier->mlog->w, o->seg, o->unit, m->segs[o->seg].life);
+		       kvt_wlog_kill(&m->tier->mlog->w, o->seg, o->unit, m->life.segs[o->seg].life);
 		c->nr -= !full;
 	}
 	spin_unlock(&as->p->meta_lock);

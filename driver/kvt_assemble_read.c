@@ -5,11 +5,7 @@
  * Workers take segments by number, round robin over the members, so that all devices
  * are busy at a time. A segment is one worker's as long as it is worked on.
  *
- * A member with a header, footer or summary that cannot be read is not used at all:
- * a kill may be in what cannot be read, and what was dropped must not come back. Nor is
- * one on which a first header is damaged. That of a segment in which nothing counts looks
- * like that as well, but then there is no footer at its end either, or one of a life that
- * is known to have ended: its end is kept until another life has begun (kvt_wlog.h).
+ * A member that must not be used (core/kvt_life.h) fails the assembly.
  */
 #include <linux/sched/signal.h>
 #include <linux/vmalloc.h>
@@ -162,8 +158,7 @@ void kvt_as_ns_define(struct kvt_assembly *as, const struct kvt_nsdef *def)
 	}
 	spin_lock(&as->lock);
 	ns = kvt_as_ns_enter(as, def->id, &fresh, as->ns_room);
-	/* Which of two with one sequence it is must not matter: gone is gone. */
-	if (ns && (def->seq > ns->seq || !ns->seq || (def->seq == ns->seq && gone))) {
+	if (ns && kvt_mg_def_counts(ns->seq, def)) {
 		swap(ns->def, copy);
 		ns->seq = def->seq;
 	}
@@ -186,46 +181,25 @@ static void kvt_as_refuse(struct kvt_as_worker *w, int err)
 	kvt_as_fail(w->as, err);
 }
 
-/* Life of a segment: of its first batch, if that verifies as a whole. */
-static u64 kvt_as_life(struct kvt_as_worker *w, int *err)
+static struct kvt_recover kvt_as_how(struct kvt_as_worker *w, const struct kvt_recover_sink *sink,
+				     bool entries_only)
 {
-	const struct kvt_geometry *geo = &w->m->super.geo;
-	u64 at = kvt_geo_byte(geo, w->seg, 0);
-	struct kvt_batch_info b;
-	u32 bytes;
-
-	*err = kvt_as_read(w, at, w->buf, KVT_UNIT_BYTES_MIN);
-	if (*err || !kvt_batch_decode(geo, w->seg, 0, w->buf, &b) || b.number)
-		return 0;
-	bytes = b.header_units * geo->unit_bytes;
-	if (bytes > KVT_UNIT_BYTES_MIN)
-		*err = kvt_as_read(w, at + KVT_UNIT_BYTES_MIN, w->buf + KVT_UNIT_BYTES_MIN,
-				   bytes - KVT_UNIT_BYTES_MIN);
-	if (*err || !kvt_batch_verify(geo, w->buf, &b))
-		return 0;
-	return b.life;
-}
-
-/* Life in the footer of a segment, or 0. */
-static u64 kvt_as_foot_life(struct kvt_as_worker *w, int *err)
-{
-	const struct kvt_geometry *geo = &w->m->super.geo;
-	struct kvt_footer_info foot;
-
-	*err = kvt_as_read(w, kvt_geo_byte(geo, w->seg, geo->seg_units - 1), w->buf,
-			   KVT_UNIT_BYTES_MIN);
-	return !*err && kvt_footer_decode(geo, w->seg, (void *)w->buf, &foot) ? foot.life : 0;
+	return (struct kvt_recover) {
+		.geo = &w->m->super.geo,
+		.read = kvt_as_read,
+		.sink = sink,
+		.ctx = w,
+		.buf = w->buf,
+		.buf_bytes = KVT_AS_BUF_BYTES,
+		.entries_only = entries_only,
+	};
 }
 
 static void kvt_as_pass_lives(struct kvt_as_worker *w)
 {
-	struct kvt_as_seg *s = &w->m->segs[w->seg];
-	int err;
+	struct kvt_recover r = kvt_as_how(w, NULL, true);
 
-	s->life = kvt_as_life(w, &err);
-	if (!err && !s->life)
-		s->stale = kvt_as_foot_life(w, &err);
-	if (err)
+	if (kvt_life_read(&w->m->life, &r, w->seg))
 		kvt_as_refuse(w, -EIO);
 }
 
@@ -233,33 +207,11 @@ static void kvt_as_no_block(void *ctx, u32 seg, u64 life, const struct kvt_rec *
 {
 }
 
-/* The latest that any of the workers has found. */
-static void kvt_as_end(struct kvt_as_seg *s, u64 life)
-{
-	u64 old = READ_ONCE(s->ended);
-
-	while (old < life && !try_cmpxchg64(&s->ended, &old, life))
-		;
-}
-
 static void kvt_as_on_kill(void *ctx, u32 seg, const struct kvt_kill *k)
 {
 	struct kvt_as_worker *w = ctx;
-	struct kvt_as_seg *s = &w->m->segs[k->seg];
 
-	/* None that was given out. */
-	if (k->life >= w->m->super.life_limit)
-		return;
-	/* Or of a later life, which had no footer. */
-	if (!s->life && k->unit == KVT_KILL_ALL && k->life >= s->stale)
-		kvt_as_end(s, k->life);
-	if (s->life != k->life)
-		return;
-	if (k->unit == KVT_KILL_ALL)
-		kvt_as_end(s, k->life);
-	else
-		w->nr_dead += !test_and_set_bit((u64)k->seg * w->m->super.geo.seg_units + k->unit,
-						w->m->dead);
+	w->nr_dead += kvt_life_kill(&w->m->life, k);
 }
 
 static const struct kvt_recover_sink kvt_as_kill_sink = {
@@ -299,24 +251,11 @@ static const struct kvt_recover_sink kvt_as_block_sink = {
 static void kvt_as_recover(struct kvt_as_worker *w, const struct kvt_recover_sink *sink,
 			   bool entries_only)
 {
-	struct kvt_as_seg *s = &w->m->segs[w->seg];
-	struct kvt_recover r = {
-		.geo = &w->m->super.geo,
-		.read = kvt_as_read,
-		.sink = sink,
-		.ctx = w,
-		.buf = w->buf,
-		.buf_bytes = KVT_AS_BUF_BYTES,
-		.entries_only = entries_only,
-	};
+	struct kvt_recover r = kvt_as_how(w, sink, entries_only);
+	int err = kvt_life_recover(&w->m->life, &r, w->seg);
 
-	if (!s->life)
-		return;
-	kvt_recover_segment(&r, w->seg, &s->found);
-	if (s->found.nr_io || s->found.life != s->life)
-		kvt_as_refuse(w, -EIO);
-	else if (s->life >= w->m->super.life_limit || s->found.max_seq >= w->m->super.seq_limit)
-		kvt_as_refuse(w, -EUCLEAN);
+	if (err)
+		kvt_as_refuse(w, err);
 }
 
 static void kvt_as_pass_kills(struct kvt_as_worker *w)
@@ -324,7 +263,7 @@ static void kvt_as_pass_kills(struct kvt_as_worker *w)
 	kvt_as_recover(w, &kvt_as_kill_sink, true);
 }
 
-static void kvt_as_count(struct kvt_assembly *as, const struct kvt_as_seg *s)
+static void kvt_as_count(struct kvt_assembly *as, const struct kvt_life_seg *s)
 {
 	const struct kvt_seg_found *f = &s->found;
 	struct kvtier_pool_assemble *out = as->out;
@@ -332,7 +271,7 @@ static void kvt_as_count(struct kvt_assembly *as, const struct kvt_as_seg *s)
 	spin_lock(&as->lock);
 	out->nr_segments++;
 	as->max_seq = max(as->max_seq, f->max_seq);
-	if (s->life && !s->ended) {
+	if (kvt_life_counts(s)) {
 		out->nr_unsealed += f->state == KVT_RC_UNSEALED;
 		out->nr_bad_records += f->nr_bad[KVT_BAD_CRC] + f->nr_bad[KVT_BAD_UNKNOWN] +
 				       f->nr_bad[KVT_BAD_RANGE] + f->nr_bad[KVT_BAD_SUMMARY];
@@ -344,9 +283,9 @@ static void kvt_as_count(struct kvt_assembly *as, const struct kvt_as_seg *s)
 
 static void kvt_as_pass_blocks(struct kvt_as_worker *w)
 {
-	struct kvt_as_seg *s = &w->m->segs[w->seg];
+	struct kvt_life_seg *s = &w->m->life.segs[w->seg];
 
-	if (s->stale && !s->ended)
+	if (kvt_life_damaged(s))
 		kvt_as_refuse(w, -EUCLEAN);
 	if (!s->ended)
 		kvt_as_recover(w, &kvt_as_block_sink, false);
@@ -361,7 +300,7 @@ static const struct kvt_recover_sink kvt_as_ns_sink = {
 
 static void kvt_as_pass_names(struct kvt_as_worker *w)
 {
-	struct kvt_as_seg *s = &w->m->segs[w->seg];
+	struct kvt_life_seg *s = &w->m->life.segs[w->seg];
 	const struct kvt_seg_found found = s->found;
 
 	if (!s->ended)
@@ -415,9 +354,10 @@ static int kvt_as_alloc_member(struct kvt_as_member *m)
 	const struct kvt_geometry *geo = &m->super.geo;
 	u64 units = (u64)geo->nr_segs * geo->seg_units;
 
-	m->segs = kvcalloc(geo->nr_segs, sizeof(*m->segs), GFP_KERNEL);
-	m->dead = kvcalloc(BITS_TO_LONGS(units), sizeof(long), GFP_KERNEL);
-	return m->segs && m->dead ? 0 : -ENOMEM;
+	m->life.super = &m->super;
+	m->life.segs = kvcalloc(geo->nr_segs, sizeof(*m->life.segs), GFP_KERNEL);
+	m->life.dead = kvcalloc(BITS_TO_LONGS(units), sizeof(long), GFP_KERNEL);
+	return m->life.segs && m->life.dead ? 0 : -ENOMEM;
 }
 
 static int kvt_as_alloc_workers(struct kvt_assembly *as)
@@ -477,8 +417,8 @@ static int kvt_as_size_index(struct kvt_assembly *as)
 		const struct kvt_as_member *m = &as->members[i];
 
 		for (k = 0; k < m->super.geo.nr_segs; k++) {
-			if (!m->segs[k].ended)
-				blocks += m->segs[k].found.nr_blocks;
+			if (!m->life.segs[k].ended)
+				blocks += m->life.segs[k].found.nr_blocks;
 		}
 		cond_resched();
 	}
@@ -537,7 +477,7 @@ void kvt_as_read_free(struct kvt_assembly *as)
 	kvfree(as->ns);
 	kvfree(as->ns_at);
 	for (i = 0; i < as->nr_members; i++) {
-		kvfree(as->members[i].segs);
-		kvfree(as->members[i].dead);
+		kvfree(as->members[i].life.segs);
+		kvfree(as->members[i].life.dead);
 	}
 }

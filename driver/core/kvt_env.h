@@ -14,6 +14,7 @@
 #include <linux/array_size.h>
 #include <linux/atomic.h>
 #include <linux/bitmap.h>
+#include <linux/bitops.h>
 #include <linux/build_bug.h>
 #include <linux/cache.h>
 #include <linux/crc32c.h>

@@ -27,7 +27,7 @@
 #define KVT_CRASH_H
 
 #include "kvt_env.h"
-#include "kvt_chain.h"
+#include "kvt_merge.h"
 #include "kvt_wlog.h"
 #include "kvt_zone.h"
 #include <setjmp.h>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Recovery of the crash test's store, the way the driver merges segments
- * (kvt_assemble_merge.c), and the comparison of what it finds with what was promised. See
- * crash.h.
+ * Recovery of the crash test's store, and the comparison of what it finds with what was
+ * promised. See crash.h.
  *
- * In the driver's order: newest definitions and newest blocks; what each namespace uses;
- * links to parents that are there, then cycles are cut. A block whose parent is gone is the
+ * Which segments count, and what in them is dead, the core says (kvt_life.h), asked as the driver
+ * asks it. The store has names of its own in place of a table and an index, so what blocks are
+ * together is said here, in the order of kvt_merge.h: newest definitions and newest blocks; what
+ * each namespace uses; links to parents that are there, then cycles are cut. A block whose parent is gone is the
  * beginning of what is left of its chain, and its next record says so.
  */
 #include "crash.h"
@@ -16,28 +17,24 @@ struct found {
 	struct kvt_rec rec;
 	u32 seg;
 	u64 life;
-	bool dead;
 };
 
 /**
  * struct mount - what the segments have, before it is merged
- * @nr: blocks, in order of segments and units; @first[seg] is the first of one
+ * @nr: blocks that no kill names, in order of segments and units
+ * @life: of the segments, with @seg and @dead for it
  * @seq: of the record that an entry was made of
  * @up: the name that this record has for its parent, CR_NAMES: none
  */
 struct mount {
 	struct cr_store *s;
 	u32 nr;
-	u32 nr_kills;
 	u32 nr_ns;
-	u32 first[CR_SEGS_MAX + 1];
-	struct kvt_seg_found seg[CR_SEGS_MAX];
-	u64 ended[CR_SEGS_MAX];	/* life that a kill says is over */
-	u64 stale[CR_SEGS_MAX];	/* life in the footer of one without a first header */
+	struct kvt_life life;
+	struct kvt_life_seg seg[CR_SEGS_MAX];
+	unsigned long dead[FOUND_MAX / (8 * sizeof(long)) + 1];
 	struct found found[FOUND_MAX];
-	struct kvt_kill kills[FOUND_MAX * 8];
 	struct kvt_nsdef ns[FOUND_MAX];
-	u32 ns_seg[FOUND_MAX];
 	u64 seq[CR_BLOCKS];
 	u32 up[CR_BLOCKS];
 };
@@ -52,17 +49,34 @@ static void on_block(void *ctx, u32 seg, u64 life, const struct kvt_rec *r)
 {
 	struct mount *m = ctx;
 
-	CR_ASSERT(m->nr < FOUND_MAX);
-	m->found[m->nr++] = (struct found) { .rec = *r, .seg = seg, .life = life };
+	m->seg[seg].placed += kvt_geo_units(&m->s->geo, r->stored);
+	CR_ASSERT(m->nr < FOUND_MAX && life == m->seg[seg].life);
+	if (!kvt_life_is_dead(&m->life, seg, r->unit))
+		m->found[m->nr++] = (struct found) { .rec = *r, .seg = seg, .life = life };
 }
 
+/* Of two definitions of one namespace one is kept. */
 static void on_ns(void *ctx, u32 seg, const struct kvt_nsdef *d)
 {
 	struct mount *m = ctx;
+	u32 i;
 
-	CR_ASSERT(m->nr_ns < ARRAY_SIZE(m->ns));
-	m->ns_seg[m->nr_ns] = seg;
-	m->ns[m->nr_ns++] = *d;
+	(void)seg;
+	for (i = 0; i < m->nr_ns && m->ns[i].id != d->id; i++)
+		;
+	CR_ASSERT(i < ARRAY_SIZE(m->ns));
+	if (i == m->nr_ns)
+		m->ns[m->nr_ns++] = *d;
+	else if (kvt_mg_def_counts(m->ns[i].seq, d))
+		m->ns[i] = *d;
+}
+
+static void on_no_block(void *ctx, u32 seg, u64 life, const struct kvt_rec *r)
+{
+	(void)ctx;
+	(void)seg;
+	(void)life;
+	(void)r;
 }
 
 static void on_kill(void *ctx, u32 seg, const struct kvt_kill *k)
@@ -70,8 +84,7 @@ static void on_kill(void *ctx, u32 seg, const struct kvt_kill *k)
 	struct mount *m = ctx;
 
 	(void)seg;
-	CR_ASSERT(m->nr_kills < ARRAY_SIZE(m->kills));
-	m->kills[m->nr_kills++] = *k;
+	kvt_life_kill(&m->life, k);
 }
 
 static void on_bad(void *ctx, u32 seg, u64 life, u32 unit, enum kvt_bad why)
@@ -89,10 +102,14 @@ static int mount_read(void *ctx, u64 byte, void *buf, u32 len)
 	return cr_dev_read(((struct mount *)ctx)->s->dev, byte, buf, len);
 }
 
+static const struct kvt_recover_sink kill_sink = {
+	.block = on_no_block,
+	.kill = on_kill,
+};
+
 static const struct kvt_recover_sink mount_sink = {
 	.block = on_block,
 	.ns = on_ns,
-	.kill = on_kill,
 	.bad = on_bad,
 };
 
@@ -158,69 +175,42 @@ static void init_writer(struct cr_store *s)
 	CR_ASSERT(s->wmem && !kvt_wlog_init(&s->w, &cfg, s->wmem));
 }
 
-static u64 foot_life(struct cr_store *s, u32 seg)
+static void recover(struct mount *m, struct kvt_recover *r, u32 seg)
 {
-	struct kvt_footer_info foot;
-	u8 block[CR_UNIT];
+	int err = kvt_life_recover(&m->life, r, seg);
 
-	cr_dev_read(s->dev, kvt_geo_byte(&s->geo, seg, s->geo.seg_units - 1), block,
-		    sizeof(block));
-	return kvt_footer_decode(&s->geo, seg, (void *)block, &foot) ? foot.life : 0;
+	if (err)
+		cr_fail("the member is refused for segment %u: %d", seg, err);
 }
 
+/* Once for what is in each, once for kills, and then for what counts. */
 static void read_segments(struct mount *m)
 {
 	static u64 buf[KVT_RECOVER_BUF_MIN / 8];
 	struct kvt_recover r = {
 		.geo = &m->s->geo,
 		.read = mount_read,
-		.sink = &mount_sink,
+		.sink = &kill_sink,
 		.ctx = m,
 		.buf = (u8 *)buf,
 		.buf_bytes = sizeof(buf),
+		.entries_only = true,
 	};
-	u32 seg;
+	u32 seg, nr = m->s->geo.nr_segs;
 
-	for (seg = 0; seg < m->s->geo.nr_segs; seg++) {
-		m->first[seg] = m->nr;
-		kvt_recover_segment(&r, seg, &m->seg[seg]);
-		if (m->seg[seg].state == KVT_RC_FREE)
-			m->stale[seg] = foot_life(m->s, seg);
-		m->s->count[CR_N_UNSEALED] += m->seg[seg].state == KVT_RC_UNSEALED;
-	}
-	m->first[seg] = m->nr;
-}
-
-static void apply_kills(struct mount *m)
-{
-	u32 i, n;
-
-	for (n = 0; n < m->nr_kills; n++) {
-		const struct kvt_kill *k = &m->kills[n];
-
-		if (!m->seg[k->seg].life && k->unit == KVT_KILL_ALL &&
-		    k->life >= m->stale[k->seg])
-			m->ended[k->seg] = max(m->ended[k->seg], k->life);
-		if (m->seg[k->seg].life != k->life)
-			continue;
-		if (k->unit == KVT_KILL_ALL)
-			m->ended[k->seg] = k->life;
-		for (i = m->first[k->seg]; i < m->first[k->seg + 1]; i++) {
-			if (k->unit == KVT_KILL_ALL || m->found[i].rec.unit == k->unit)
-				m->found[i].dead = true;
-		}
-	}
-}
-
-/* A footer that nothing says is over, without a first header, is taken for damage. */
-static void check_stale(const struct mount *m)
-{
-	u32 seg;
-
-	for (seg = 0; seg < m->s->geo.nr_segs; seg++) {
-		if (m->stale[seg] && !m->ended[seg])
+	for (seg = 0; seg < nr; seg++)
+		CR_ASSERT(!kvt_life_read(&m->life, &r, seg));
+	for (seg = 0; seg < nr; seg++)
+		recover(m, &r, seg);
+	r.sink = &mount_sink;
+	r.entries_only = false;
+	for (seg = 0; seg < nr; seg++) {
+		if (kvt_life_damaged(&m->seg[seg]))
 			cr_fail("segment %u looks damaged: life %llu has not ended", seg,
-				(unsigned long long)m->stale[seg]);
+				(unsigned long long)m->seg[seg].stale);
+		if (!m->seg[seg].ended)
+			recover(m, &r, seg);
+		m->s->count[CR_N_UNSEALED] += m->seg[seg].found.state == KVT_RC_UNSEALED;
 	}
 }
 
@@ -230,7 +220,7 @@ static void check_clean(const struct mount *m)
 	u32 seg;
 
 	for (seg = 0; seg < m->s->geo.nr_segs; seg++) {
-		if (m->seg[seg].state == KVT_RC_UNSEALED && !m->ended[seg] &&
+		if (m->seg[seg].found.state == KVT_RC_UNSEALED && !m->seg[seg].ended &&
 		    m->s->super.state == KVT_STATE_CLEAN)
 			cr_fail("segment %u has no footer after a clean shutdown", seg);
 	}
@@ -256,21 +246,12 @@ static void take_ns(struct cr_store *s, const struct kvt_nsdef *d)
 static void merge_ns(struct mount *m)
 {
 	struct cr_store *s = m->s;
-	u32 i, k, slot;
+	u32 i, slot;
 
-	for (i = 0, k = 0; i < m->nr_ns; i++) {
-		if (!m->ended[m->ns_seg[i]])
-			m->ns[k++] = m->ns[i];
-	}
-	m->nr_ns = k;
 	for (i = 0; i < m->nr_ns; i++) {
 		const struct kvt_nsdef *d = &m->ns[i];
 
-		for (k = 0; k < m->nr_ns; k++) {
-			if (m->ns[k].id == d->id && m->ns[k].seq > d->seq)
-				break;
-		}
-		if (k < m->nr_ns || d->flags & KVT_NSF_GONE)
+		if (d->flags & KVT_NSF_GONE)
 			continue;
 		if (s->ora->gone[d->id])
 			cr_fail("namespace %llu is gone and comes back",
@@ -303,7 +284,7 @@ static u32 check_bytes(struct mount *m, const struct found *f, u32 name, u32 uni
 	cr_dev_read(s->dev, kvt_geo_byte(&s->geo, 0, unit), buf, f->rec.stored);
 	if (cr_sum(buf, f->rec.stored) != f->rec.sum)
 		cr_fail("name %u: bytes of a recovered block do not verify (segment %s)", name,
-			m->seg[f->seg].state == KVT_RC_SEALED ? "sealed" : "unsealed");
+			m->seg[f->seg].found.state == KVT_RC_SEALED ? "sealed" : "unsealed");
 	version = cr_version_of(buf, f->rec.stored, name, f->rec.ns);
 	if (!version)
 		cr_fail("name %u: wrong bytes", name);
@@ -443,15 +424,14 @@ static void compare(struct cr_store *s)
 static void restore_segment(struct mount *m, u32 seg)
 {
 	struct cr_store *s = m->s;
-	struct kvt_seg g = { .state = KVT_SEG_SEALED, .max_ids = CR_IDS };
+	struct kvt_seg g = { .max_ids = CR_IDS };
 	u32 id, nr = 0;
 
-	if (m->seg[seg].state != KVT_RC_FREE && !m->ended[seg]) {
+	if (kvt_life_counts(&m->seg[seg])) {
 		while (s->ids_used[nr])
 			nr++;
 		s->ids_used[nr] = true;
 		g.ids = s->ids[nr];
-		g.fill = m->seg[seg].fill;
 		for (id = 1; id < CR_BLOCKS; id++) {
 			const struct cr_block *b = &s->block[id];
 
@@ -460,12 +440,9 @@ static void restore_segment(struct mount *m, u32 seg)
 			g.ids[g.nr_ids++] = id;
 			g.live += b->stored / CR_UNIT;
 		}
-		g.placed = m->seg[seg].fill - m->seg[seg].nr_batches;
-		if (!g.live)
-			g.state = KVT_SEG_EMPTY;
-		kvt_log_restore(&s->log, seg, &g);
+		kvt_mg_restore(&s->log, seg, &m->seg[seg], &g);
 	}
-	kvt_wlog_restore(&s->w, seg, &m->seg[seg], m->ended[seg]);
+	kvt_wlog_restore(&s->w, seg, &m->seg[seg].found, m->seg[seg].ended);
 }
 
 /* Into a store that is all zeroes but for device, oracle and random numbers. */
@@ -477,28 +454,24 @@ void cr_mount(struct cr_store *s)
 
 	m.s = s;
 	m.nr = 0;
-	m.nr_kills = 0;
 	m.nr_ns = 0;
-	memset(m.ended, 0, sizeof(m.ended));
-	memset(m.stale, 0, sizeof(m.stale));
+	memset(m.seg, 0, sizeof(m.seg));
+	memset(m.dead, 0, sizeof(m.dead));
+	m.life = (struct kvt_life) { .super = &s->super, .segs = m.seg, .dead = m.dead };
 	cr_links_init(s);
 	read_super(s);
 	init_writer(s);
 	read_segments(&m);
-	apply_kills(&m);
-	check_stale(&m);
 	check_clean(&m);
 	merge_ns(&m);
-	for (i = 0; i < m.nr; i++) {
-		if (!m.found[i].dead)
-			merge_block(&m, &m.found[i]);
-	}
+	for (i = 0; i < m.nr; i++)
+		merge_block(&m, &m.found[i]);
 	merge_used(s);
 	merge_links(&m);
 	compare(s);
 	for (i = 0; i < s->geo.nr_segs; i++) {
 		restore_segment(&m, i);
-		max_seq = max(max_seq, m.seg[i].max_seq);
+		max_seq = max(max_seq, m.seg[i].found.max_seq);
 	}
 	kvt_wlog_restored(&s->w, &s->super, max_seq);
 	CR_ASSERT(s->ora->next_ns < s->super.ns_limit);

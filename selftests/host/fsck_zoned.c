@@ -61,7 +61,8 @@ void cr_fail(const char *fmt, ...)
 	va_list args;
 
 	/* What the driver says, and asks for fsck; and what it finds when a block is read. */
-	if (may_refuse && (strstr(fmt, "looks damaged") || strstr(fmt, "do not verify")))
+	if (may_refuse && (strstr(fmt, "looks damaged") || strstr(fmt, "is refused") ||
+			   strstr(fmt, "do not verify")))
 		longjmp(refusal, 1);
 	printf("# seed %llu: ", (unsigned long long)seed_now);
 	va_start(args, fmt);
@@ -469,8 +470,8 @@ static const struct damage damages[] = {
 	{ "superblock_in_the_cache", damage_super_cached, .clean = true, .taken = true,
 	  .cached = true },
 	{ "other_superblocks", damage_other_supers, .clean = true, .taken = true },
-	{ "limits", damage_limits, .clean = true, .taken = true },
-	{ "limits_without_room", damage_limits_full, .clean = true, .taken = true },
+	{ "limits", damage_limits, .clean = true },
+	{ "limits_without_room", damage_limits_full, .clean = true },
 };
 
 /* --- Runs ------------------------------------------------------------------ */

@@ -149,6 +149,23 @@ static inline bool atomic_try_cmpxchg(atomic_t *v, int *old, int new)
 					   __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
+#define try_cmpxchg(p, old, new)					\
+	__atomic_compare_exchange_n((p), (old), (new), false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)
+
+#define KVT_ENV_WORD_BITS	(8 * sizeof(unsigned long))
+
+static inline bool test_bit(unsigned long nr, const unsigned long *words)
+{
+	return READ_ONCE(words[nr / KVT_ENV_WORD_BITS]) >> nr % KVT_ENV_WORD_BITS & 1;
+}
+
+static inline bool test_and_set_bit(unsigned long nr, unsigned long *words)
+{
+	unsigned long bit = 1ul << nr % KVT_ENV_WORD_BITS;
+
+	return __atomic_fetch_or(&words[nr / KVT_ENV_WORD_BITS], bit, __ATOMIC_SEQ_CST) & bit;
+}
+
 _Noreturn static inline void kvt_env_die(const char *file, int line, const char *what)
 {
 	fprintf(stderr, "%s:%d: %s\n", file, line, what);

@@ -8,7 +8,6 @@
 #include <time.h>
 
 #define CHUNKS_MAX	(1u << 15)	/* as the driver's KVT_CHUNKS_MAX */
-#define WORD_BITS	(8 * sizeof(long))
 #define DEAD_BYTES	(MEDIA_UNITS_ALL / 8)
 #define BUF_BYTES	(KVT_AS_BUF_BYTES + KVT_UNIT_BYTES_MIN)
 #define ARENA_BYTES	(256ul << 20)
@@ -152,7 +151,7 @@ static void on_ns(void *ctx, u32 seg, const struct kvt_nsdef *def)
 		copy = memcpy(as_take_raw(as, USE_NS, sizeof(*copy)), def, sizeof(*def));
 	spin_lock(&as->lock);
 	ns = ns_enter(as, def->id);
-	if (def->seq > ns->seq || !ns->seq || (def->seq == ns->seq && gone)) {
+	if (kvt_mg_def_counts(ns->seq, def)) {
 		old = ns->def;
 		ns->def = copy;
 		ns->seq = def->seq;
@@ -188,29 +187,26 @@ static int on_read(void *ctx, u64 byte, void *buf, u32 len)
 	return media_read(((struct assembly *)ctx)->media, byte, buf, len);
 }
 
-static void read_unit(struct assembly *as, u32 unit)
+static struct kvt_recover how(struct assembly *as, const struct kvt_recover_sink *sink,
+			      bool entries_only)
 {
-	if (on_read(as, kvt_geo_byte(&media_geo, as->seg, unit), as->bufs[0], KVT_UNIT_BYTES_MIN))
-		kvt_env_die(__FILE__, __LINE__, "a read has failed");
+	return (struct kvt_recover) {
+		.geo = &media_geo,
+		.read = on_read,
+		.sink = sink,
+		.ctx = as,
+		.buf = as->bufs[0],
+		.buf_bytes = KVT_AS_BUF_BYTES,
+		.entries_only = entries_only,
+	};
 }
 
-/* Of the first header; or, if that says nothing, of the footer. */
 static void pass_lives(struct assembly *as)
 {
-	struct kvt_as_seg *s = &as->segs[as->seg];
-	struct kvt_footer_info foot;
-	struct kvt_batch_info b;
-	u8 *buf = as->bufs[0];
+	struct kvt_recover r = how(as, NULL, true);
 
-	read_unit(as, 0);
-	if (kvt_batch_decode(&media_geo, as->seg, 0, buf, &b) && !b.number &&
-	    kvt_batch_verify(&media_geo, buf, &b)) {
-		s->life = b.life;
-		return;
-	}
-	read_unit(as, MEDIA_SEG_UNITS - 1);
-	if (kvt_footer_decode(&media_geo, as->seg, (struct kvt_m_footer *)buf, &foot))
-		s->stale = foot.life;
+	if (kvt_life_read(&as->life, &r, as->seg))
+		kvt_env_die(__FILE__, __LINE__, "a read has failed");
 }
 
 static void on_no_block(void *ctx, u32 seg, u64 life, const struct kvt_rec *r)
@@ -224,35 +220,21 @@ static void on_no_block(void *ctx, u32 seg, u64 life, const struct kvt_rec *r)
 static void on_kill(void *ctx, u32 seg, const struct kvt_kill *k)
 {
 	struct assembly *as = ctx;
-	struct kvt_as_seg *s = &as->segs[k->seg];
-	u32 unit = k->seg * MEDIA_SEG_UNITS + k->unit;
 
 	(void)seg;
-	if (k->life >= MEDIA_LIFE_LIMIT)
-		return;
-	if (!s->life && k->unit == KVT_KILL_ALL && k->life >= s->stale)
-		s->ended = max(s->ended, k->life);
-	if (s->life != k->life)
-		return;
-	if (k->unit == KVT_KILL_ALL)
-		s->ended = max(s->ended, k->life);
-	else
-		as->nr_dead += !(__atomic_fetch_or(&as->dead[unit / WORD_BITS],
-						   1ul << unit % WORD_BITS,
-						   __ATOMIC_RELAXED) >> unit % WORD_BITS & 1);
+	as->nr_dead += kvt_life_kill(&as->life, k);
 }
 
 static void on_block(void *ctx, u32 seg, u64 life, const struct kvt_rec *r)
 {
 	struct assembly *as = ctx;
-	u32 unit = seg * MEDIA_SEG_UNITS + r->unit;
 
-	as->segs[seg].placed += kvt_geo_units(&media_geo, r->stored);
+	as->life.segs[seg].placed += kvt_geo_units(&media_geo, r->stored);
 	if (!as->ns_idx || as->ns_id != r->ns) {
 		as->ns_id = r->ns;
 		as->ns_idx = r->ns < MEDIA_NS_LIMIT ? ns_index(as, r->ns) : 0;
 	}
-	if (as->dead[unit / WORD_BITS] & 1ul << unit % WORD_BITS) {
+	if (kvt_life_is_dead(&as->life, seg, r->unit)) {
 		spin_lock(&as->lock);
 		as->found.dead++;
 		spin_unlock(&as->lock);
@@ -266,21 +248,12 @@ static const struct kvt_recover_sink block_sink = { .block = on_block, .ns = on_
 
 static void recover(struct assembly *as, const struct kvt_recover_sink *sink, bool entries_only)
 {
-	struct kvt_as_seg *s = &as->segs[as->seg];
-	struct kvt_recover r = {
-		.geo = &media_geo,
-		.read = on_read,
-		.sink = sink,
-		.ctx = as,
-		.buf = as->bufs[0],
-		.buf_bytes = KVT_AS_BUF_BYTES,
-		.entries_only = entries_only,
-	};
+	const struct kvt_life_seg *s = &as->life.segs[as->seg];
+	struct kvt_recover r = how(as, sink, entries_only);
 
-	if (!s->life)
-		return;
-	kvt_recover_segment(&r, as->seg, &s->found);
-	if (s->found.state != KVT_RC_SEALED || s->found.nr_blocks != MEDIA_RECS)
+	if (kvt_life_recover(&as->life, &r, as->seg))
+		kvt_env_die(__FILE__, __LINE__, "a member is refused");
+	if (s->life && (s->found.state != KVT_RC_SEALED || s->found.nr_blocks != MEDIA_RECS))
 		kvt_env_die(__FILE__, __LINE__, "a segment is not recovered");
 }
 
@@ -291,9 +264,9 @@ static void pass_kills(struct assembly *as)
 
 static void pass_blocks(struct assembly *as)
 {
-	struct kvt_as_seg *s = &as->segs[as->seg];
+	const struct kvt_life_seg *s = &as->life.segs[as->seg];
 
-	if (s->stale && !s->ended)
+	if (kvt_life_damaged(s))
 		kvt_env_die(__FILE__, __LINE__, "a first header is damaged");
 	if (s->ended)
 		return;
@@ -312,7 +285,7 @@ static void size_index(struct assembly *as)
 	u32 i, nr;
 
 	for (i = 0; i < MEDIA_SEGS_ALL; i++)
-		blocks += as->segs[i].ended ? 0 : as->segs[i].found.nr_blocks;
+		blocks += as->life.segs[i].ended ? 0 : as->life.segs[i].found.nr_blocks;
 	nr = kvt_ix_buckets_for(blocks - min(blocks, as->nr_dead));
 	for (i = 0; i < KVT_SHARDS; i++) {
 		if (nr > as->index.shards[i].mask + 1)
@@ -329,8 +302,12 @@ static void read_all(struct assembly *as)
 	double since = as_now_s();
 	u32 i;
 
-	as->segs = as_take(as, USE_FOUND, MEDIA_SEGS_ALL * sizeof(*as->segs));
-	as->dead = as_take(as, USE_DEAD, DEAD_BYTES);
+	as->super.geo = media_geo;
+	as->super.life_limit = MEDIA_LIFE_LIMIT;
+	as->super.seq_limit = KVT_LIMIT_MAX;
+	as->life.super = &as->super;
+	as->life.segs = as_take(as, USE_FOUND, MEDIA_SEGS_ALL * sizeof(*as->life.segs));
+	as->life.dead = as_take(as, USE_DEAD, DEAD_BYTES);
 	as->ns = as_take(as, USE_NS, KVT_AS_NS_BUCKETS * sizeof(*as->ns));
 	as->ns_at = as_take(as, USE_NS, (KVT_AS_NS_MAX + 1) * sizeof(*as->ns_at));
 	for (i = 0; i < KVT_AS_WORKERS_MAX; i++)

@@ -3,10 +3,11 @@
  * Assembling a pool from one member, as the driver does it, on the host: from the bytes
  * of its segments to a table, an index, chains, lists and a log that are complete.
  *
- * The core does here what it does in the driver; what stands between is written anew, step
- * by step as in driver/kvt_assemble_read.c and driver/kvt_assemble_merge.c, with the same
- * locks and the same memory. The records that an assembly keeps meanwhile are the
- * driver's own: kvt_as_records.h is cut out of driver/kvt_assemble.h by the Makefile.
+ * The core does here what it does in the driver (core/kvt_life.h, core/kvt_merge.h); what stands
+ * between is written anew, step by step as in driver/kvt_assemble_read.c and
+ * driver/kvt_assemble_merge.c, with the same locks and the same memory. The records that an
+ * assembly keeps besides are the driver's own: kvt_as_records.h is cut out of
+ * driver/kvt_assemble.h by the Makefile.
  *
  * What is different: one worker does it all, and what the pool's namespaces have is a few
  * counters. What is not there: members that must agree, segments that were not sealed
@@ -18,10 +19,7 @@
 #define KVT_RECOVER_ASSEMBLE_H
 
 #include "kvt_env.h"
-#include "kvt_chain.h"
-#include "kvt_log.h"
-#include "kvt_policy.h"
-#include "kvt_recover.h"
+#include "kvt_merge.h"
 #include "recover_media.h"
 
 #include "kvt_as_records.h"
@@ -75,7 +73,8 @@ struct pool_ns {
  * @bytes:   of memory now, by use
  * @most:    of all that goes, at most at a time
  * @seconds: of processor time, by step
- * @segs:    the driver's records, @dead to @owed likewise
+ * @super:   has no more than its limits and @media's geometry
+ * @life:    as the driver's, @ns to @owed likewise
  * @seg:     worker's: being read
  * @ns_id:   worker's: namespace of the last block, and its index
  * @nr_dead: worker's, @batch and @nr_batch likewise: as the driver's
@@ -96,8 +95,8 @@ struct assembly {
 	struct pool_ns *pool_ns;
 
 	spinlock_t lock;
-	struct kvt_as_seg *segs;
-	unsigned long *dead;
+	struct kvt_super super;
+	struct kvt_life life;
 	struct kvt_as_ns **ns;
 	struct kvt_as_ns **ns_at;
 	u32 nr_ns;
@@ -108,7 +107,7 @@ struct assembly {
 	u64 ns_id;
 	u32 ns_idx;
 	u64 nr_dead;
-	struct kvt_as_pending batch[KVT_AS_BATCH];
+	struct kvt_mg_block batch[KVT_MG_BATCH];
 	u32 nr_batch;
 	u64 max_seq;
 	u32 nr_segments;
@@ -135,26 +134,9 @@ struct kvt_as_ns *as_ns_find(struct assembly *as, u64 id);
 void as_step_done(struct assembly *as, enum as_step step, double *since);
 double as_now_s(void);
 
-static inline u64 as_seq(const struct kvt_cold *c)
-{
-	return (u64)c->touch_ms << 32 | c->owner;
-}
-
-/* Find a block under the meta lock. */
-static inline u32 as_find_hash(struct assembly *as, u32 hash, u32 ns_group, const u8 *key)
-{
-	struct kvt_shard *s = kvt_ix_shard(&as->index, hash);
-	u32 id;
-
-	spin_lock(&s->lock);
-	id = kvt_ix_find(&as->index, s, hash, ns_group, key);
-	spin_unlock(&s->lock);
-	return id;
-}
-
 static inline u32 as_find(struct assembly *as, u32 ns_group, const u8 *key)
 {
-	return as_find_hash(as, kvt_ix_hash(&as->index, ns_group, key), ns_group, key);
+	return kvt_mg_find(&as->index, kvt_ix_hash(&as->index, ns_group, key), ns_group, key);
 }
 
 #endif /* KVT_RECOVER_ASSEMBLE_H */

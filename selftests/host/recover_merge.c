@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From records to a pool that works. See recover_assemble.h, and driver/kvt_assemble_merge.c
- * for what this follows: a record becomes an entry while its segment is read, unless a newer
- * one of its name is there, and all else is done when all has been read. Until then
- * cold->owner and touch_ms are the record's sequence, and cold->sib_next and sib_prev its
- * lengths.
+ * From records to a pool that works. See recover_assemble.h, core/kvt_merge.h for how, and
+ * driver/kvt_assemble_merge.c for what this follows.
  */
 #include "recover_assemble.h"
 
@@ -21,18 +18,6 @@ void as_shard_grow(struct assembly *as, struct kvt_shard *s, u32 nr)
 	old = kvt_ix_resize(&as->index, s, buckets, nr);
 	spin_unlock(&s->lock);
 	as_give(as, USE_INDEX, old, had * sizeof(*buckets));
-}
-
-/* The first block where @hash is: it is on its way. */
-static u32 expect(struct assembly *as, u32 hash)
-{
-	struct kvt_shard *s = kvt_ix_shard(&as->index, hash);
-	u32 id;
-
-	spin_lock(&s->lock);
-	id = kvt_ix_prefetch_first(&as->index, s, hash);
-	spin_unlock(&s->lock);
-	return id;
 }
 
 /* Chunks come one at a time, and with each the shards that want it get twice the buckets. */
@@ -54,72 +39,22 @@ static void grow(struct assembly *as)
 	}
 }
 
-static void entry_fill(struct assembly *as, u32 id, const struct kvt_rec *r)
-{
-	struct kvt_hot *h = kvt_hot(&as->table, id);
-	struct kvt_cold *c = kvt_cold(&as->table, id);
-
-	h->log_tier = TIER;
-	h->log_unit = as->seg * MEDIA_SEG_UNITS + r->unit;
-	h->flags = KVT_HOT_DURABLE | (r->expiry_s ? KVT_HOT_EXPIRES : 0);
-	c->csum = r->sum;
-	c->owner = (u32)r->seq;
-	c->touch_ms = (u32)(r->seq >> 32);
-	c->sib_next = r->bytes;
-	c->sib_prev = r->stored;
-}
-
-/* KVT_NIL: a newer record is there. @lost: unit of the one that is not used, if any. */
-static u32 entry_make(struct assembly *as, const struct kvt_as_pending *b, u32 *lost)
-{
-	const struct kvt_rec *r = &b->rec;
-	u32 id = as_find_hash(as, b->hash, b->ns_group, r->key);
-	struct kvt_shard *s;
-	struct kvt_hot *h;
-
-	if (id != KVT_NIL) {
-		*lost = kvt_hot(&as->table, id)->log_unit;
-		if (as_seq(kvt_cold(&as->table, id)) < r->seq) {
-			entry_fill(as, id, r);
-			return id;
-		}
-		*lost = as->seg * MEDIA_SEG_UNITS + r->unit;
-		return KVT_NIL;
-	}
-	id = kvt_table_alloc(&as->table);
-	h = kvt_hot(&as->table, id);
-	memcpy(h->key, r->key, sizeof(h->key));
-	h->ns_group = b->ns_group;
-	h->hash = b->hash;
-	entry_fill(as, id, r);
-	atomic_set(&h->ctl, KVT_READY | KVT_CTL_LOG);
-	s = kvt_ix_shard(&as->index, h->hash);
-	spin_lock(&s->lock);
-	kvt_ix_insert(&as->index, s, id);
-	spin_unlock(&s->lock);
-	return id;
-}
-
 static void note_parent(struct assembly *as, u32 id, const struct kvt_rec *r)
 {
-	static const u8 none[KVT_KEY_BYTES];
-	struct kvt_as_parent *pa;
+	struct kvt_mg_parent pa;
 
-	if (!memcmp(r->parent, none, KVT_KEY_BYTES))
-		return;
-	pa = as_chunk_add(as, USE_PARENTS, &as->parents, sizeof(*pa));
-	pa->seq = r->seq;
-	pa->id = id;
-	memcpy(pa->key, r->parent, KVT_KEY_BYTES);
+	if (kvt_mg_parent_of(r, id, &pa))
+		*(struct kvt_mg_parent *)as_chunk_add(as, USE_PARENTS, &as->parents,
+						      sizeof(pa)) = pa;
 }
 
 /* All records of the batch, under one hold of the lock. */
 void as_flush(struct assembly *as)
 {
-	u32 lost[KVT_AS_BATCH], id[KVT_AS_BATCH], i;
+	struct kvt_mg_place lost[KVT_MG_BATCH];
+	u32 id[KVT_MG_BATCH], i;
 
-	for (i = 0; i < as->nr_batch; i++)
-		expect(as, as->batch[i].hash);
+	kvt_mg_expect(&as->index, as->batch, as->nr_batch);
 	spin_lock(&as->meta_lock);
 	for (i = 0; i < as->nr_batch; i++) {
 		while (!as->table.nr_free) {
@@ -127,17 +62,16 @@ void as_flush(struct assembly *as)
 			grow(as);
 			spin_lock(&as->meta_lock);
 		}
-		lost[i] = KVT_NO_UNIT;
-		id[i] = entry_make(as, &as->batch[i], &lost[i]);
+		id[i] = kvt_mg_enter(&as->table, &as->index, &as->batch[i], &lost[i]);
 	}
 	spin_unlock(&as->meta_lock);
 	for (i = 0; i < as->nr_batch; i++) {
 		if (id[i] != KVT_NIL)
 			note_parent(as, id[i], &as->batch[i].rec);
-		if (lost[i] == KVT_NO_UNIT)
+		if (lost[i].tier == KVT_NO_TIER)
 			continue;
 		as->found.superseded++;
-		as_owe(as, lost[i]);
+		as_owe(as, lost[i].unit);
 	}
 	as->nr_batch = 0;
 }
@@ -145,16 +79,19 @@ void as_flush(struct assembly *as)
 /* A record that no kill names; its namespace's index is known. */
 void as_block(struct assembly *as, u64 life, const struct kvt_rec *r)
 {
-	struct kvt_as_pending *b = &as->batch[as->nr_batch++];
+	struct kvt_mg_block *b = &as->batch[as->nr_batch++];
 
-	if (life != as->segs[as->seg].life)
+	if (life != as->life.segs[as->seg].life)
 		kvt_env_die(__FILE__, __LINE__, "a segment has another life by now");
 	b->rec = *r;
 	b->ns_group = kvt_ns_group(as->ns_idx, r->group);
+	b->expire_s = 0;
+	b->at.tier = TIER;
+	b->at.unit = as->seg * MEDIA_SEG_UNITS + r->unit;
 	b->hash = kvt_ix_hash(&as->index, b->ns_group, r->key);
 	kvt_ix_prefetch(&as->index, b->hash);
 	WRITE_ONCE(as->ns_at[as->ns_idx]->used, true);
-	if (as->nr_batch == KVT_AS_BATCH)
+	if (as->nr_batch == KVT_MG_BATCH)
 		as_flush(as);
 }
 
@@ -185,19 +122,8 @@ static bool fits(const struct pool_ns *ns, const struct kvt_hot *h, const struct
 {
 	u32 group = h->ns_group & (KVT_NS_GROUPS - 1);
 
-	return ns->there && group < ns->nr_groups && c->sib_next == ns->group_bytes[group] &&
-	       c->sib_prev == slot_bytes(ns->group_bytes[group]);
-}
-
-static void forget(struct assembly *as, u32 id)
-{
-	struct kvt_hot *h = kvt_hot(&as->table, id);
-	struct kvt_shard *s = kvt_ix_shard(&as->index, h->hash);
-
-	spin_lock(&s->lock);
-	kvt_ix_remove(&as->index, s, id);
-	spin_unlock(&s->lock);
-	kvt_table_free(&as->table, id);
+	return ns->there && group < ns->nr_groups &&
+	       kvt_mg_fits(c, ns->group_bytes[group], slot_bytes(ns->group_bytes[group]));
 }
 
 /* Blocks of a namespace that is there are counted, others go. */
@@ -214,7 +140,7 @@ static void check_one(struct assembly *as, u32 id)
 		return;
 	}
 	as->found.orphans++;
-	forget(as, id);
+	kvt_mg_forget(&as->table, &as->index, id);
 	spin_unlock(&as->meta_lock);
 	as_owe(as, unit);
 	spin_lock(&as->meta_lock);
@@ -222,10 +148,7 @@ static void check_one(struct assembly *as, u32 id)
 
 static void clear_one(struct assembly *as, u32 id)
 {
-	struct kvt_cold *c = kvt_cold(&as->table, id);
-
-	c->sib_next = KVT_NIL;
-	c->sib_prev = KVT_NIL;
+	kvt_mg_clear(kvt_cold(&as->table, id));
 }
 
 static bool ready(const struct assembly *as, u32 id)
@@ -254,40 +177,6 @@ static void each(struct assembly *as, void (*fn)(struct assembly *as, u32 id))
 	spin_unlock(&as->meta_lock);
 }
 
-static void link_one(struct assembly *as, const struct kvt_as_parent *pa, u32 hash)
-{
-	const struct kvt_hot *h = kvt_hot(&as->table, pa->id);
-	const struct kvt_cold *c = kvt_cold(&as->table, pa->id);
-	u32 parent;
-
-	if (!ready(as, pa->id) || as_seq(c) != pa->seq || c->parent != KVT_NIL)
-		return;
-	parent = as_find_hash(as, hash, h->ns_group, pa->key);
-	if (parent == KVT_NIL || parent == pa->id)
-		return;
-	kvt_ch_link(&as->table, pa->id, parent);
-	as->found.links++;
-}
-
-/* As the driver: names are announced before they are looked for. */
-static void link_some(struct assembly *as, const struct kvt_as_parent *pa, u32 nr)
-{
-	u32 hash[KVT_AS_BATCH], parent, i;
-
-	for (i = 0; i < nr; i++) {
-		hash[i] = kvt_ix_hash(&as->index, kvt_hot(&as->table, pa[i].id)->ns_group,
-				      pa[i].key);
-		kvt_ix_prefetch(&as->index, hash[i]);
-	}
-	for (i = 0; i < nr; i++) {
-		parent = expect(as, hash[i]);
-		if (parent != KVT_NIL)
-			prefetch(kvt_cold(&as->table, parent));
-	}
-	for (i = 0; i < nr; i++)
-		link_one(as, &pa[i], hash[i]);
-}
-
 static void link_all(struct assembly *as)
 {
 	const struct kvt_as_chunk *c;
@@ -295,9 +184,10 @@ static void link_all(struct assembly *as)
 
 	for (c = as->parents; c; c = c->next) {
 		spin_lock(&as->meta_lock);
-		for (i = 0; i < c->nr; i += KVT_AS_BATCH)
-			link_some(as, (const struct kvt_as_parent *)c->data + i,
-				  min(c->nr - i, KVT_AS_BATCH));
+		for (i = 0; i < c->nr; i += KVT_MG_BATCH)
+			as->found.links += kvt_mg_link_some(&as->table, &as->index,
+					(const struct kvt_mg_parent *)c->data + i,
+					min(c->nr - i, KVT_MG_BATCH));
 		spin_unlock(&as->meta_lock);
 	}
 }
@@ -319,72 +209,29 @@ static void cut_cycles(struct assembly *as)
 
 /* --- order of the lists ------------------------------------------------------------ */
 
-/* Two lists by ascending sequence, through lru_next, become one. */
-static u32 merge_lists(struct kvt_table *t, u32 a, u32 b)
+/* Nobody else wants the processor. */
+static void no_pause(void)
 {
-	u32 head = KVT_NIL, *tail = &head, *first;
-
-	while (a != KVT_NIL && b != KVT_NIL) {
-		first = as_seq(kvt_cold(t, b)) < as_seq(kvt_cold(t, a)) ? &b : &a;
-		*tail = *first;
-		tail = &kvt_cold(t, *tail)->lru_next;
-		*first = *tail;
-	}
-	*tail = a != KVT_NIL ? a : b;
-	return head;
-}
-
-/* @list[i] has 2^i blocks, or none. */
-static void sort_add(struct assembly *as, u32 *list, u32 id)
-{
-	u32 i;
-
-	for (i = 0; list[i] != KVT_NIL; i++) {
-		id = merge_lists(&as->table, list[i], id);
-		list[i] = KVT_NIL;
-	}
-	list[i] = id;
-}
-
-static void list_all(struct assembly *as, u32 id)
-{
-	u64 seq, last = 0;
-	u32 next;
-
-	/* As the driver: none is to look as if it were listed before it is. */
-	for (next = id; next != KVT_NIL; next = kvt_cold(&as->table, next)->lru_next) {
-		seq = as_seq(kvt_cold(&as->table, next));
-		if (seq <= last)
-			kvt_env_die(__FILE__, __LINE__, "not in the order in which they were written");
-		last = seq;
-		kvt_cold(&as->table, next)->touch_ms = NOW_MS - 1;
-	}
-	for (; id != KVT_NIL; id = next) {
-		struct kvt_cold *c = kvt_cold(&as->table, id);
-
-		next = c->lru_next;
-		c->owner = 0;
-		c->touch_ms = NOW_MS;
-		spin_lock(&as->meta_lock);
-		as->policy.ops->insert(&as->policy, TIER, id);
-		spin_unlock(&as->meta_lock);
-	}
 }
 
 static void put_in_order(struct assembly *as)
 {
-	u32 bytes = KVT_TIERS * 32 * sizeof(u32), *lists = as_take(as, USE_ORDER, bytes);
-	u32 id, all = KVT_NIL, i;
+	struct kvt_mg_sorter *s = as_take(as, USE_ORDER, sizeof(*s));
+	u32 id, next;
 
+	kvt_mg_sort_start(s, no_pause);
 	as->policy.now_ms = NOW_MS;
 	for (id = 1; id < table_end(as); id++) {
 		if (ready(as, id))
-			sort_add(as, lists, id);
+			kvt_mg_sort_add(s, &as->table, id);
 	}
-	for (i = 0; i < 32; i++)
-		all = merge_lists(&as->table, lists[i], all);
-	list_all(as, all);
-	as_give(as, USE_ORDER, lists, bytes);
+	for (id = kvt_mg_sorted(s, &as->table, TIER, NOW_MS); id != KVT_NIL; id = next) {
+		next = kvt_mg_take(&as->table, id, NOW_MS);
+		spin_lock(&as->meta_lock);
+		as->policy.ops->insert(&as->policy, TIER, id);
+		spin_unlock(&as->meta_lock);
+	}
+	as_give(as, USE_ORDER, s, sizeof(*s));
 }
 
 /* --- segments ---------------------------------------------------------------------- */
@@ -401,13 +248,9 @@ static void fill_all(struct assembly *as, struct kvt_seg *segs, bool ids)
 		if (!ready(as, id))
 			continue;
 		s = &segs[kvt_log_seg_of(&as->log, h->log_unit)];
-		if (ids) {
-			s->ids[s->nr_ids++] = id;
-			continue;
-		}
-		s->max_ids++;
-		s->live += slot_bytes(as->pool_ns[h->ns_group >> KVT_NS_SHIFT]
-				      .group_bytes[h->ns_group & (KVT_NS_GROUPS - 1)]) / MEDIA_UNIT;
+		kvt_mg_tally(s, id, slot_bytes(as->pool_ns[h->ns_group >> KVT_NS_SHIFT]
+					       .group_bytes[h->ns_group & (KVT_NS_GROUPS - 1)]) /
+				    MEDIA_UNIT, ids);
 	}
 }
 
@@ -417,14 +260,8 @@ static void restore_log(struct assembly *as, struct kvt_seg *segs)
 
 	spin_lock(&as->meta_lock);
 	for (i = 0; i < MEDIA_SEGS_ALL; i++) {
-		const struct kvt_as_seg *s = &as->segs[i];
-
-		if (!s->life || s->ended)
-			continue;
-		segs[i].state = segs[i].live ? KVT_SEG_SEALED : KVT_SEG_EMPTY;
-		segs[i].fill = s->found.fill;
-		segs[i].placed = s->placed;
-		kvt_log_restore(&as->log, i, &segs[i]);
+		if (kvt_life_counts(&as->life.segs[i]))
+			kvt_mg_restore(&as->log, i, &as->life.segs[i], &segs[i]);
 	}
 	spin_unlock(&as->meta_lock);
 }
