@@ -532,6 +532,15 @@ void kvt_super_pick_start(struct kvt_super_pick *p)
 	p->err = -EMEDIUMTYPE;
 }
 
+/* Of two copies of one the one that is in its place counts. */
+static bool kvt_super_newer(const struct kvt_super_pick *p, u32 slot, const struct kvt_m_super *m)
+{
+	u64 generation = le64_to_cpu(m->generation);
+
+	return generation > p->super.generation ||
+	       (generation == p->super.generation && slot == generation % KVT_SUPER_SLOTS);
+}
+
 /**
  * kvt_super_pick_add() - look at one place where a superblock may be
  * @p:     state
@@ -555,8 +564,7 @@ void kvt_super_pick_add(struct kvt_super_pick *p, u32 slot, const void *block)
 			p->err = -EUCLEAN;
 		return;
 	}
-	if ((!p->err || p->err == -EPROTONOSUPPORT) &&
-	    le64_to_cpu(m->generation) <= p->super.generation)
+	if ((!p->err || p->err == -EPROTONOSUPPORT) && !kvt_super_newer(p, slot, m))
 		return;
 	kvt_super_unpack(&p->super, m);
 	p->slot = slot;

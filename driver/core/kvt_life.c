@@ -94,8 +94,8 @@ bool kvt_life_kill(const struct kvt_life *l, const struct kvt_kill *k)
  * @r:   how
  * @seg: which, after its kvt_life_read(); the caller's alone meanwhile
  *
- * Return: 0; the member is not to be used: -EIO, part of it cannot be read, or reads as something
- * else now; -EUCLEAN, it has numbers that were never given out.
+ * Return: 0; the member is not to be used: -EIO, a header, footer or summary cannot be read, or
+ * reads as something else now; -EUCLEAN, it has numbers that were never given out.
  */
 int kvt_life_recover(const struct kvt_life *l, const struct kvt_recover *r, u32 seg)
 {

@@ -14,11 +14,11 @@
  *
  * A member of which some part is not known, or is damaged so that it cannot be, must not be
  * used at all: a kill may be what is missing, and what was dropped must not come back. That is
- * one of which anything cannot be read, one that has numbers that its superblock does not know
- * of, and one of which a first header is damaged (kvt_life_damaged()). A header of a segment in
- * which nothing counts looks like that as well, but then there is no footer at its end either, or
- * one of a life that is known to have ended: its end is kept until another life has
- * begun (kvt_wlog.h).
+ * one of which a header, a footer or a summary cannot be read, one that has numbers that its
+ * superblock does not know of, and one of which a first header is damaged
+ * (kvt_life_damaged()). A header of a segment in which nothing counts looks like that as well,
+ * but then there is no footer at its end either, or one of a life that is known to have
+ * ended: its end is kept until another life has begun (kvt_wlog.h).
  *
  * Invariants: @life and @stale are constant after the first time; @ended and the bits only
  * grow, while kills are read, and are constant after that. No locks; nothing sleeps but what

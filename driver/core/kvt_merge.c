@@ -26,6 +26,8 @@ bool kvt_mg_def_counts(u64 seq, const struct kvt_nsdef *def)
  * @hash:     kvt_ix_hash() of the name
  * @ns_group: namespace and group
  * @key:      key
+ *
+ * Under the meta lock: else it may be gone when this returns.
  * Return: id, or KVT_NIL.
  */
 u32 kvt_mg_find(struct kvt_index *ix, u32 hash, u32 ns_group, const u8 *key)
@@ -282,8 +284,8 @@ void kvt_mg_sort_add(struct kvt_mg_sorter *s, struct kvt_table *t, u32 id)
  * @now_ms: of the policy they will be given to
  *
  * A block may come before its parent, whose sequence is where its time of use will be. If
- * that happened to be now, the policy would take the parent for being on a list: no block looks
- * as if it were, after this.
+ * that happened to be now, the policy would take the parent for being on a list: no block of the
+ * tier looks as if it were, after this.
  * Return: the first, or KVT_NIL; kvt_mg_take() gives the next one.
  */
 u32 kvt_mg_sorted(struct kvt_mg_sorter *s, struct kvt_table *t, u32 tier, u32 now_ms)

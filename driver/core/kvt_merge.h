@@ -20,7 +20,7 @@
  * Until they are checked, fields of an entry that have no use yet hold what is needed for
  * that; the functions here are all that knows:
  *
- *   cold->owner, touch_ms   sequence of the record, until kvt_mg_take()
+ *   cold->owner, touch_ms   sequence of the record, until kvt_mg_sorted()
  *   cold->sib_next          exact length, until kvt_mg_clear()
  *   cold->sib_prev          stored length, likewise
  *

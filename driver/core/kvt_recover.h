@@ -21,18 +21,12 @@
  * segment is only written anew when all that was in it is dead for good.
  *
  * What comes out, for each batch or for the summary: namespaces, then blocks by
- * ascending unit, none overlapping, then kills. To merge segments the caller
- * collects all of it first; the life of a segment is in struct kvt_seg_found.
+ * ascending unit, none overlapping, then kills. Which of it counts is said by what is
+ * in other segments: kvt_life.h for those of the member, kvt_merge.h for all.
  *
- *   - A block is dead if some kill names its segment, unit and life. If a kill says
- *     so of all of a life the segment is free, and its namespaces do not count
- *     either: it may be half overwritten, and what it held for others was carried.
- *   - Of definitions of a namespace the one with the highest sequence counts.
- *   - Of blocks with the same name the one with the highest sequence counts.
- *   - The other ones must be killed, as must be what bad() reports with a payload that
- *     is wrong or cannot be read, and blocks of a namespace that is gone or nowhere
- *     defined. The unit of what is bad otherwise may be wrong, or another block's.
- *   - Parents may be missing, or form cycles: kvt_ch_cut_step().
+ * What bad() reports with a payload that is wrong or cannot be read must be killed, or a
+ * footer made later would vouch for it. The unit of what is bad otherwise may be wrong, or
+ * another block's.
  *
  * Work is bounded by the segment's length, memory is the scratch buffer. No locks.
  */

@@ -373,6 +373,16 @@ static void format_super(struct kunit *test)
 	kvt_super_pick_add(p, 0, one);
 	KUNIT_EXPECT_EQ(test, p->slot, 1u);
 
+	/* Of two copies of one the one that is where it belongs. */
+	kvt_super_pick_start(p);
+	kvt_super_pick_add(p, 1, one);
+	kvt_super_pick_add(p, 0, one);
+	KUNIT_EXPECT_EQ(test, p->slot, 0u);
+	kvt_super_pick_start(p);
+	kvt_super_pick_add(p, 0, one);
+	kvt_super_pick_add(p, 1, one);
+	KUNIT_EXPECT_EQ(test, p->slot, 0u);
+
 	/* One torn: the other. Both: refused, and not as something foreign. */
 	two[300] ^= 1;
 	kvt_super_pick_start(p);

@@ -221,12 +221,13 @@ static void newest_record(struct kunit *test)
 static void parents(struct kunit *test)
 {
 	static const u32 up[] = { 0, 1, 2, 900, 5, 7, 6, 3 };
-	struct kvt_mg_parent pa[KVT_MG_BATCH];
+	struct kvt_mg_parent *pa = kunit_kzalloc(test, KVT_MG_BATCH * sizeof(*pa), GFP_KERNEL);
 	struct fixture *f = new_pool(test);
 	u32 id[ARRAY_SIZE(up)], i, nr = 0;
 	struct kvt_mg_place lost;
 	struct kvt_mg_block b;
 
+	KUNIT_ASSERT_NOT_NULL(test, pa);
 	for (i = 0; i < ARRAY_SIZE(up); i++) {
 		b = record(f, i + 1, up[i], 10 + i);
 		id[i] = enter(f, &b, &lost);

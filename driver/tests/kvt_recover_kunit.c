@@ -4,6 +4,7 @@
  * that hostile bytes are bounded.
  */
 #include "kvt_media.h"
+#include "../core/kvt_life.h"
 
 /**
  * struct tb - a batch to be made
@@ -299,6 +300,64 @@ static void recover_hostile_sizes(struct kunit *test)
 	}
 }
 
+static struct kvt_recover how(struct media *m)
+{
+	return (struct kvt_recover) {
+		.geo = &m->geo, .read = tm_read, .sink = &tm_sink, .ctx = m, .buf = m->buf,
+		.buf_bytes = KVT_RECOVER_BUF_MIN,
+	};
+}
+
+/* The life that is in a segment, or was, and which members are refused. */
+static void recover_lives(struct kunit *test)
+{
+	struct kvt_super *super = kunit_kzalloc(test, sizeof(*super), GFP_KERNEL);
+	struct kvt_life_seg *segs = kunit_kzalloc(test, TM_SEGS * sizeof(*segs), GFP_KERNEL);
+	struct tb a = { .seg = 3, .life = 9, .nr_blocks = 2, .units = 2, .nr_kills = 1 };
+	struct kvt_life l = { .super = super, .segs = segs };
+	struct media *m = tm_new(test);
+	struct kvt_recover r = how(m);
+	struct kvt_life_seg *s = &segs[3];
+
+	KUNIT_ASSERT_NOT_NULL(test, super);
+	KUNIT_ASSERT_NOT_NULL(test, segs);
+	KUNIT_EXPECT_EQ(test, kvt_life_read(&l, &r, 3), 0);
+	KUNIT_EXPECT_EQ(test, s->life + s->stale, 0ull);
+	KUNIT_EXPECT_EQ(test, kvt_life_recover(&l, &r, 3), 0);
+	KUNIT_EXPECT_EQ(test, m->nr_blocks, 0u);
+	seal(m, &a, make(m, &a));
+	KUNIT_EXPECT_EQ(test, kvt_life_read(&l, &r, 3), 0);
+	KUNIT_EXPECT_EQ(test, s->life, 9ull);
+	KUNIT_EXPECT_EQ(test, s->stale, 0ull);
+	/* What nobody gave out; the footer has the highest sequence. */
+	super->life_limit = 9;
+	super->seq_limit = 77778;
+	KUNIT_EXPECT_EQ(test, kvt_life_recover(&l, &r, 3), -EUCLEAN);
+	super->life_limit = 10;
+	KUNIT_EXPECT_EQ(test, kvt_life_recover(&l, &r, 3), 0);
+	KUNIT_EXPECT_EQ(test, s->found.max_seq, 77777ull);
+	super->seq_limit = 77777;
+	KUNIT_EXPECT_EQ(test, kvt_life_recover(&l, &r, 3), -EUCLEAN);
+	super->seq_limit = 77778;
+	/* It was another one before. */
+	s->life = 8;
+	KUNIT_EXPECT_EQ(test, kvt_life_recover(&l, &r, 3), -EIO);
+	s->life = 9;
+	m->bad_byte = kvt_geo_byte(&m->geo, 3, TM_SEG_UNITS - 1);
+	KUNIT_EXPECT_EQ(test, kvt_life_recover(&l, &r, 3), -EIO);
+	KUNIT_EXPECT_EQ(test, kvt_life_read(&l, &r, 3), 0);
+	m->bad_byte = kvt_geo_byte(&m->geo, 3, 0);
+	KUNIT_EXPECT_EQ(test, kvt_life_read(&l, &r, 3), -EIO);
+	/* Of a damaged header nothing is left but a footer. */
+	m->bad_byte = 0;
+	tm_at(m, 3, 0)[200] ^= 1;
+	memset(s, 0, sizeof(*s));
+	KUNIT_EXPECT_EQ(test, kvt_life_read(&l, &r, 3), 0);
+	KUNIT_EXPECT_EQ(test, s->life, 0ull);
+	KUNIT_EXPECT_EQ(test, s->stale, 9ull);
+	KUNIT_EXPECT_TRUE(test, kvt_life_damaged(s));
+}
+
 static struct kunit_case recover_cases[] = {
 	KUNIT_CASE(recover_nothing),
 	KUNIT_CASE(recover_walk),
@@ -306,6 +365,7 @@ static struct kunit_case recover_cases[] = {
 	KUNIT_CASE(recover_io_errors),
 	KUNIT_CASE(recover_hostile_places),
 	KUNIT_CASE(recover_hostile_sizes),
+	KUNIT_CASE(recover_lives),
 	{ }
 };
 

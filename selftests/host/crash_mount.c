@@ -6,8 +6,8 @@
  * Which segments count, and what in them is dead, the core says (kvt_life.h), asked as the driver
  * asks it. The store has names of its own in place of a table and an index, so what blocks are
  * together is said here, in the order of kvt_merge.h: newest definitions and newest blocks; what
- * each namespace uses; links to parents that are there, then cycles are cut. A block whose parent is gone is the
- * beginning of what is left of its chain, and its next record says so.
+ * each namespace uses; links to parents that are there, then cycles are cut. A block whose
+ * parent is gone is the beginning of what is left of its chain, and its next record says so.
  */
 #include "crash.h"
 
@@ -50,12 +50,12 @@ static void on_block(void *ctx, u32 seg, u64 life, const struct kvt_rec *r)
 	struct mount *m = ctx;
 
 	m->seg[seg].placed += kvt_geo_units(&m->s->geo, r->stored);
-	CR_ASSERT(m->nr < FOUND_MAX && life == m->seg[seg].life);
+	CR_ASSERT(m->nr < FOUND_MAX);
 	if (!kvt_life_is_dead(&m->life, seg, r->unit))
 		m->found[m->nr++] = (struct found) { .rec = *r, .seg = seg, .life = life };
 }
 
-/* Of two definitions of one namespace one is kept. */
+/* Of two definitions of one namespace one is kept. No two that differ have one sequence. */
 static void on_ns(void *ctx, u32 seg, const struct kvt_nsdef *d)
 {
 	struct mount *m = ctx;
@@ -65,6 +65,8 @@ static void on_ns(void *ctx, u32 seg, const struct kvt_nsdef *d)
 	for (i = 0; i < m->nr_ns && m->ns[i].id != d->id; i++)
 		;
 	CR_ASSERT(i < ARRAY_SIZE(m->ns));
+	CR_ASSERT(i == m->nr_ns || m->ns[i].seq != d->seq ||
+		  (m->ns[i].flags == d->flags && m->ns[i].quota_bytes == d->quota_bytes));
 	if (i == m->nr_ns)
 		m->ns[m->nr_ns++] = *d;
 	else if (kvt_mg_def_counts(m->ns[i].seq, d))
@@ -102,9 +104,18 @@ static int mount_read(void *ctx, u64 byte, void *buf, u32 len)
 	return cr_dev_read(((struct mount *)ctx)->s->dev, byte, buf, len);
 }
 
+/* Payloads are not read for kills, and no header was torn. */
+static void on_any_bad(void *ctx, u32 seg, u64 life, u32 unit, enum kvt_bad why)
+{
+	(void)ctx;
+	(void)life;
+	cr_fail("segment %u: what is said of unit %u is bad: %d", seg, unit, why);
+}
+
 static const struct kvt_recover_sink kill_sink = {
 	.block = on_no_block,
 	.kill = on_kill,
+	.bad = on_any_bad,
 };
 
 static const struct kvt_recover_sink mount_sink = {

@@ -209,15 +209,28 @@ static void cut_cycles(struct assembly *as)
 
 /* --- order of the lists ------------------------------------------------------------ */
 
+static u64 nr_pauses;
+
 /* Nobody else wants the processor. */
 static void no_pause(void)
 {
+	nr_pauses++;
+}
+
+/* The low half of the sequence is there until the block is taken, and all are this close. */
+static void check_order(struct assembly *as, u32 id, u32 *last, bool first)
+{
+	u32 low = kvt_cold(&as->table, id)->owner;
+
+	if (!first && (s32)(low - *last) <= 0)
+		kvt_env_die(__FILE__, __LINE__, "not in the order in which they were written");
+	*last = low;
 }
 
 static void put_in_order(struct assembly *as)
 {
 	struct kvt_mg_sorter *s = as_take(as, USE_ORDER, sizeof(*s));
-	u32 id, next;
+	u32 id, next, last = 0, head;
 
 	kvt_mg_sort_start(s, no_pause);
 	as->policy.now_ms = NOW_MS;
@@ -225,12 +238,16 @@ static void put_in_order(struct assembly *as)
 		if (ready(as, id))
 			kvt_mg_sort_add(s, &as->table, id);
 	}
-	for (id = kvt_mg_sorted(s, &as->table, TIER, NOW_MS); id != KVT_NIL; id = next) {
+	head = kvt_mg_sorted(s, &as->table, TIER, NOW_MS);
+	for (id = head; id != KVT_NIL; id = next) {
+		check_order(as, id, &last, id == head);
 		next = kvt_mg_take(&as->table, id, NOW_MS);
 		spin_lock(&as->meta_lock);
 		as->policy.ops->insert(&as->policy, TIER, id);
 		spin_unlock(&as->meta_lock);
 	}
+	if (!nr_pauses)
+		kvt_env_die(__FILE__, __LINE__, "nobody else would get the processor");
 	as_give(as, USE_ORDER, s, sizeof(*s));
 }
 
