@@ -95,8 +95,8 @@ static bool kvt_as_same_zones(const struct kvt_as_member *m)
 }
 
 /*
- * The next one goes where this one is not. If that were the wrong place, it would be written
- * over the only one that verifies.
+ * The next one goes where the number of its generation says. If this one is not where its own
+ * says, that is over it, and if power is lost then neither may verify.
  */
 static bool kvt_as_placed(const struct kvt_as_member *m)
 {
