@@ -25,6 +25,7 @@ FIXTURE(damaged)
 	struct kvt_client c;
 	struct kvt_disk disk;
 	struct kvt_disk copy;
+	struct kvt_disk second;
 	struct kvtier_assemble_device dev[2];
 	struct kvtier_pool_assemble a;
 };
@@ -44,6 +45,7 @@ FIXTURE_SETUP(damaged)
 	int dram, i;
 
 	self->c.fd = -1;
+	self->second.fd = -1;
 	ASSERT_EQ(0, kvt_disk_make(&self->disk, "disk", DISK_BYTES));
 	ASSERT_EQ(0, kvt_disk_make(&self->copy, "copy", DISK_BYTES));
 	ASSERT_EQ(0, kvt_setup(&self->pool));
@@ -76,6 +78,7 @@ FIXTURE_TEARDOWN(damaged)
 		self->pool.id = any.pool_id;
 	}
 	EXPECT_EQ(0, kvt_teardown(&self->pool));
+	kvt_disk_remove(&self->second);
 	kvt_disk_remove(&self->copy);
 	kvt_disk_remove(&self->disk);
 }
@@ -227,25 +230,22 @@ TEST_F_TIMEOUT(damaged, no_numbers_left, 300)
 TEST_F_TIMEOUT(damaged, far_ahead_of_others, 300)
 {
 	__u64 *page = aligned_alloc(4096, 4096), far = 1ull << 60;
-	struct kvt_disk second;
+	const struct kvt_disk *second = &self->second;
 	int slot;
 
-	ASSERT_EQ(0, kvt_disk_make(&second, "second", DISK_BYTES));
+	ASSERT_EQ(0, kvt_disk_make(&self->second, "second", DISK_BYTES));
 	ASSERT_EQ(0, assemble(self));
-	ASSERT_LE(0, kvt_tier_disk(&self->pool, 40, &second));
+	ASSERT_LE(0, kvt_tier_disk(&self->pool, 40, second));
 	ASSERT_EQ(0, kvt_pool_destroy(self->pool.ctl, self->pool.id));
-	slot = newer_slot(&second, page);
+	slot = newer_slot(second, page);
 	ASSERT_LE(0, slot);
-	ASSERT_EQ(0, kvt_disk_super(&second, slot, SUPER_SEQ_LIMIT, &far, sizeof(far)));
-	EXPECT_EQ(-ERANGE, assemble_with(self, &second));
+	ASSERT_EQ(0, kvt_disk_super(second, slot, SUPER_SEQ_LIMIT, &far, sizeof(far)));
+	EXPECT_EQ(-ERANGE, assemble_with(self, second));
 	EXPECT_EQ(0, self->dev[0].error);
 	EXPECT_EQ(-ERANGE, self->dev[1].error);
-	ASSERT_EQ(0, kvt_disk_super(&second, slot, SUPER_SEQ_LIMIT,
+	ASSERT_EQ(0, kvt_disk_super(second, slot, SUPER_SEQ_LIMIT,
 				    page + SUPER_SEQ_LIMIT / 8, 8));
-	EXPECT_EQ(0, assemble_with(self, &second));
-	ASSERT_EQ(0, kvt_pool_destroy(self->pool.ctl, self->pool.id));
-	self->pool.id = KVTIER_POOL_ANY_ID;
-	kvt_disk_remove(&second);
+	EXPECT_EQ(0, assemble_with(self, second));
 	free(page);
 }
 
