@@ -296,11 +296,13 @@ struct kvt_async_queue {
  * @over:     namespaces that may be near or above a limit on a tier. Meta lock
  * @nr_put_off: moves down that had to wait, though there is room below. Meta lock
  * @looks:      ahead that are to be made
+ * @hurry_until: jiffies: until then no promotion gives way, see kvt_promote.c
  * @garbage:    memory to be freed outside locks
  * @work:       reclaim, see kvt_reclaim.c
  * @tick:       wakes @work for what depends on time
  * @reclaim_wq: one worker
  * @promote_wq: moves up
+ * @ahead_wq:   of these, what may have to wait for the others
  * @scrub:      see kvt_scrub.c
  * @async_wq:   completes asynchronous calls
  * @async_work: on it
@@ -374,11 +376,13 @@ struct kvt_pool {
 	u32 up[KVT_UP_SIZE];
 	u32 nr_put_off;
 	struct kvt_looks looks;
+	unsigned long hurry_until;
 	struct llist_head garbage;
 	struct work_struct work;
 	struct delayed_work tick;
 	struct workqueue_struct *reclaim_wq;
 	struct workqueue_struct *promote_wq;
+	struct workqueue_struct *ahead_wq;
 	struct workqueue_struct *async_wq;
 	struct workqueue_struct *log_wq;
 	struct kvt_scrub scrub;
@@ -786,10 +790,11 @@ bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group)
 
 /* kvt_promote.c */
 struct kvt_promo;
-struct kvt_promo *kvt_promo_alloc(struct kvt_pool *p, u32 max);
+struct kvt_promo *kvt_promo_alloc(struct kvt_pool *p, u32 max, bool ahead);
 bool kvt_promo_add(struct kvt_promo *pr, u32 id, u32 gen);
 u32 kvt_promo_nr(const struct kvt_promo *pr);
 void kvt_promo_start(struct kvt_promo *pr);
+void kvt_promo_hurry(struct kvt_pool *p);
 bool kvt_promo_done(const struct kvt_promo *pr);
 int kvt_promo_wait(struct kvt_promo *pr, u64 deadline_ns);
 int kvt_promo_error(const struct kvt_promo *pr, u32 id, u32 gen);

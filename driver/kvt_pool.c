@@ -208,6 +208,8 @@ static void kvt_pool_release(struct device *dev)
 		destroy_workqueue(p->async_wq);
 	if (p->log_wq)
 		destroy_workqueue(p->log_wq);
+	if (p->ahead_wq)
+		destroy_workqueue(p->ahead_wq);
 	if (p->promote_wq)
 		destroy_workqueue(p->promote_wq);
 	if (p->reclaim_wq)
@@ -262,6 +264,7 @@ static void kvt_pool_init_locks(struct kvt_pool *p)
 	INIT_WORK(&p->async_work, kvt_async_work);
 	kvt_scrub_init(&p->scrub);
 	kvt_looks_init(p);
+	p->hurry_until = jiffies;
 }
 
 static int kvt_pool_init_index(struct kvt_pool *p)
@@ -305,7 +308,9 @@ static int kvt_pool_init_queues(struct kvt_pool *p)
 	p->promote_wq = alloc_workqueue("kvtier%u-promote", WQ_UNBOUND, 0, p->id);
 	p->async_wq = alloc_ordered_workqueue("kvtier%u-async", 0, p->id);
 	p->log_wq = alloc_workqueue("kvtier%u-log", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, p->id);
-	return p->reclaim_wq && p->promote_wq && p->async_wq && p->log_wq ? 0 : -ENOMEM;
+	p->ahead_wq = alloc_workqueue("kvtier%u-ahead", WQ_UNBOUND, 0, p->id);
+	return p->reclaim_wq && p->promote_wq && p->ahead_wq && p->async_wq && p->log_wq ?
+	       0 : -ENOMEM;
 }
 
 static struct kvt_pool *kvt_pool_alloc(u32 id)
@@ -423,6 +428,7 @@ static void kvt_pool_stop(struct kvt_pool *p)
 	cancel_delayed_work_sync(&p->tick);
 	cancel_work_sync(&p->work);
 	flush_workqueue(p->promote_wq);
+	flush_workqueue(p->ahead_wq);
 	cancel_work_sync(&p->async_work);
 	cancel_delayed_work_sync(&p->tick);
 	cancel_work_sync(&p->work);

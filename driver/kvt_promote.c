@@ -9,6 +9,11 @@
  *
  * Blocks are placed in the order given, head of the chain first; when there is no
  * room for one there is none for the rest.
+ *
+ * One *ahead* of need (PREFETCH) gives way: before each of its batches, which are small, it
+ * waits until nobody has asked for what is still to be read from its tier; but not for ever
+ * (KVT_PROMO_PATIENCE), and not while somebody waits for a block that is on its way, since
+ * it may be one of its own (kvt_promo_hurry()). So who asks waits for one such batch at most.
  */
 #include <linux/slab.h>
 
@@ -16,6 +21,8 @@
 
 #define KVT_PROMO_ROOM_NS	(2ull * NSEC_PER_SEC)
 #define KVT_PROMO_KILL_WAIT	(2 * HZ)	/* for a batch, until its sources can go */
+#define KVT_PROMO_PATIENCE	(2 * HZ)	/* with what others have asked for, for a batch */
+#define KVT_PROMO_AHEAD_BYTES	(4u << 20)	/* a batch of more than one block, ahead of need */
 
 struct kvt_promo_block {
 	u32 id;
@@ -27,6 +34,7 @@ struct kvt_promo_block {
 /*
  * struct kvt_promo - a promotion under way
  * @refs:   the caller's and the worker's
+ * @ahead:  it gives way to those that are not
  * @nr:     blocks
  * @done:   @block[].err and .leased are final
  */
@@ -35,6 +43,7 @@ struct kvt_promo {
 	struct kvt_pool *pool;
 	struct kref refs;
 	wait_queue_head_t wait;
+	bool ahead;
 	bool done;
 	u32 nr;
 	u32 max;
@@ -45,11 +54,12 @@ static void kvt_promo_work(struct work_struct *work);
 
 /**
  * kvt_promo_alloc() - start a promotion
- * @p:   pool
- * @max: most blocks
+ * @p:     pool
+ * @max:   most blocks
+ * @ahead: of need: it gives way
  * Return: promotion, given back with kvt_promo_put(), or NULL.
  */
-struct kvt_promo *kvt_promo_alloc(struct kvt_pool *p, u32 max)
+struct kvt_promo *kvt_promo_alloc(struct kvt_pool *p, u32 max, bool ahead)
 {
 	struct kvt_promo *pr = kvzalloc(struct_size(pr, block, max), GFP_KERNEL_ACCOUNT);
 
@@ -60,6 +70,7 @@ struct kvt_promo *kvt_promo_alloc(struct kvt_pool *p, u32 max)
 	kref_init(&pr->refs);
 	init_waitqueue_head(&pr->wait);
 	pr->max = max;
+	pr->ahead = ahead;
 	return pr;
 }
 
@@ -119,6 +130,14 @@ void kvt_promo_put(struct kvt_promo *pr)
 	kref_put(&pr->refs, kvt_promo_release);
 }
 
+/* What others wait behind has become more, or less. */
+static void kvt_promo_count(const struct kvt_promo *pr, struct kvt_tier *t, s64 bytes)
+{
+	atomic64_add(bytes, &t->reads_bytes);
+	if (!pr->ahead)
+		atomic64_add(bytes, &t->asked_bytes);
+}
+
 /**
  * kvt_promo_start() - let it run
  * @pr: promotion with at least one block; the caller keeps his reference
@@ -128,15 +147,14 @@ void kvt_promo_start(struct kvt_promo *pr)
 	struct kvt_pool *p = pr->pool;
 	u32 i;
 
-	/* Others wait behind these. */
 	for (i = 0; i < pr->nr; i++) {
 		const struct kvt_hot *h = kvt_hot(&p->table, pr->block[i].id);
 
-		atomic64_add(kvt_slot_bytes(kvt_group_of(p, h->ns_group)),
-			     &p->tiers[h->log_tier]->reads_bytes);
+		kvt_promo_count(pr, p->tiers[h->log_tier],
+				kvt_slot_bytes(kvt_group_of(p, h->ns_group)));
 	}
 	kref_get(&pr->refs);
-	queue_work(p->promote_wq, &pr->work);
+	queue_work(pr->ahead ? p->ahead_wq : p->promote_wq, &pr->work);
 }
 
 /* Are its results final. */
@@ -269,24 +287,72 @@ static void kvt_promo_batch(struct kvt_promo *pr, u32 first, u32 nr, struct kvt_
 	}
 	spin_unlock(&p->meta_lock);
 	for (i = 0; i < nr; i++) {
-		atomic64_sub(mv[i].x.bytes, &mv[i].x.src->reads_bytes);
+		kvt_promo_count(pr, mv[i].x.src, -(s64)mv[i].x.bytes);
 		kvt_block_wake(p, pr->block[first + i].id);
 	}
 	kvt_looks_wake(p);
 }
 
+/**
+ * kvt_promo_hurry() - somebody waits for a block that is on its way
+ * @p: pool; any context
+ *
+ * Whose it is cannot be seen, so none gives way for a while.
+ */
+void kvt_promo_hurry(struct kvt_pool *p)
+{
+	WRITE_ONCE(p->hurry_until, jiffies + KVT_PROMO_PATIENCE);
+	kvt_looks_wake(p);
+}
+
+/* Has nobody asked for anything else on the tiers of these blocks, or is there a hurry. */
+static bool kvt_promo_may_go(const struct kvt_promo *pr, u32 first, u32 nr)
+{
+	struct kvt_pool *p = pr->pool;
+	bool asked = false;
+	u32 i;
+	int idx;
+
+	if (READ_ONCE(p->dying) || time_before(jiffies, READ_ONCE(p->hurry_until)))
+		return true;
+	idx = srcu_read_lock(&p->srcu);
+	/* They are claimed: their entries stay what they are. */
+	for (i = first; i < first + nr && !asked; i++) {
+		struct kvt_tier *t = kvt_tier_at(p, kvt_hot(&p->table, pr->block[i].id)->log_tier);
+
+		asked = t && atomic64_read(&t->asked_bytes);
+	}
+	srcu_read_unlock(&p->srcu, idx);
+	return !asked;
+}
+
+/* How many blocks from this one on are a batch; waits until they may be read. No srcu held. */
+static u32 kvt_promo_step(const struct kvt_promo *pr, u32 first, u32 most)
+{
+	struct kvt_pool *p = pr->pool;
+	u32 nr = min(most, pr->nr - first), bytes;
+
+	if (!pr->ahead)
+		return nr;
+	bytes = kvt_slot_bytes(kvt_group_of(p, kvt_hot(&p->table, pr->block[first].id)->ns_group));
+	nr = clamp(KVT_PROMO_AHEAD_BYTES / bytes, 1u, nr);
+	wait_event_timeout(p->looks.wait, kvt_promo_may_go(pr, first, nr), KVT_PROMO_PATIENCE);
+	return nr;
+}
+
 static void kvt_promo_run(struct kvt_promo *pr)
 {
 	struct kvt_mv *mv = kvmalloc_array(KVT_MOVE_BATCH, sizeof(*mv), GFP_KERNEL), one;
-	u32 step = mv ? KVT_MOVE_BATCH : 1, i;
 	struct kvt_pool *p = pr->pool;
 	bool full = false;
+	u32 step, i;
 	int idx;
 
 	for (i = 0; i < pr->nr; i += step) {
+		step = kvt_promo_step(pr, i, mv ? KVT_MOVE_BATCH : 1);
 		/* Each may wait for room; those to come keep the tiers they are on. */
 		idx = srcu_read_lock(&p->srcu);
-		kvt_promo_batch(pr, i, min(step, pr->nr - i), mv ?: &one, &full);
+		kvt_promo_batch(pr, i, step, mv ?: &one, &full);
 		srcu_read_unlock(&p->srcu, idx);
 	}
 	kvfree(mv);
@@ -340,10 +406,12 @@ bool kvt_block_settled(struct kvt_pool *p, u32 id, u32 gen)
  */
 int kvt_block_wait(struct kvt_pool *p, u32 id, u32 gen, u64 deadline_ns)
 {
-	long ret = wait_event_killable_timeout(*kvt_block_wq(p, id),
-					       kvt_block_settled(p, id, gen),
-					       kvt_deadline_jiffies(deadline_ns));
+	long ret;
 
+	if (kvt_ctl(kvt_hot(&p->table, id)) & KVT_CTL_MOVING)
+		kvt_promo_hurry(p);
+	ret = wait_event_killable_timeout(*kvt_block_wq(p, id), kvt_block_settled(p, id, gen),
+					  kvt_deadline_jiffies(deadline_ns));
 	return ret > 0 ? 0 : ret < 0 ? -EINTR : -ETIMEDOUT;
 }
 

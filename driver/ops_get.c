@@ -210,12 +210,12 @@ static enum kvt_found kvt_get_leases(struct kvt_getter *g)
 	return found;
 }
 
-/* Start moving up what is on block tiers from @g->at to the end of the hits. */
-static int kvt_get_promote(struct kvt_getter *g)
+/* Start moving up what is on block tiers from @g->at to the end of the hits. @ahead: of need. */
+static int kvt_get_promote(struct kvt_getter *g, bool ahead)
 {
 	struct kvt_batch *b = g->b;
 	struct kvt_pool *p = b->f->pool;
-	struct kvt_promo *pr = kvt_promo_alloc(p, g->end - g->at);
+	struct kvt_promo *pr = kvt_promo_alloc(p, g->end - g->at, ahead);
 	u32 i;
 
 	if (!pr)
@@ -252,7 +252,7 @@ static int kvt_get_round(struct kvt_getter *g, enum kvt_found found)
 	if (g->flags & KVTIER_GET_NOPROMOTE)
 		return 0;
 	if (found == KVT_FOUND_LOG) {
-		int err = kvt_get_promote(g);
+		int err = kvt_get_promote(g, false);
 
 		if (err || !(g->flags & KVTIER_GET_WAIT))
 			return err;
@@ -267,8 +267,12 @@ static int kvt_get_round(struct kvt_getter *g, enum kvt_found found)
 		g->err = kvt_promo_error(g->promo, id, gen);
 		return -EAGAIN;
 	}
-	if (!(g->flags & KVTIER_GET_WAIT))
+	if (!(g->flags & KVTIER_GET_WAIT)) {
+		/* He will ask again, or wait for the completion. */
+		if (found == KVT_FOUND_MOVING)
+			kvt_promo_hurry(p);
 		return 0;
+	}
 	if (kvt_block_wait(p, id, gen, g->deadline_ns) == -EINTR)
 		return -EINTR;
 	return kvt_deadline_jiffies(g->deadline_ns) ? -EAGAIN : 0;
@@ -587,7 +591,7 @@ int kvt_op_prefetch(struct kvt_file *f, void *arg)
 	g.b = &b;
 	g.end = a->nr;
 	idx = srcu_read_lock(&f->pool->srcu);
-	err = kvt_get_promote(&g);
+	err = kvt_get_promote(&g, true);
 	srcu_read_unlock(&f->pool->srcu, idx);
 	if (err) {
 		if (as)

@@ -234,6 +234,7 @@ struct kvt_tier_count {
  * @leaving:  block: it is not to be told of to other members any more. Meta lock
  * @read_cost: block: what reads cost, for LOOKUP
  * @reads_bytes: block: of blocks that are to come up, and have not yet
+ * @asked_bytes: block: of these, what somebody has asked for now, and not ahead of need
  * @write_errors: block: batches in a row of which nothing was written. Meta lock
  * @lowering: it was above the high watermark and is not yet below the low one. The
  *            worker's
@@ -283,6 +284,7 @@ struct kvt_tier {
 	bool leaving;
 	struct kvt_cost read_cost;
 	atomic64_t reads_bytes;
+	atomic64_t asked_bytes;
 	u32 write_errors;
 
 	bool lowering;

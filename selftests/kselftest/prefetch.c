@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * PREFETCH beside others' reads: what is asked for now comes first.
+ *
+ * A read takes two seconds here, so what has begun before what is seen from who comes first.
+ */
+#include "kvt_test.h"
+
+#define BLOCK_BYTES	KVT_MIB
+#define MEM_BYTES	(64 * KVT_MIB)
+#define DISK_BYTES	(2048 * KVT_MIB)	/* 1 % of it is more than all chains */
+#define LONG		16	/* four times as much as is read at a time */
+#define SET		97
+#define A_MOMENT_MS	500
+
+enum { AHEAD, ASKED, LATER, YOUNG };	/* chains */
+
+FIXTURE(prefetch)
+{
+	struct kvt_pool pool;
+	struct kvt_client c;
+	struct kvt_dm dm;
+	int disk;
+};
+
+static void keys_of(struct kvt_key *keys, int chain, int nr)
+{
+	kvt_keys(keys, SET, (__u64)chain * 4096, nr);
+}
+
+/* How many of a chain's first blocks are not in memory. */
+static int down(FIXTURE_DATA(prefetch) *self, int chain, int nr)
+{
+	struct kvtier_lookup_result look[LONG];
+	struct kvt_key keys[LONG];
+	int i, n = 0;
+
+	keys_of(keys, chain, nr);
+	if (kvt_lookup(self->c.fd, 0, keys, nr, look) != nr)
+		return -1;
+	for (i = 0; i < nr; i++)
+		n += (int)look[i].tier == self->disk;
+	return n;
+}
+
+static int put(FIXTURE_DATA(prefetch) *self, int chain, int nr)
+{
+	struct kvt_key keys[LONG];
+
+	keys_of(keys, chain, nr);
+	return kvt_put(&self->c, KVTIER_RESERVE_WAIT, 0, keys, NULL, nr);
+}
+
+static int watermarks(FIXTURE_DATA(prefetch) *self, const char *low, const char *high)
+{
+	return kvt_sysfs_write(&self->pool, "watermark_low_percent", "1") ?:
+	       kvt_sysfs_write(&self->pool, "watermark_high_percent", high) ?:
+	       kvt_sysfs_write(&self->pool, "watermark_low_percent", low);
+}
+
+FIXTURE_SETUP(prefetch)
+{
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, MEM_BYTES));
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "policy", "lru"));
+	ASSERT_EQ(0, kvt_dm_make(&self->dm, "prefetch", DISK_BYTES));
+	self->disk = kvt_tier_disk(&self->pool, 1, &self->dm.disk);
+	ASSERT_LE(0, self->disk);
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "prefetch", BLOCK_BYTES));
+	ASSERT_EQ(LONG, put(self, AHEAD, LONG));
+	ASSERT_EQ(1, put(self, ASKED, 1));
+	ASSERT_EQ(1, put(self, LATER, 1));
+	/* The youngest stays. */
+	ASSERT_EQ(1, put(self, YOUNG, 1));
+	ASSERT_EQ(0, watermarks(self, "1", "2"));
+	ASSERT_TRUE(KVT_UNTIL(30000, down(self, AHEAD, LONG) == LONG &&
+			      down(self, ASKED, 1) == 1 && down(self, LATER, 1) == 1));
+	ASSERT_EQ(0, watermarks(self, "85", "92"));
+	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_VERY_SLOW));
+}
+
+FIXTURE_TEARDOWN(prefetch)
+{
+	EXPECT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_GOOD));
+	kvt_client_close(&self->c);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+	kvt_dm_remove(&self->dm);
+}
+
+/* Ask for a chain's first block, which is on its way then. */
+static int ask(FIXTURE_DATA(prefetch) *self, int chain)
+{
+	struct kvtier_block_result res;
+	struct kvt_key key;
+	int ret;
+
+	keys_of(&key, chain, 1);
+	ret = kvt_get(self->c.fd, 0, 0, &key, 1, &res, 0);
+	return ret ?: res.status;
+}
+
+/* What has just come down may still be on its way for a moment. */
+static int ahead(FIXTURE_DATA(prefetch) *self)
+{
+	struct kvt_key keys[LONG];
+	int nr = 0;
+
+	keys_of(keys, AHEAD, LONG);
+	KVT_UNTIL(5000, (nr += kvt_prefetch(self->c.fd, 0, 0, keys, LONG, 0, -1)) == LONG);
+	return nr;
+}
+
+/* Nothing is read ahead of need as long as there is something that was asked for. */
+TEST_F_TIMEOUT(prefetch, who_asks_comes_first, 300)
+{
+	ASSERT_EQ(KVTIER_ST_PENDING, ask(self, ASKED));
+	ASSERT_EQ(LONG, ahead(self));
+	ASSERT_TRUE(KVT_UNTIL(60000, !down(self, ASKED, 1)));
+	/* What had been begun beside it would be there now. */
+	EXPECT_FALSE(KVT_UNTIL(A_MOMENT_MS, down(self, AHEAD, LONG) < LONG));
+	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_GOOD));
+	EXPECT_TRUE(KVT_UNTIL(60000, !down(self, AHEAD, LONG)));
+}
+
+/* Who asks a little later waits for a small part only. */
+TEST_F_TIMEOUT(prefetch, a_part_at_a_time, 300)
+{
+	ASSERT_EQ(LONG, ahead(self));
+	ASSERT_TRUE(KVT_UNTIL(60000, down(self, AHEAD, LONG) < LONG));
+	/* All that was read together. */
+	kvt_sleep_ms(A_MOMENT_MS);
+	EXPECT_LE(LONG / 2, down(self, AHEAD, LONG));
+	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_GOOD));
+	EXPECT_TRUE(KVT_UNTIL(60000, !down(self, AHEAD, LONG)));
+}
+
+/* One of its own blocks is asked for: then it does not wait for others. */
+TEST_F_TIMEOUT(prefetch, asked_for_itself, 300)
+{
+	ASSERT_EQ(KVTIER_ST_PENDING, ask(self, ASKED));
+	ASSERT_EQ(LONG, ahead(self));
+	ASSERT_EQ(KVTIER_ST_PENDING, ask(self, AHEAD));
+	/* It would have waited for as long as the first one takes, and for this one. */
+	kvt_sleep_ms(1000);
+	ASSERT_EQ(KVTIER_ST_PENDING, ask(self, LATER));
+	ASSERT_TRUE(KVT_UNTIL(60000, !down(self, LATER, 1)));
+	EXPECT_GT(LONG, down(self, AHEAD, LONG));
+	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_GOOD));
+	EXPECT_TRUE(KVT_UNTIL(60000, !down(self, AHEAD, LONG)));
+}
+
+TEST_HARNESS_MAIN
