@@ -4,8 +4,8 @@
  *
  * A promotion is a batch of claimed blocks on a work item of its own, so that who
  * asked for it can wait killably, with a timeout, or not at all. Blocks that
- * arrive are leased by the promotion itself until its last reference goes:
- * nobody can push them out again before the one who waits has looked.
+ * arrive are leased by the promotion itself until it is done and who asked has given
+ * it back, whichever comes last: nobody can push them out again before he has looked.
  *
  * Blocks are placed in the order given, head of the chain first; when there is no
  * room for one there is none for the rest.
@@ -34,6 +34,7 @@ struct kvt_promo_block {
 /*
  * struct kvt_promo - a promotion under way
  * @refs:   the caller's and the worker's
+ * @claims: the same, on the leases; the worker's goes before @done is set
  * @ahead:  it gives way to those that are not
  * @nr:     blocks
  * @done:   @block[].err and .leased are final
@@ -42,6 +43,7 @@ struct kvt_promo {
 	struct work_struct work;
 	struct kvt_pool *pool;
 	struct kref refs;
+	atomic_t claims;
 	wait_queue_head_t wait;
 	bool ahead;
 	bool done;
@@ -68,6 +70,7 @@ struct kvt_promo *kvt_promo_alloc(struct kvt_pool *p, u32 max, bool ahead)
 	INIT_WORK(&pr->work, kvt_promo_work);
 	pr->pool = p;
 	kref_init(&pr->refs);
+	atomic_set(&pr->claims, 2);
 	init_waitqueue_head(&pr->wait);
 	pr->max = max;
 	pr->ahead = ahead;
@@ -113,20 +116,25 @@ bool kvt_promo_add(struct kvt_promo *pr, u32 id, u32 gen)
 
 static void kvt_promo_release(struct kref *refs)
 {
-	struct kvt_promo *pr = container_of(refs, struct kvt_promo, refs);
-	struct kvt_pool *p = pr->pool;
-	u32 i;
-
-	for (i = 0; i < pr->nr; i++) {
-		if (pr->block[i].leased)
-			kvt_lease_drop(p, pr->block[i].id);
-	}
-	kvfree(pr);
+	kvfree(container_of(refs, struct kvt_promo, refs));
 }
 
-/* Give a reference back; the last one drops the promotion's leases. */
+static void kvt_promo_unclaim(struct kvt_promo *pr)
+{
+	u32 i;
+
+	if (!atomic_dec_and_test(&pr->claims))
+		return;
+	for (i = 0; i < pr->nr; i++) {
+		if (pr->block[i].leased)
+			kvt_lease_drop(pr->pool, pr->block[i].id);
+	}
+}
+
+/* Give the caller's reference back, and with it what the promotion leases for him. */
 void kvt_promo_put(struct kvt_promo *pr)
 {
+	kvt_promo_unclaim(pr);
 	kref_put(&pr->refs, kvt_promo_release);
 }
 
@@ -365,11 +373,12 @@ static void kvt_promo_work(struct work_struct *work)
 
 	kvt_promo_run(pr);
 	kvt_garbage_free(p);
+	kvt_promo_unclaim(pr);
 	/* Results are final: pairs with kvt_promo_done(). */
 	smp_store_release(&pr->done, true);
 	wake_up_all(&pr->wait);
 	kvt_async_wake_promo(p, pr);
-	kvt_promo_put(pr);
+	kref_put(&pr->refs, kvt_promo_release);
 	kvt_reclaim_kick(p);
 }
 
