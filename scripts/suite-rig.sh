@@ -53,6 +53,15 @@ modprobe device_dax
 cxl_create_region 2 $((256 << 20)) noautoprobe
 test -e /sys/bus/dax/devices/dax0.0
 udevadm --version
+# The tests get memory that firmware has set aside, and CXL memory where they ask for it.
+dax_is()
+{
+	local line
+	line=$(/kvt/kselftest/devices $2 | grep ^KVT_DAX=)
+	[[ $(readlink -f "/sys/bus/dax/devices/${line#*=}") == */$1* ]]
+}
+dax_is hmem
+dax_is region cxl
 '
 # See machine_args() of run.sh.
 [ "${KVTIER_ACCEL:-tcg}" != tcg ] || guest_devices="set -e; dmesg | grep -q 'x2apic enabled'; $guest_devices"
@@ -109,7 +118,7 @@ for KVT_KERNEL in stock debug; do
 	done
 done
 echo "judged$judged"'
-vm_test devices 0 '^region0$' --timeout 600 -- "$guest_devices"
+vm_test devices 0 '^region0$' --timeout 600 --soft 64 -- "$guest_devices"
 vm_test exit-status 37 '^hello$' --timeout 600 --cxl 0 --nvme 0 -- 'echo hello; exit 37'
 vm_test kernel-warning 1 'kernel complained' --timeout 600 --cxl 0 --nvme 0 -- \
 	'echo "<4>WARNING: made up by the rig test" >/dev/kmsg'

@@ -66,7 +66,7 @@ attach_and_see()
 }
 
 # shellcheck disable=SC2046
-export $(./devices)
+export $(./devices cxl)
 DAX=${KVT_DAX:-}
 [ -n "$DAX" ] || skip "no device-dax instance to use (KVT_DAX)"
 kvtier cxl bind "$DAX" >/dev/null

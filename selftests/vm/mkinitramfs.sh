@@ -102,6 +102,9 @@ skeleton()
 		bob:x:1002: >"$root/etc/group"
 	printf 'passwd: files\ngroup: files\n' >"$root/etc/nsswitch.conf"
 	echo kvtier-test-vm >"$root/etc/hostname"
+	# Not before somebody wants it, who says to which driver its device is to go.
+	mkdir -p "$root/etc/modprobe.d"
+	echo 'blacklist dax_hmem' >"$root/etc/modprobe.d/kvtier.conf"
 }
 
 add_udev()

@@ -10,6 +10,7 @@
 #   --mem M               guest memory in MiB (2048; debug: 3072)
 #   --smp N               virtual CPUs (2)
 #   --cxl N               emulated CXL RAM devices (2), --cxl-size M MiB each (256)
+#   --soft M              M MiB of memory besides that are not for the kernel, but for dax
 #   --pmem DIR            also a persistent CXL device (serial 100, 256 MiB); its
 #                         contents are in DIR and stay there
 #   --nvme N              NVMe controllers (2), --nvme-size M MiB each (512)
@@ -45,6 +46,7 @@ MEM_MIB=
 SMP=2
 CXL=2
 CXL_MIB=256
+SOFT_MIB=0
 PMEM_DIR=
 NVME=2
 NVME_MIB=512
@@ -66,7 +68,7 @@ COMMAND=()
 
 usage()
 {
-	sed -n '4,37s/^# \{0,1\}//p' "$0"
+	sed -n '4,38s/^# \{0,1\}//p' "$0"
 	exit "${1:-2}"
 }
 
@@ -80,6 +82,7 @@ parse_args()
 		--smp) SMP=$2; shift ;;
 		--cxl) CXL=$2; shift ;;
 		--cxl-size) CXL_MIB=$2; shift ;;
+		--soft) SOFT_MIB=$2; shift ;;
 		--pmem) PMEM_DIR=$2; shift ;;
 		--nvme) NVME=$2; shift ;;
 		--nvme-size) NVME_MIB=$2; shift ;;
@@ -194,7 +197,7 @@ machine_args()
 	# CXL and "rep movsb" does not count as one instruction.
 	local cpu=max,-hypervisor,-erms,-fsrm accel=${KVTIER_ACCEL:-tcg}
 	QEMU=(qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot
-		-M "q35,cxl=on" -m "${MEM_MIB}M,maxmem=16G,slots=8" -cpu "$cpu")
+		-M "q35,cxl=on" -m "$((MEM_MIB + SOFT_MIB))M,maxmem=16G,slots=8" -cpu "$cpu")
 	if [ "$ICOUNT" = yes ]; then
 		QEMU+=(-accel "tcg,thread=single" -icount "shift=0,sleep=off" -smp 1)
 	elif [ "$accel" = tcg ]; then
@@ -249,6 +252,9 @@ boot_args()
 	# The kernel forgets for a moment of its boot what its processor can do. An interrupt
 	# in that moment is a wild access to KASAN, which asks whether five levels are in use.
 	[ "$KERNEL_KIND" != debug ] || cmdline+=" no5lvl"
+	# As firmware reserves memory of a special kind: from 1 GiB on, ordinary memory (1) becomes
+	# "soft reserved".
+	[ "$SOFT_MIB" -eq 0 ] || cmdline+=" memmap=${SOFT_MIB}M%0x40000000-1+0xefffffff"
 	cmdline+=" $APPEND"
 	QEMU+=(-kernel "$KERNEL/vmlinuz" -initrd "$TMP/initramfs" -append "$cmdline")
 	[ -z "$PIDFILE" ] || QEMU+=(-pidfile "$PIDFILE")
