@@ -262,13 +262,13 @@ static bool kvt_seg_carry(struct kvt_tier *t, u32 seg, bool spare)
 	return full;
 }
 
-/* Let dead segments be ended, so that they are free again. */
+/* Let dead segments be ended, so that they are free again, as far as that pays. */
 static bool kvt_log_reap(struct kvt_tier *t)
 {
 	bool got;
 
 	mutex_lock(&t->mlog->put_lock[KVT_HEAD_CARRY]);
-	got = kvt_mlog_reap(t->mlog);
+	got = kvt_mlog_reap(t->mlog, false);
 	mutex_unlock(&t->mlog->put_lock[KVT_HEAD_CARRY]);
 	return got;
 }

@@ -199,7 +199,7 @@ void kvt_mlog_nsdef(const struct kvt_ns *ns, struct kvt_nsdef *d);
 void kvt_mlog_work(struct work_struct *work);
 void kvt_mlog_kick(struct kvt_mlog *m);
 bool kvt_mlog_end_one(struct kvt_mlog *m);
-bool kvt_mlog_reap(struct kvt_mlog *m);
+bool kvt_mlog_reap(struct kvt_mlog *m, bool need);
 bool kvt_mlog_step(struct kvt_mlog *m, bool urgent);
 bool kvt_mlog_doom(struct kvt_mlog *m, u32 seg);
 

@@ -245,9 +245,9 @@ static bool kvt_place_reap(struct kvt_place *pl)
 	if (pl->puts->nr)
 		return false;
 	if (pl->head == KVT_HEAD_CARRY)
-		return kvt_mlog_reap(pl->m);
+		return kvt_mlog_reap(pl->m, true);
 	mutex_lock(&pl->m->put_lock[KVT_HEAD_CARRY]);
-	got = kvt_mlog_reap(pl->m);
+	got = kvt_mlog_reap(pl->m, true);
 	mutex_unlock(&pl->m->put_lock[KVT_HEAD_CARRY]);
 	return got;
 }

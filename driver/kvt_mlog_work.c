@@ -3,7 +3,7 @@
  * A member's background work. See kvt_mlog.h for the model and the locks.
  *
  *   - flushes and footers, as soon as something waits for them
- *   - ends of dead segments, when few are free, and their discards
+ *   - ends of dead segments, when few are free and it pays, and their discards
  *   - kills, when half of the ring is pending or somebody waits for them
  *   - ends of namespaces
  *   - footers that a crash has left out
@@ -315,18 +315,20 @@ static u32 kvt_mlog_todo(struct kvt_mlog *m)
 
 /**
  * kvt_mlog_reap() - make dead segments free
- * @m: member; put_lock[CARRY] held, no batch of the caller's is open or unwritten; sleeps
+ * @m:    member; put_lock[CARRY] held, no batch of the caller's is open or unwritten; sleeps
+ * @need: the caller needs one; else none is ended that would only be replaced by another
  * Return: whether there are more free ones than before.
  */
-bool kvt_mlog_reap(struct kvt_mlog *m)
+bool kvt_mlog_reap(struct kvt_mlog *m, bool need)
 {
 	u32 before = READ_ONCE(m->tier->log.nr_free), last, now = before, nr;
+	u32 work = need ? KVT_WORK_END : KVT_WORK_PAYS;
 
 	if (kvt_mlog_todo(m) & KVT_WORK_TRIM) {
 		kvt_mlog_progress(m);
 		now = READ_ONCE(m->tier->log.nr_free);
 	}
-	for (nr = 0; nr < KVT_REAP_MAX && (kvt_mlog_todo(m) & KVT_WORK_END); nr++) {
+	for (nr = 0; nr < KVT_REAP_MAX && (kvt_mlog_todo(m) & work); nr++) {
 		last = now;
 		if (!kvt_mlog_end_one(m))
 			break;
@@ -524,7 +526,7 @@ static bool kvt_mlog_kills(struct kvt_mlog *m)
 		return !st;
 	mutex_lock(&m->put_lock[KVT_HEAD_CARRY]);
 	if (kvt_mlog_open(m, KVT_HEAD_CARRY, 0, false, &open) ||
-	    (open == KVT_W_SPACE && kvt_mlog_reap(m) &&
+	    (open == KVT_W_SPACE && kvt_mlog_reap(m, true) &&
 	     kvt_mlog_open(m, KVT_HEAD_CARRY, 0, true, &open)))
 		st = kvt_mlog_kills_at(m, KVT_HEAD_CARRY);
 	mutex_unlock(&m->put_lock[KVT_HEAD_CARRY]);
@@ -662,9 +664,9 @@ bool kvt_mlog_step(struct kvt_mlog *m, bool urgent)
 	if (READ_ONCE(m->told) != READ_ONCE(m->tier->pool->leavers.tell) &&
 	    !READ_ONCE(m->w.given_up))
 		any |= !kvt_mlog_write_super(m, false);
-	if (kvt_mlog_todo(m) & KVT_WORK_END) {
+	if (kvt_mlog_todo(m) & KVT_WORK_PAYS) {
 		mutex_lock(&m->put_lock[KVT_HEAD_CARRY]);
-		any |= kvt_mlog_reap(m);
+		any |= kvt_mlog_reap(m, false);
 		mutex_unlock(&m->put_lock[KVT_HEAD_CARRY]);
 	}
 	return any;

@@ -64,6 +64,8 @@ int kvt_wlog_init(struct kvt_wlog *w, const struct kvt_wlog_cfg *cfg, void *mem)
 	memset(w, 0, sizeof(*w));
 	w->cfg = *cfg;
 	w->next_life = 1;
+	/* What a restart finds may all be obsolete. */
+	w->obsoleted = U32_MAX;
 	cfg->log->hold = true;
 	cfg->log->keep[KVT_HEAD_DEMOTE] = 2;
 	cfg->log->keep[KVT_HEAD_CARRY] = 1;
@@ -209,6 +211,9 @@ enum kvt_wlog_status kvt_wlog_open(struct kvt_wlog *w, enum kvt_log_head head, u
 	w->segs[seg].nr_lost = 0;
 	w->segs[seg].nr_defs = 0;
 	w->segs[seg].nr_home = 0;
+	w->segs[seg].nr_kills = 0;
+	w->segs[seg].nr_killed = 0;
+	w->segs[seg].fresh = w->obsoleted;
 	w->segs[seg].faults = 0;
 	w->segs[seg].unsealed = false;
 	w->segs[seg].hopeless = false;
@@ -556,6 +561,7 @@ bool kvt_wbatch_add_kill(struct kvt_wlog *w, struct kvt_wbatch *b, const struct 
 	b->nr_kills++;
 	b->used_bytes += sizeof(struct kvt_m_kill);
 	w->segs[o->seg].nr_entries++;
+	w->segs[o->seg].nr_kills += kvt_wlog_kill_counts(o->seg, k);
 	return true;
 }
 

@@ -147,6 +147,9 @@ enum kvt_wseg_phase {
  * @nr_lost:    likewise, of batches that it may find: their write failed, but who knows
  * @nr_defs:    definitions among @nr_entries, about: of namespaces that have not ended
  * @nr_home:    of these, the newest ones, about: those that may have to be carried
+ * @nr_kills:   kills of others' records among @nr_entries
+ * @nr_killed:  kills of its own records, wherever they are; at least that many
+ * @fresh:      kvt_wlog.obsoleted when it was begun; 0 if a restart has found it
  * @phase:      enum kvt_wseg_phase
  * @unsealed:   left by a crash without a footer
  * @hopeless:   and it will not get one
@@ -166,6 +169,9 @@ struct kvt_wseg {
 	u32 nr_lost;
 	u32 nr_defs;
 	u32 nr_home;
+	u32 nr_kills;
+	u32 nr_killed;
+	u64 fresh;
 	u8 phase;
 	bool unsealed;
 	bool hopeless;
@@ -310,6 +316,7 @@ struct kvt_wkill {
  * @dooms:      number of the last doom
  * @nr_worn:    segments worn and not empty for good
  * @nr_trim:    segments that wait for kvt_wlog_trimmed()
+ * @obsoleted:  kills that have become obsolete, at least, in whatever segments they are
  * @nr_lost:    batches that could not be made durable
  * @given_up:   see kvt_wlog_give_up()
  */
@@ -344,6 +351,7 @@ struct kvt_wlog {
 	u64 dooms;
 	u32 nr_worn;
 	u32 nr_trim;
+	u64 obsoleted;
 	u64 nr_lost;
 	bool given_up;
 };
@@ -433,6 +441,7 @@ struct kvt_wlog_fence {
 #define KVT_WORK_FLUSH		0x4u	/* something waits for a flush */
 #define KVT_WORK_KILLS		0x8u	/* half of the ring is pending */
 #define KVT_WORK_TRIM		0x10u	/* kvt_wlog_next_trim() has one */
+#define KVT_WORK_PAYS		0x20u	/* ... ended, also if nobody waits for room: see kvt_wlog_end_pays() */
 
 /* kvt_wlog.c */
 size_t kvt_wlog_mem_bytes(const struct kvt_wlog_cfg *cfg);
@@ -472,6 +481,7 @@ void kvt_wlog_give_up(struct kvt_wlog *w);
 
 /* kvt_wlog_seg.c */
 u32 kvt_wlog_next_end(const struct kvt_wlog *w);
+bool kvt_wlog_end_pays(const struct kvt_wlog *w);
 bool kvt_wlog_holds(const struct kvt_wlog *w, u32 seg);
 bool kvt_wlog_write_fault(struct kvt_wlog *w, u32 seg);
 bool kvt_wlog_held_all(const struct kvt_wlog *w, u32 seg, const struct kvt_seg_found *f);
@@ -535,6 +545,13 @@ static inline bool kvt_wlog_may_free(const struct kvt_wlog *w, u32 unit)
 {
 	return w->given_up || w->head - w->tail < w->cfg.ring ||
 	       w->segs[kvt_log_seg_of(w->cfg.log, unit)].doom;
+}
+
+/* Does a kill in @seg have to be carried when that ends: not if it is of its own records, nor,
+ * as they are few, if it is an end. */
+static inline bool kvt_wlog_kill_counts(u32 seg, const struct kvt_kill *k)
+{
+	return k->seg != seg && k->unit != KVT_KILL_ALL;
 }
 
 /* Most kills in a segment, unless it begins with the end of another. */

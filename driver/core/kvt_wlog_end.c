@@ -65,6 +65,7 @@ enum kvt_wlog_status kvt_wlog_kill(struct kvt_wlog *w, u32 seg, u32 unit, u64 li
 	k->kill.life = life;
 	k->batch = 0;
 	w->nr_pending++;
+	w->segs[seg].nr_killed++;
 	return KVT_W_OK;
 }
 
@@ -154,6 +155,7 @@ static void kvt_wbatch_ends(struct kvt_wlog *w, struct kvt_wbatch *b)
 			continue;
 		ws->phase = KVT_WSEG_NONE;
 		ws->ended = ws->life;
+		w->obsoleted += ws->nr_killed;
 		ws->unsealed = false;
 		if (ws->doom)
 			w->nr_doomed--;
@@ -358,6 +360,7 @@ static void kvt_wopen_settle(struct kvt_wlog *w, struct kvt_wopen *o)
 			kvt_wbatch_lose(w, b);
 			/* A footer has them all the same. */
 			ws->nr_entries -= good ? 0 : b->nr_ns + b->nr_kills;
+			ws->nr_kills = min(ws->nr_kills, ws->nr_entries);
 			ws->nr_lost += good ? 0 : b->nr_ns + b->nr_kills;
 		}
 	}
@@ -443,13 +446,19 @@ static bool kvt_wlog_wants_flush(const struct kvt_wlog *w)
 	return w->super_state == 2 || w->found_flush > w->flush_done;
 }
 
-/* One that is worn is ended at once, others when there is a need. */
-static bool kvt_wlog_wants_end(const struct kvt_wlog *w)
+/*
+ * One that is worn is ended at once, and what is dead while fences wait for the end of a
+ * doomed one; others when there is a need.
+ */
+static u32 kvt_wlog_wants_end(const struct kvt_wlog *w)
 {
 	bool need = w->nr_doomed || w->cfg.log->nr_free < w->cfg.free_aim;
 	u32 seg = need || w->nr_worn ? kvt_wlog_next_end(w) : KVT_NO_SEG;
 
-	return seg != KVT_NO_SEG && (need || w->segs[seg].worn);
+	if (seg == KVT_NO_SEG || (!need && !w->segs[seg].worn))
+		return 0;
+	return KVT_WORK_END | (w->nr_doomed || w->segs[seg].worn || kvt_wlog_end_pays(w) ?
+			       KVT_WORK_PAYS : 0);
 }
 
 /**
@@ -468,8 +477,7 @@ u32 kvt_wlog_work(const struct kvt_wlog *w)
 		return 0;
 	if (kvt_wlog_footer_bytes(w))
 		work |= KVT_WORK_FOOTER;
-	if (kvt_wlog_wants_end(w))
-		work |= KVT_WORK_END;
+	work |= kvt_wlog_wants_end(w);
 	if (kvt_wlog_wants_flush(w))
 		work |= KVT_WORK_FLUSH;
 	if (w->nr_pending > w->cfg.ring / 2)

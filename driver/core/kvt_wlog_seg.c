@@ -5,17 +5,47 @@
  */
 #include "kvt_wlog.h"
 
-/* Entries that its end may have to carry, about. */
-static u32 kvt_wseg_effort(const struct kvt_wseg *ws)
+/* Can it be ended: it is dead, and nobody is about to. */
+static bool kvt_wlog_may_end(const struct kvt_wlog *w, u32 seg)
 {
-	return ws->nr_entries - min(ws->nr_entries, ws->nr_defs) + ws->nr_home;
+	return w->cfg.log->segs[seg].state == KVT_SEG_EMPTY &&
+	       w->segs[seg].phase == KVT_WSEG_NONE && !w->segs[seg].no_end;
 }
 
-static bool kvt_wseg_before(const struct kvt_wseg *a, const struct kvt_wseg *b)
+/*
+ * Kills that the ends of one or two dead segments have to carry, at least. As many as have
+ * become obsolete since they were begun may be theirs; but no kill is in both of them.
+ */
+static u32 kvt_wseg_kills(const struct kvt_wlog *w, const struct kvt_wseg *a,
+			  const struct kvt_wseg *b)
 {
+	u32 nr = a->nr_kills;
+	u64 since = a->fresh;
+
+	if (b) {
+		nr += b->nr_kills;
+		since = min(since, b->fresh);
+	}
+	since = w->obsoleted - since;
+	return nr - (u32)min_t(u64, nr, since);
+}
+
+/* Of namespaces, what its end may have to carry, about. */
+static u32 kvt_wseg_names(const struct kvt_wseg *ws)
+{
+	u32 nr = ws->nr_entries - ws->nr_kills;
+
+	return nr - min(nr, ws->nr_defs) + ws->nr_home;
+}
+
+static bool kvt_wseg_before(const struct kvt_wlog *w, const struct kvt_wseg *a,
+			    const struct kvt_wseg *b)
+{
+	u32 kills_a = kvt_wseg_kills(w, a, NULL), kills_b = kvt_wseg_kills(w, b, NULL);
+
 	if (!a->doom != !b->doom)
 		return a->doom;
-	return kvt_wseg_effort(a) < kvt_wseg_effort(b);
+	return kills_a != kills_b ? kills_a < kills_b : kvt_wseg_names(a) < kvt_wseg_names(b);
 }
 
 /**
@@ -23,7 +53,7 @@ static bool kvt_wseg_before(const struct kvt_wseg *a, const struct kvt_wseg *b)
  * @w: writer
  *
  * One that is worn, else one that is doomed, for whose end there are fences that wait, else
- * the one that takes the least effort.
+ * the one that has the least to be carried.
  * The caller collects what the segment holds for others, with kvt_recover_segment()
  * and entries_only: all kills, and one definition of each namespace that exists and is
  * not kvt_wlog_homed(), or for which kvt_wlog_ns_needed() holds. A namespace that exists
@@ -38,15 +68,46 @@ u32 kvt_wlog_next_end(const struct kvt_wlog *w)
 	u32 i, best = KVT_NO_SEG;
 
 	for (i = 0; i < w->cfg.geo->nr_segs && !w->given_up; i++) {
-		if (w->cfg.log->segs[i].state != KVT_SEG_EMPTY ||
-		    w->segs[i].phase != KVT_WSEG_NONE || w->segs[i].no_end)
+		if (!kvt_wlog_may_end(w, i))
 			continue;
 		if (w->segs[i].worn)
 			return i;
-		if (best == KVT_NO_SEG || kvt_wseg_before(&w->segs[i], &w->segs[best]))
+		if (best == KVT_NO_SEG || kvt_wseg_before(w, &w->segs[i], &w->segs[best]))
 			best = i;
 	}
 	return best;
+}
+
+/**
+ * kvt_wlog_end_pays() - would there be more room, if dead segments were ended
+ * @w: writer
+ *
+ * Where the kills of one go must be less than a segment: what is begun already, or one for two of
+ * them. Else each end would begin a segment that dies as full as the one that it frees,
+ * again and again. What is not known to be needed counts as obsolete here; an end makes it
+ * known, so that what does not pay ends. Namespaces are not looked at.
+ *
+ * This is an estimate, for who has time. Whoever needs a segment has one ended whatever this
+ * says: what dies in it, or what it opens, may be what he needs.
+ */
+bool kvt_wlog_end_pays(const struct kvt_wlog *w)
+{
+	u32 best = kvt_wlog_next_end(w), usual = kvt_wlog_usual_kills(w), i, nr;
+	const struct kvt_wopen *o;
+
+	if (best == KVT_NO_SEG)
+		return false;
+	nr = kvt_wseg_kills(w, &w->segs[best], NULL);
+	i = w->head_open[KVT_HEAD_CARRY];
+	o = i < KVT_WLOG_OPENS ? &w->opens[i] : NULL;
+	if (!nr || (o && !o->broken && o->nr_kills + nr + 1 <= usual))
+		return true;
+	for (i = 0; i < w->cfg.geo->nr_segs; i++) {
+		if (i != best && kvt_wlog_may_end(w, i) &&
+		    kvt_wseg_kills(w, &w->segs[best], &w->segs[i]) + 2 <= usual)
+			return true;
+	}
+	return false;
 }
 
 /**
@@ -291,6 +352,8 @@ void kvt_wlog_restore(struct kvt_wlog *w, u32 seg, const struct kvt_seg_found *f
 	ws->ended = ended;
 	ws->nr_entries = f->nr_kills + f->nr_ns;
 	ws->nr_defs = f->nr_ns;
+	ws->nr_kills = f->nr_kills;
+	ws->nr_killed = w->cfg.geo->seg_units;
 	ws->unsealed = f->state == KVT_RC_UNSEALED && !ended;
 	w->next_life = max(w->next_life, f->life + 1);
 }

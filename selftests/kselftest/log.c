@@ -8,6 +8,7 @@
 
 #define BLOCK_BYTES	(64 * KVT_KIB)
 #define CHAIN		8
+#define MANY_SMALL	46	/* times 256 blocks: three quarters of the disk */
 #define CHAINS		40
 #define SET		33
 
@@ -564,6 +565,7 @@ TEST_F_TIMEOUT(log, many_small_blocks, 1200)
 	}
 	EXPECT_EQ(0, bad);
 	nr = settled(&self->pool, &small, &all);
+	ASSERT_LE(0, nr);
 	kvt_client_close(&small);
 	ASSERT_EQ(0, end_pool(self));
 	ASSERT_EQ(0, kvt_medium_read(kvt_env_bdev(), &self->m));
@@ -575,6 +577,43 @@ TEST_F_TIMEOUT(log, many_small_blocks, 1200)
 		bad += (int)all[i].tier == self->disk && !kvt_medium_find(&self->m, all[i].key);
 	EXPECT_EQ(0, bad);
 	free(all);
+}
+
+/*
+ * Half of very many blocks goes, and segments are full of what says so. Where the end of
+ * one of them went would be full of the same: that few are free is no reason to go on for ever.
+ */
+TEST_F_TIMEOUT(log, comes_to_rest, 600)
+{
+	struct kvt_key keys[256], none[256];
+	struct kvtier_entry *all;
+	struct kvt_client small;
+	int i, k, nr, was;
+
+	memset(none, 0, sizeof(none));
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "policy", "lru"));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &small, "small", 4096));
+	for (i = 0; i < MANY_SMALL; i++) {
+		kvt_keys(keys, SET + 1, i * 256, 256);
+		ASSERT_LE(0, put_roots(&small, keys, none, 256)) TH_LOG("round %d", i);
+	}
+	was = settled(&self->pool, &small, &all);
+	ASSERT_LT(MANY_SMALL * 200, was);
+	free(all);
+	for (i = 0; i < MANY_SMALL; i++) {
+		for (k = 0; k < 128; k++)
+			keys[k] = kvt_key(SET + 1, i * 256 + 2 * k);
+		kvt_drop(small.fd, 0, keys, 128, NULL);
+	}
+	nr = settled(&self->pool, &small, &all);
+	ASSERT_LE(0, nr);
+	EXPECT_GT(was * 2 / 3, nr);
+	free(all);
+	kvt_client_close(&small);
+	ASSERT_EQ(0, end_pool(self));
+	ASSERT_EQ(0, kvt_medium_read(kvt_env_bdev(), &self->m));
+	EXPECT_TRUE(self->m.clean);
+	EXPECT_EQ(0, self->m.nr_bad);
 }
 
 /* Blocks go from one device to another, and both know of each other while they are there. */

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * When it pays to end dead segments: kvt_wlog_end_pays(), and which one is next.
+ *
+ * The writer's tables are made by hand here; that what becomes of an end is right is shown
+ * with the writer's other tests.
+ */
+#include "kvt_kunit.h"
+#include "../core/kvt_wlog.h"
+
+#define SEGS	4u
+#define USUAL	300u	/* kills in a segment */
+#define CARRIED	0u	/* the carry head's place among those that are open */
+
+/**
+ * struct pays - a writer with some dead segments
+ * @w: what is looked at
+ */
+struct pays {
+	struct kvt_wlog w;
+	struct kvt_geometry geo;
+	struct kvt_log log;
+	struct kvt_seg segs[SEGS];
+	struct kvt_wseg ws[SEGS];
+};
+
+/* The first @nr are dead, with so many kills each; none of these is obsolete for certain. */
+static struct pays *pays_new(struct kunit *test, u32 nr, const u32 *kills)
+{
+	struct pays *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	p->geo.nr_segs = SEGS;
+	p->log.segs = p->segs;
+	p->w.cfg.geo = &p->geo;
+	p->w.cfg.log = &p->log;
+	p->w.cfg.max_kills = USUAL / 3 * 4;
+	p->w.segs = p->ws;
+	p->w.obsoleted = 1000;
+	p->w.head_open[KVT_HEAD_CARRY] = KVT_WLOG_OPENS;
+	for (i = 0; i < SEGS; i++) {
+		p->segs[i].state = i < nr ? KVT_SEG_EMPTY : KVT_SEG_SEALED;
+		p->ws[i].nr_kills = i < nr ? kills[i] : 0;
+		p->ws[i].nr_entries = p->ws[i].nr_kills;
+		p->ws[i].fresh = p->w.obsoleted;
+	}
+	KUNIT_ASSERT_EQ(test, kvt_wlog_usual_kills(&p->w), USUAL);
+	return p;
+}
+
+static void pays_if_two_go_in_one(struct kunit *test)
+{
+	struct pays *p = pays_new(test, 3, (const u32[]) { 250, 200, 99 });
+
+	KUNIT_EXPECT_EQ(test, kvt_wlog_next_end(&p->w), 2u);
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_end_pays(&p->w));
+	p->ws[2].nr_kills = 98;
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_end_pays(&p->w));
+	/* What it says of namespaces does not count, but for the order. */
+	p->ws[2].nr_entries = 298;
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_end_pays(&p->w));
+	p->ws[1].nr_kills = 98;
+	KUNIT_EXPECT_EQ(test, kvt_wlog_next_end(&p->w), 1u);
+	p->ws[2].nr_defs = 200;
+	KUNIT_EXPECT_EQ(test, kvt_wlog_next_end(&p->w), 2u);
+	p->ws[2].nr_home = 200;
+	KUNIT_EXPECT_EQ(test, kvt_wlog_next_end(&p->w), 1u);
+	p->ws[1].nr_kills = 200;
+	KUNIT_EXPECT_EQ(test, kvt_wlog_next_end(&p->w), 2u);
+	/* With those that cannot be ended nothing can be put together. */
+	p->ws[1].no_end = true;
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_end_pays(&p->w));
+	p->ws[1].no_end = false;
+	p->ws[1].phase = KVT_WSEG_ENDING;
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_end_pays(&p->w));
+}
+
+static void pays_if_it_goes_in_what_is_open(struct kunit *test)
+{
+	struct pays *p = pays_new(test, 1, (const u32[]) { 200 });
+	struct kvt_wopen *o = &p->w.opens[CARRIED];
+
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_end_pays(&p->w));
+	p->w.head_open[KVT_HEAD_CARRY] = CARRIED;
+	o->nr_kills = 99;
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_end_pays(&p->w));
+	o->nr_kills = 100;
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_end_pays(&p->w));
+	o->nr_kills = 0;
+	o->broken = true;
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_end_pays(&p->w));
+	/* What holds nothing for others is always free for the price of its end. */
+	p->ws[0].nr_kills = 0;
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_end_pays(&p->w));
+}
+
+static void pays_if_enough_may_be_obsolete(struct kunit *test)
+{
+	struct pays *p = pays_new(test, 2, (const u32[]) { 200, 200 });
+
+	/* The same kill is in one of them only. */
+	p->w.obsoleted += 101;
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_end_pays(&p->w));
+	p->w.obsoleted++;
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_end_pays(&p->w));
+	/* One has been written anew since, with what is needed. */
+	p->ws[0].fresh = p->w.obsoleted;
+	KUNIT_EXPECT_EQ(test, kvt_wlog_next_end(&p->w), 1u);
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_end_pays(&p->w));
+	p->ws[1].fresh = p->w.obsoleted;
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_end_pays(&p->w));
+	p->w.obsoleted += 200;
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_end_pays(&p->w));
+	p->segs[1].state = KVT_SEG_SEALED;
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_end_pays(&p->w));
+	p->w.obsoleted--;
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_end_pays(&p->w));
+	p->segs[0].state = KVT_SEG_SEALED;
+	KUNIT_EXPECT_EQ(test, kvt_wlog_next_end(&p->w), KVT_NO_SEG);
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_end_pays(&p->w));
+}
+
+/* Nothing is known of what a restart has found: it is tried. */
+static void pays_after_a_restart(struct kunit *test)
+{
+	struct kvt_seg_found f = { .state = KVT_RC_SEALED, .life = 7, .nr_kills = 290 };
+	struct pays *p = pays_new(test, 2, (const u32[]) { 290, 290 });
+
+	p->w.obsoleted = U32_MAX;
+	p->geo.seg_units = 256;
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_end_pays(&p->w));
+	kvt_wlog_restore(&p->w, 0, &f, 0);
+	kvt_wlog_restore(&p->w, 1, &f, 0);
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_end_pays(&p->w));
+	KUNIT_EXPECT_EQ(test, p->ws[0].nr_kills, 290u);
+	KUNIT_EXPECT_EQ(test, p->ws[0].nr_killed, 256u);
+}
+
+static void pays_counts_what_is_for_others(struct kunit *test)
+{
+	struct kvt_kill k = { .seg = 2, .unit = 7 };
+
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_kill_counts(1, &k));
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_kill_counts(2, &k));
+	k.unit = KVT_KILL_ALL;
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_kill_counts(1, &k));
+}
+
+static struct kunit_case kvt_pays_cases[] = {
+	KUNIT_CASE(pays_if_two_go_in_one),
+	KUNIT_CASE(pays_if_it_goes_in_what_is_open),
+	KUNIT_CASE(pays_if_enough_may_be_obsolete),
+	KUNIT_CASE(pays_after_a_restart),
+	KUNIT_CASE(pays_counts_what_is_for_others),
+	{ }
+};
+
+static struct kunit_suite kvt_pays_suite = {
+	.name = "kvt_pays",
+	.test_cases = kvt_pays_cases,
+};
+kunit_test_suite(kvt_pays_suite);
