@@ -296,7 +296,7 @@ struct kvt_async_queue {
  * @over:     namespaces that may be near or above a limit on a tier. Meta lock
  * @nr_put_off: moves down that had to wait, though there is room below. Meta lock
  * @looks:      ahead that are to be made
- * @hurry_until: jiffies: until then no promotion gives way, see kvt_promote.c
+ * @hurry:      changes when somebody waits for a block that is on its way, see kvt_promote.c
  * @garbage:    memory to be freed outside locks
  * @work:       reclaim, see kvt_reclaim.c
  * @tick:       wakes @work for what depends on time
@@ -376,7 +376,7 @@ struct kvt_pool {
 	u32 up[KVT_UP_SIZE];
 	u32 nr_put_off;
 	struct kvt_looks looks;
-	unsigned long hurry_until;
+	u32 hurry;
 	struct llist_head garbage;
 	struct work_struct work;
 	struct delayed_work tick;

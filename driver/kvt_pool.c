@@ -264,7 +264,6 @@ static void kvt_pool_init_locks(struct kvt_pool *p)
 	INIT_WORK(&p->async_work, kvt_async_work);
 	kvt_scrub_init(&p->scrub);
 	kvt_looks_init(p);
-	p->hurry_until = jiffies;
 }
 
 static int kvt_pool_init_index(struct kvt_pool *p)

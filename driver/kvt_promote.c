@@ -11,9 +11,10 @@
  * room for one there is none for the rest.
  *
  * One *ahead* of need (PREFETCH) gives way: before each of its batches, which are small, it
- * waits until nobody has asked for what is still to be read from its tier; but not for ever
- * (KVT_PROMO_PATIENCE), and not while somebody waits for a block that is on its way, since
- * it may be one of its own (kvt_promo_hurry()). So who asks waits for one such batch at most.
+ * waits until nobody has asked for what is still to be read from its tier. For two seconds in
+ * all, since its blocks are claimed: nobody else can move them, and their ends wait. And not any
+ * more once somebody waits for a block that is on its way, which may be one of its own
+ * (kvt_promo_hurry()). It leases nothing: nobody is going to look.
  */
 #include <linux/slab.h>
 
@@ -21,7 +22,7 @@
 
 #define KVT_PROMO_ROOM_NS	(2ull * NSEC_PER_SEC)
 #define KVT_PROMO_KILL_WAIT	(2 * HZ)	/* for a batch, until its sources can go */
-#define KVT_PROMO_PATIENCE	(2 * HZ)	/* with what others have asked for, for a batch */
+#define KVT_PROMO_PATIENCE	(2 * HZ)	/* with what others have asked for */
 #define KVT_PROMO_AHEAD_BYTES	(4u << 20)	/* a batch of more than one block, ahead of need */
 
 struct kvt_promo_block {
@@ -36,6 +37,8 @@ struct kvt_promo_block {
  * @refs:   the caller's and the worker's
  * @claims: the same, on the leases; the worker's goes before @done is set
  * @ahead:  it gives way to those that are not
+ * @patience: jiffies for which it still does. The worker's
+ * @hurry:  pool->hurry when it began: it does as long as that is the same
  * @nr:     blocks
  * @done:   @block[].err and .leased are final
  */
@@ -46,6 +49,8 @@ struct kvt_promo {
 	atomic_t claims;
 	wait_queue_head_t wait;
 	bool ahead;
+	long patience;
+	u32 hurry;
 	bool done;
 	u32 nr;
 	u32 max;
@@ -74,6 +79,8 @@ struct kvt_promo *kvt_promo_alloc(struct kvt_pool *p, u32 max, bool ahead)
 	init_waitqueue_head(&pr->wait);
 	pr->max = max;
 	pr->ahead = ahead;
+	pr->patience = KVT_PROMO_PATIENCE;
+	pr->hurry = READ_ONCE(p->hurry);
 	return pr;
 }
 
@@ -265,7 +272,7 @@ static void kvt_promo_finish(struct kvt_promo *pr, u32 first, struct kvt_mv *mv,
 		/* A short lack of room in the log is not the caller's to see. */
 		kvt_mv_wait_kill(p, &mv[i], end);
 		spin_lock(&p->meta_lock);
-		if (!kvt_mv_finish(p, &mv[i], true))
+		if (!kvt_mv_finish(p, &mv[i], !pr->ahead))
 			b->err = mv[i].x.err ?: -ENOENT;
 		b->leased = mv[i].leased;
 		spin_unlock(&p->meta_lock);
@@ -305,11 +312,12 @@ static void kvt_promo_batch(struct kvt_promo *pr, u32 first, u32 nr, struct kvt_
  * kvt_promo_hurry() - somebody waits for a block that is on its way
  * @p: pool; any context
  *
- * Whose it is cannot be seen, so none gives way for a while.
+ * Whose it is cannot be seen, so none of those that have begun gives way any more.
  */
 void kvt_promo_hurry(struct kvt_pool *p)
 {
-	WRITE_ONCE(p->hurry_until, jiffies + KVT_PROMO_PATIENCE);
+	/* If two do so at once it is enough that it changes. */
+	WRITE_ONCE(p->hurry, READ_ONCE(p->hurry) + 1);
 	kvt_looks_wake(p);
 }
 
@@ -321,30 +329,37 @@ static bool kvt_promo_may_go(const struct kvt_promo *pr, u32 first, u32 nr)
 	u32 i;
 	int idx;
 
-	if (READ_ONCE(p->dying) || time_before(jiffies, READ_ONCE(p->hurry_until)))
+	if (READ_ONCE(p->dying) || READ_ONCE(p->hurry) != pr->hurry)
 		return true;
 	idx = srcu_read_lock(&p->srcu);
 	/* They are claimed: their entries stay what they are. */
 	for (i = first; i < first + nr && !asked; i++) {
 		struct kvt_tier *t = kvt_tier_at(p, kvt_hot(&p->table, pr->block[i].id)->log_tier);
 
-		asked = t && atomic64_read(&t->asked_bytes);
+		/* A tier that is to be emptied waits for them. */
+		asked = t && READ_ONCE(t->state) == KVTIER_TIER_ONLINE &&
+			atomic64_read(&t->asked_bytes);
 	}
 	srcu_read_unlock(&p->srcu, idx);
 	return !asked;
 }
 
-/* How many blocks from this one on are a batch; waits until they may be read. No srcu held. */
-static u32 kvt_promo_step(const struct kvt_promo *pr, u32 first, u32 most)
+/*
+ * How many blocks from this one on are a batch; waits until they may be read. @full: there is no
+ * room for them. No srcu held.
+ */
+static u32 kvt_promo_step(struct kvt_promo *pr, u32 first, u32 most, bool full)
 {
 	struct kvt_pool *p = pr->pool;
 	u32 nr = min(most, pr->nr - first), bytes;
 
-	if (!pr->ahead)
+	if (!pr->ahead || full)
 		return nr;
 	bytes = kvt_slot_bytes(kvt_group_of(p, kvt_hot(&p->table, pr->block[first].id)->ns_group));
 	nr = clamp(KVT_PROMO_AHEAD_BYTES / bytes, 1u, nr);
-	wait_event_timeout(p->looks.wait, kvt_promo_may_go(pr, first, nr), KVT_PROMO_PATIENCE);
+	if (pr->patience)
+		pr->patience = wait_event_timeout(p->looks.wait, kvt_promo_may_go(pr, first, nr),
+						  pr->patience);
 	return nr;
 }
 
@@ -357,7 +372,7 @@ static void kvt_promo_run(struct kvt_promo *pr)
 	int idx;
 
 	for (i = 0; i < pr->nr; i += step) {
-		step = kvt_promo_step(pr, i, mv ? KVT_MOVE_BATCH : 1);
+		step = kvt_promo_step(pr, i, mv ? KVT_MOVE_BATCH : 1, full);
 		/* Each may wait for room; those to come keep the tiers they are on. */
 		idx = srcu_read_lock(&p->srcu);
 		kvt_promo_batch(pr, i, step, mv ?: &one, &full);
