@@ -299,6 +299,7 @@ static void wlog_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (u32)f->segs[b / TM_SEG_UNITS].state, (u32)KVT_SEG_EMPTY);
 	tm_recover(f->m, b / TM_SEG_UNITS);
 	KUNIT_ASSERT_EQ(test, f->m->nr_kills, 1u);
+	KUNIT_EXPECT_EQ(test, f->w.segs[b / TM_SEG_UNITS].nr_kills, f->w.segs[seg].nr_killed);
 	KUNIT_EXPECT_EQ(test, f->m->kill[0].life, k.life);
 	KUNIT_EXPECT_EQ(test, end_one(test, f, &f->m->kill[0], 1), b / TM_SEG_UNITS);
 	KUNIT_EXPECT_EQ(test, (u32)f->segs[b / TM_SEG_UNITS].state, (u32)KVT_SEG_EMPTY);
@@ -307,10 +308,10 @@ static void wlog_end(struct kunit *test)
 	tm_recover(f->m, f->log.open[CARRY]);
 	for (i = 0; i < f->m->nr_kills; i++) {
 		one |= f->m->kill[i].seg == seg && f->m->kill[i].unit == k.unit;
-		all |= f->m->kill[i].seg == b / TM_SEG_UNITS &&
-		       f->m->kill[i].unit == KVT_KILL_ALL;
+		all |= f->m->kill[i].seg == b / TM_SEG_UNITS && f->m->kill[i].unit == KVT_KILL_ALL;
 	}
 	KUNIT_EXPECT_TRUE(test, one && all);
+	KUNIT_EXPECT_EQ(test, f->w.obsoleted - f->w.segs[f->log.open[CARRY]].fresh, 1ull);
 	/* No longer needed as soon as the life that it names is over. */
 	KUNIT_EXPECT_TRUE(test, kvt_wlog_kill_needed(&f->w, &k));
 	k.life--;
