@@ -78,33 +78,44 @@ u32 kvt_wlog_next_end(const struct kvt_wlog *w)
 	return best;
 }
 
+/* Fits what one or two dead segments hold for others, or both together, what is left of another. */
+static bool kvt_wseg_fits(const struct kvt_wlog *w, const struct kvt_wseg *a,
+			  const struct kvt_wseg *b, u32 nr_kills, u32 nr_ns)
+{
+	u32 names = kvt_wseg_names(a) + (b ? kvt_wseg_names(b) : 0);
+
+	/* Each end is a kill as well. */
+	return nr_kills + kvt_wseg_kills(w, a, b) + (b ? 2 : 1) <= kvt_wlog_usual_kills(w) &&
+	       nr_ns + names <= w->cfg.max_ns;
+}
+
 /**
  * kvt_wlog_end_pays() - would there be more room, if dead segments were ended
  * @w: writer
  *
- * Where the kills of one go must be less than a segment: what is begun already, or one for two of
- * them. Else each end would begin a segment that dies as full as the one that it frees,
+ * Where the entries of one go must be less than a segment: what is begun already, or one for two
+ * of them. Else each end would begin a segment that dies as full as the one that it frees,
  * again and again. What is not known to be needed counts as obsolete here; an end makes it
- * known, so that what does not pay ends. Namespaces are not looked at.
+ * known, so that what does not pay ends.
  *
  * This is an estimate, for who has time. Whoever needs a segment has one ended whatever this
  * says: what dies in it, or what it opens, may be what he needs.
  */
 bool kvt_wlog_end_pays(const struct kvt_wlog *w)
 {
-	u32 best = kvt_wlog_next_end(w), usual = kvt_wlog_usual_kills(w), i, nr;
-	const struct kvt_wopen *o;
+	u32 best = kvt_wlog_next_end(w), i = w->head_open[KVT_HEAD_CARRY];
+	const struct kvt_wopen *o = i < KVT_WLOG_OPENS ? &w->opens[i] : NULL;
+	const struct kvt_wseg *ws;
 
 	if (best == KVT_NO_SEG)
 		return false;
-	nr = kvt_wseg_kills(w, &w->segs[best], NULL);
-	i = w->head_open[KVT_HEAD_CARRY];
-	o = i < KVT_WLOG_OPENS ? &w->opens[i] : NULL;
-	if (!nr || (o && !o->broken && o->nr_kills + nr + 1 <= usual))
+	ws = &w->segs[best];
+	if (!kvt_wseg_kills(w, ws, NULL) && !kvt_wseg_names(ws))
+		return true;
+	if (o && !o->broken && kvt_wseg_fits(w, ws, NULL, o->nr_kills, o->nr_ns))
 		return true;
 	for (i = 0; i < w->cfg.geo->nr_segs; i++) {
-		if (i != best && kvt_wlog_may_end(w, i) &&
-		    kvt_wseg_kills(w, &w->segs[best], &w->segs[i]) + 2 <= usual)
+		if (i != best && kvt_wlog_may_end(w, i) && kvt_wseg_fits(w, ws, &w->segs[i], 0, 0))
 			return true;
 	}
 	return false;

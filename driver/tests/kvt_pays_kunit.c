@@ -10,6 +10,7 @@
 
 #define SEGS	4u
 #define USUAL	300u	/* kills in a segment */
+#define NAMES	256u	/* namespaces */
 #define CARRIED	0u	/* the carry head's place among those that are open */
 
 /**
@@ -36,6 +37,7 @@ static struct pays *pays_new(struct kunit *test, u32 nr, const u32 *kills)
 	p->w.cfg.geo = &p->geo;
 	p->w.cfg.log = &p->log;
 	p->w.cfg.max_kills = USUAL / 3 * 4;
+	p->w.cfg.max_ns = NAMES;
 	p->w.segs = p->ws;
 	p->w.obsoleted = 1000;
 	p->w.head_open[KVT_HEAD_CARRY] = KVT_WLOG_OPENS;
@@ -57,7 +59,7 @@ static void pays_if_two_go_in_one(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kvt_wlog_end_pays(&p->w));
 	p->ws[2].nr_kills = 98;
 	KUNIT_EXPECT_TRUE(test, kvt_wlog_end_pays(&p->w));
-	/* What it says of namespaces does not count, but for the order. */
+	/* Namespaces that have ended are no kills; of two that hold as little the order is by them. */
 	p->ws[2].nr_entries = 298;
 	KUNIT_EXPECT_TRUE(test, kvt_wlog_end_pays(&p->w));
 	p->ws[1].nr_kills = 98;
@@ -76,6 +78,29 @@ static void pays_if_two_go_in_one(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kvt_wlog_end_pays(&p->w));
 }
 
+static void pays_if_names_fit(struct kunit *test)
+{
+	struct pays *p = pays_new(test, 2, (const u32[]) { 10, 20 });
+	struct kvt_wopen *o = &p->w.opens[CARRIED];
+
+	p->ws[0].nr_home = 100;
+	p->ws[1].nr_home = NAMES - 100;
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_end_pays(&p->w));
+	p->ws[1].nr_home++;
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_end_pays(&p->w));
+	p->w.head_open[KVT_HEAD_CARRY] = CARRIED;
+	o->nr_ns = NAMES - 100;
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_end_pays(&p->w));
+	o->nr_ns++;
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_end_pays(&p->w));
+	/* Also if there is nothing else to be carried. */
+	p->ws[0].nr_kills = 0;
+	p->ws[0].nr_entries = 0;
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_end_pays(&p->w));
+	p->ws[0].nr_home = 0;
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_end_pays(&p->w));
+}
+
 static void pays_if_it_goes_in_what_is_open(struct kunit *test)
 {
 	struct pays *p = pays_new(test, 1, (const u32[]) { 200 });
@@ -92,6 +117,7 @@ static void pays_if_it_goes_in_what_is_open(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kvt_wlog_end_pays(&p->w));
 	/* What holds nothing for others is always free for the price of its end. */
 	p->ws[0].nr_kills = 0;
+	p->ws[0].nr_entries = 0;
 	KUNIT_EXPECT_TRUE(test, kvt_wlog_end_pays(&p->w));
 }
 
@@ -149,6 +175,7 @@ static void pays_counts_what_is_for_others(struct kunit *test)
 
 static struct kunit_case kvt_pays_cases[] = {
 	KUNIT_CASE(pays_if_two_go_in_one),
+	KUNIT_CASE(pays_if_names_fit),
 	KUNIT_CASE(pays_if_it_goes_in_what_is_open),
 	KUNIT_CASE(pays_if_enough_may_be_obsolete),
 	KUNIT_CASE(pays_after_a_restart),
