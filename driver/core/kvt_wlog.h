@@ -547,8 +547,10 @@ static inline bool kvt_wlog_may_free(const struct kvt_wlog *w, u32 unit)
 	       w->segs[kvt_log_seg_of(w->cfg.log, unit)].doom;
 }
 
-/* Does a kill in @seg have to be carried when that ends: not if it is of its own records, nor,
- * as they are few, if it is an end. */
+/*
+ * Does a kill in @seg have to be carried when that ends: not if it is of its own records, nor,
+ * as they are few, if it is an end.
+ */
 static inline bool kvt_wlog_kill_counts(u32 seg, const struct kvt_kill *k)
 {
 	return k->seg != seg && k->unit != KVT_KILL_ALL;
