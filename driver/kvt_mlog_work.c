@@ -209,7 +209,7 @@ static void kvt_held_filter(struct kvt_held *h, u32 seg)
 	u32 i, n, idx;
 
 	for (i = 0, n = 0; i < h->nr_kills; i++) {
-		if (kvt_wlog_kill_needed(&m->w, &m->kills[i]))
+		if (kvt_wlog_kill_outlives(&m->w, seg, &m->kills[i]))
 			m->kills[n++] = m->kills[i];
 	}
 	h->nr_kills = n;

@@ -212,6 +212,7 @@ enum kvt_wlog_status kvt_wlog_open(struct kvt_wlog *w, enum kvt_log_head head, u
 	w->segs[seg].nr_defs = 0;
 	w->segs[seg].nr_home = 0;
 	w->segs[seg].nr_kills = 0;
+	w->segs[seg].nr_light = 0;
 	w->segs[seg].nr_killed = 0;
 	w->segs[seg].fresh = w->obsoleted;
 	w->segs[seg].faults = 0;
@@ -561,7 +562,8 @@ bool kvt_wbatch_add_kill(struct kvt_wlog *w, struct kvt_wbatch *b, const struct 
 	b->nr_kills++;
 	b->used_bytes += sizeof(struct kvt_m_kill);
 	w->segs[o->seg].nr_entries++;
-	w->segs[o->seg].nr_kills += kvt_wlog_kill_counts(o->seg, k);
+	w->segs[o->seg].nr_kills++;
+	w->segs[o->seg].nr_light += kvt_wlog_kill_light(o->seg, k);
 	return true;
 }
 

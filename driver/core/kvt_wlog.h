@@ -147,7 +147,8 @@ enum kvt_wseg_phase {
  * @nr_lost:    likewise, of batches that it may find: their write failed, but who knows
  * @nr_defs:    definitions among @nr_entries, about: of namespaces that have not ended
  * @nr_home:    of these, the newest ones, about: those that may have to be carried
- * @nr_kills:   kills of others' records among @nr_entries
+ * @nr_kills:   kills among @nr_entries
+ * @nr_light:   of these, about: those that do not count when it is to be ended
  * @nr_killed:  kills of its own records, wherever they are; at least that many
  * @fresh:      kvt_wlog.obsoleted when it was begun; 0 if a restart has found it
  * @phase:      enum kvt_wseg_phase
@@ -170,6 +171,7 @@ struct kvt_wseg {
 	u32 nr_defs;
 	u32 nr_home;
 	u32 nr_kills;
+	u32 nr_light;
 	u32 nr_killed;
 	u64 fresh;
 	u8 phase;
@@ -516,6 +518,7 @@ enum kvt_wlog_status kvt_wbatch_start(struct kvt_wlog *w, enum kvt_log_head head
 bool kvt_wbatch_add_kill(struct kvt_wlog *w, struct kvt_wbatch *b, const struct kvt_kill *k,
 			 u32 max_kills);
 bool kvt_wlog_kill_needed(const struct kvt_wlog *w, const struct kvt_kill *k);
+bool kvt_wlog_kill_outlives(const struct kvt_wlog *w, u32 seg, const struct kvt_kill *k);
 void kvt_wlog_ring_trim(struct kvt_wlog *w);
 void kvt_wopen_break(struct kvt_wlog *w, struct kvt_wopen *o, bool first);
 
@@ -548,12 +551,12 @@ static inline bool kvt_wlog_may_free(const struct kvt_wlog *w, u32 unit)
 }
 
 /*
- * Does a kill in @seg have to be carried when that ends: not if it is of its own records, nor,
- * as they are few, if it is an end.
+ * Is a kill in @seg not worth counting when that is to be ended: it is of its own records, or,
+ * as they are few, an end.
  */
-static inline bool kvt_wlog_kill_counts(u32 seg, const struct kvt_kill *k)
+static inline bool kvt_wlog_kill_light(u32 seg, const struct kvt_kill *k)
 {
-	return k->seg != seg && k->unit != KVT_KILL_ALL;
+	return k->seg == seg || k->unit == KVT_KILL_ALL;
 }
 
 /* Most kills in a segment, unless it begins with the end of another. */

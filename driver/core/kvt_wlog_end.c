@@ -25,6 +25,18 @@ bool kvt_wlog_kill_needed(const struct kvt_wlog *w, const struct kvt_kill *k)
 	return k->unit == KVT_KILL_ALL || k->life > ws->ended;
 }
 
+/**
+ * kvt_wlog_kill_outlives() - does a kill have to be carried when its segment is ended
+ * @w:   writer
+ * @seg: which is being ended
+ * @k:   kill that was found in it
+ * Return: whether it is needed, and not said by that end.
+ */
+bool kvt_wlog_kill_outlives(const struct kvt_wlog *w, u32 seg, const struct kvt_kill *k)
+{
+	return kvt_wlog_kill_needed(w, k) && (k->seg != seg || k->life != w->segs[seg].life);
+}
+
 void kvt_wlog_ring_trim(struct kvt_wlog *w)
 {
 	while (w->tail < w->head && kvt_wlog_ring_at(w, w->tail)->batch == KVT_WKILL_DONE)
@@ -360,7 +372,8 @@ static void kvt_wopen_settle(struct kvt_wlog *w, struct kvt_wopen *o)
 			kvt_wbatch_lose(w, b);
 			/* A footer has them all the same. */
 			ws->nr_entries -= good ? 0 : b->nr_ns + b->nr_kills;
-			ws->nr_kills = min(ws->nr_kills, ws->nr_entries);
+			ws->nr_kills -= good ? 0 : b->nr_kills;
+			ws->nr_light = min(ws->nr_light, ws->nr_kills);
 			ws->nr_lost += good ? 0 : b->nr_ns + b->nr_kills;
 		}
 	}

@@ -19,11 +19,11 @@ static bool kvt_wlog_may_end(const struct kvt_wlog *w, u32 seg)
 static u32 kvt_wseg_kills(const struct kvt_wlog *w, const struct kvt_wseg *a,
 			  const struct kvt_wseg *b)
 {
-	u32 nr = a->nr_kills;
+	u32 nr = a->nr_kills - a->nr_light;
 	u64 since = a->fresh;
 
 	if (b) {
-		nr += b->nr_kills;
+		nr += b->nr_kills - b->nr_light;
 		since = min(since, b->fresh);
 	}
 	since = w->obsoleted - since;
@@ -55,7 +55,7 @@ static bool kvt_wseg_before(const struct kvt_wlog *w, const struct kvt_wseg *a,
  * One that is worn, else one that is doomed, for whose end there are fences that wait, else
  * the one that has the least to be carried.
  * The caller collects what the segment holds for others, with kvt_recover_segment()
- * and entries_only: all kills, and one definition of each namespace that exists and is
+ * and entries_only: kills for which kvt_wlog_kill_outlives() holds, and one definition of each namespace that exists and is
  * not kvt_wlog_homed(), or for which kvt_wlog_ns_needed() holds. A namespace that exists
  * is defined as it is now, whatever was found; of one that is being destroyed the end is
  * told, because a definition must never follow that. Then, under one hold of the lock:
@@ -156,7 +156,7 @@ bool kvt_wlog_held_all(const struct kvt_wlog *w, u32 seg, const struct kvt_seg_f
 /**
  * kvt_wlog_end_start() - begin the batch that ends a segment
  * @w:        writer
- * @nr_kills: how many will be added, those for which kvt_wlog_kill_needed() holds
+ * @nr_kills: how many will be added, those for which kvt_wlog_kill_outlives() holds
  * @nr_ns:    definitions that will be written
  *
  * It goes to the carry head.

@@ -163,14 +163,43 @@ static void pays_after_a_restart(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->ws[0].nr_killed, 256u);
 }
 
+/* Of its own records, and ends: they take room, and do not count. */
 static void pays_counts_what_is_for_others(struct kunit *test)
 {
+	struct pays *p = pays_new(test, 2, (const u32[]) { 200, 200 });
 	struct kvt_kill k = { .seg = 2, .unit = 7 };
 
-	KUNIT_EXPECT_TRUE(test, kvt_wlog_kill_counts(1, &k));
-	KUNIT_EXPECT_FALSE(test, kvt_wlog_kill_counts(2, &k));
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_kill_light(1, &k));
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_kill_light(2, &k));
 	k.unit = KVT_KILL_ALL;
-	KUNIT_EXPECT_FALSE(test, kvt_wlog_kill_counts(1, &k));
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_kill_light(1, &k));
+	p->ws[0].nr_light = 101;
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_end_pays(&p->w));
+	p->ws[0].nr_light = 102;
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_end_pays(&p->w));
+	/* Nor as names. */
+	p->ws[0].nr_kills = 1000;
+	p->ws[0].nr_light = 1000;
+	p->ws[0].nr_entries = 1000;
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_end_pays(&p->w));
+}
+
+/* What an end says of a segment need not be said of its records as well. */
+static void pays_nothing_for_its_own(struct kunit *test)
+{
+	struct pays *p = pays_new(test, 2, (const u32[]) { 1, 1 });
+	struct kvt_kill k = { .seg = 1, .unit = 7, .life = 5 };
+
+	p->ws[1].life = 5;
+	p->ws[1].media_life = 5;
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_kill_outlives(&p->w, 0, &k));
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_kill_outlives(&p->w, 1, &k));
+	/* Of what was there before, and is still to be found. */
+	p->ws[1].life = 6;
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_kill_outlives(&p->w, 1, &k));
+	p->ws[1].media_life = 6;
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_kill_outlives(&p->w, 1, &k));
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_kill_outlives(&p->w, 0, &k));
 }
 
 static struct kunit_case kvt_pays_cases[] = {
@@ -180,6 +209,7 @@ static struct kunit_case kvt_pays_cases[] = {
 	KUNIT_CASE(pays_if_enough_may_be_obsolete),
 	KUNIT_CASE(pays_after_a_restart),
 	KUNIT_CASE(pays_counts_what_is_for_others),
+	KUNIT_CASE(pays_nothing_for_its_own),
 	{ }
 };
 

@@ -86,12 +86,18 @@ static void collect_held(struct cr_store *s, u32 seg, struct held *h)
 		.entries_only = true,
 	};
 	struct kvt_seg_found f;
+	u32 i, n;
 
 	*h = (struct held) { .s = s };
 	if (!kvt_wlog_holds(&s->w, seg))
 		return;
 	kvt_recover_segment(&r, seg, &f);
 	CR_ASSERT(kvt_wlog_held_all(&s->w, seg, &f));
+	for (i = 0, n = 0; i < h->nr_kills; i++) {
+		if (kvt_wlog_kill_outlives(&s->w, seg, &h->kills[i]))
+			h->kills[n++] = h->kills[i];
+	}
+	h->nr_kills = n;
 }
 
 static void end_ns(struct cr_store *s, u32 seg, const struct kvt_nsdef *d)
