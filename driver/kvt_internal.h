@@ -518,7 +518,7 @@ u64 kvt_features(void);
 int kvt_op_ns_open(struct kvt_file *f, void *arg);
 void kvt_ns_close(struct kvt_file *f);
 void kvt_ns_reap(struct kvt_pool *p);
-void kvt_ns_for_each(struct kvt_pool *p, void (*fn)(struct kvt_ns *ns, u32 arg), u32 arg);
+void kvt_ns_for_each(struct kvt_pool *p, void (*fn)(struct kvt_ns *ns, void *data), void *data);
 void kvt_ns_free_all(struct kvt_pool *p);
 bool kvt_ns_sane(const struct kvt_nsdef *def);
 u64 kvt_ns_min_bytes(struct kvt_pool *p, const struct kvt_ns *ns);
@@ -584,6 +584,8 @@ bool kvt_block_expired(struct kvt_pool *p, u32 id);
 void kvt_block_mem_set(struct kvt_pool *p, u32 id, struct kvt_tier *t, u32 page);
 u32 kvt_block_mem_alloc(struct kvt_pool *p, struct kvt_tier *t, struct kvt_ns *ns, u32 group,
 			u32 region, u32 id);
+u32 kvt_block_mem_beside(struct kvt_pool *p, struct kvt_tier *t, struct kvt_ns *ns, u32 group,
+			 u32 id);
 bool kvt_ns_guarded(struct kvt_pool *p, const struct kvt_tier *t, const struct kvt_hot *h,
 		    const struct kvt_ns *asker);
 void kvt_block_mem_free(struct kvt_pool *p, u32 tier, u32 page, u32 ns_group);
@@ -743,6 +745,7 @@ struct kvt_carry {
 
 void kvt_mv_start(struct kvt_pool *p, struct kvt_mv *mv, u32 id);
 bool kvt_mv_place_mem(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t);
+void kvt_mv_place_beside(struct kvt_pool *p, struct kvt_mv *mv);	/* meta lock held */
 bool kvt_mv_place_clean(struct kvt_pool *p, struct kvt_mv *mv);
 void kvt_mv_cancel(struct kvt_pool *p, struct kvt_mv *mv);
 void kvt_mv_wait_kill(struct kvt_pool *p, const struct kvt_mv *mv, unsigned long end);
@@ -783,8 +786,11 @@ u32 kvt_collect(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,
 u32 kvt_collect_own(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,
 		    u32 spare, u32 steps, u32 *ids, u32 max);	/* kvt_own.c, as the next one */
 u32 kvt_evict_own(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group, enum kvt_why why, u32 max);
+
+/* kvt_evacuate.c */
 bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool keep,
 			 const struct kvt_ns *asker);
+bool kvt_compact(struct kvt_pool *p, struct kvt_tier *t);
 void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t);
 bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group);
 

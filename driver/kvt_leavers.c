@@ -67,9 +67,11 @@ void kvt_leaver_back(struct kvt_pool *p, const u8 *uuid)
 }
 
 /* Meta lock held. */
-static void kvt_leaver_mark(struct kvt_ns *ns, u32 tier)
+static void kvt_leaver_mark(struct kvt_ns *ns, void *tier)
 {
-	if (ns->on_tiers & 1u << tier)
+	const struct kvt_tier *t = tier;
+
+	if (ns->on_tiers & 1u << t->id)
 		ns->on_tiers |= KVT_ON_LEAVER;
 }
 
@@ -97,7 +99,7 @@ void kvt_leaver_add(struct kvt_tier *t)
 	spin_unlock(&p->meta_lock);
 	if (!l)
 		return;
-	kvt_ns_for_each(p, kvt_leaver_mark, t->id);
+	kvt_ns_for_each(p, kvt_leaver_mark, t);
 	pr_warn("kvtier%u: tier %s leaves without being wiped: attach its device again, or wipe it, before a pool is assembled from it\n",
 		p->id, t->args.name);
 }

@@ -418,11 +418,13 @@ void kvt_limits_ns_gone(struct kvt_pool *p, struct kvt_ns *ns)
 	spin_unlock(&p->meta_lock);
 }
 
-static void kvt_limits_forget(struct kvt_ns *ns, u32 id)
+static void kvt_limits_forget(struct kvt_ns *ns, void *id)
 {
-	ns->share[id].limit = KVT_SHARE_ALL;
-	ns->share[id].min = 0;
-	kvt_share_give_up(&ns->share[id]);
+	struct kvt_share *s = &ns->share[*(u32 *)id];
+
+	s->limit = KVT_SHARE_ALL;
+	s->min = 0;
+	kvt_share_give_up(s);
 }
 
 /**
@@ -432,7 +434,7 @@ static void kvt_limits_forget(struct kvt_ns *ns, u32 id)
  */
 void kvt_limits_tier_gone(struct kvt_pool *p, u32 id)
 {
-	kvt_ns_for_each(p, kvt_limits_forget, id);
+	kvt_ns_for_each(p, kvt_limits_forget, &id);
 }
 
 /* --- sysfs ------------------------------------------------------------------------------ */

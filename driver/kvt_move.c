@@ -100,6 +100,24 @@ bool kvt_mv_place_mem(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t)
 }
 
 /**
+ * kvt_mv_place_beside() - find another slot of the memory tier that a block is on
+ * @p:  pool, meta lock held
+ * @mv: its move; placed if the namespace has one that is free
+ */
+void kvt_mv_place_beside(struct kvt_pool *p, struct kvt_mv *mv)
+{
+	u32 ns_group = kvt_hot(&p->table, mv->id)->ns_group, page;
+
+	lockdep_assert_held(&p->meta_lock);
+	page = kvt_block_mem_beside(p, mv->x.src, kvt_ns_of(p, ns_group), ns_group & 15, mv->id);
+	if (page == KVT_NO_PAGE)
+		return;
+	mv->x.dst = mv->x.src;
+	mv->x.dst_addr = page;
+	mv->placed = true;
+}
+
+/**
  * kvt_mv_place_clean() - let a move go to where the block has a copy
  * @p:  pool, meta lock held
  * @mv: move from memory, without a place
@@ -461,6 +479,11 @@ bool kvt_mv_finish(struct kvt_pool *p, struct kvt_mv *mv, bool lease)
 		return false;
 	}
 	kvt_limit_came(p, mv);
+	/* To another slot of its tier: what the policy knows of it stays true. */
+	if (from == to) {
+		kvt_mv_arrive(p, mv, lease);
+		return true;
+	}
 	p->policy.now_ms = kvt_now_ms();
 	p->policy.ops->remove(&p->policy, from->id, mv->id);
 	kvt_tier_count_block(p, from, h->ns_group, -1);

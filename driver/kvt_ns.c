@@ -568,11 +568,11 @@ static void kvt_ns_destroy(struct kvt_pool *p, struct kvt_ns *ns)
  * kvt_ns_for_each() - do something for each namespace
  * @p:   pool; may sleep
  * @fn:  called under the meta lock, which is dropped every so often
- * @arg: for it
+ * @data: for it
  *
  * Namespaces that come meanwhile may be left out.
  */
-void kvt_ns_for_each(struct kvt_pool *p, void (*fn)(struct kvt_ns *ns, u32 arg), u32 arg)
+void kvt_ns_for_each(struct kvt_pool *p, void (*fn)(struct kvt_ns *ns, void *data), void *data)
 {
 	unsigned long idx = 0;
 	struct kvt_ns *ns;
@@ -584,7 +584,7 @@ void kvt_ns_for_each(struct kvt_pool *p, void (*fn)(struct kvt_ns *ns, u32 arg),
 			ns = xa_find(&p->ns, &idx, ULONG_MAX, XA_PRESENT);
 			if (!ns)
 				break;
-			fn(ns, arg);
+			fn(ns, data);
 		}
 		spin_unlock(&p->meta_lock);
 		cond_resched();

@@ -86,6 +86,11 @@ static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struc
 	if (kvt_region_release_empty(p, t, t->nr_pieces) &&
 	    !kvt_region_get(t, w->ns, w->group))
 		return true;
+	/* Before anything goes: what no block is in. */
+	for (i = 0; i < KVT_STEAL_TRIES && kvt_compact(p, t); i++) {
+		if (!kvt_region_get(t, w->ns, w->group))
+			return true;
+	}
 	for (i = 0; i < KVT_STEAL_TRIES && put_off == READ_ONCE(p->nr_put_off); i++) {
 		nr = kvt_collect(p, t, !kvt_tier_has_lower(p, t), 0, w->ns, ids, 1);
 		if (!nr)

@@ -167,6 +167,22 @@ static bool kvt_slot_bad(struct kvt_tier *t, struct kvt_group *g, u32 page)
 	return true;
 }
 
+static u32 kvt_slot_take(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 region, u32 id)
+{
+	struct kvt_group *g = &ns->group[group];
+	u32 page;
+
+	lockdep_assert_held(&t->pool->meta_lock);
+	do {
+		page = kvt_mem_slot_alloc(&t->mem, &g->owner[t->id], region, id);
+	} while (page != KVT_NO_PAGE && kvt_slot_bad(t, g, page));
+	if (page == KVT_NO_PAGE)
+		return page;
+	ns->mem_bytes += kvt_slot_bytes(g);
+	kvt_limit_count(ns, t, kvt_slot_bytes(g), 1);
+	return page;
+}
+
 /**
  * kvt_block_mem_alloc() - take a slot of one tier
  * @p:      pool, meta lock held
@@ -180,20 +196,29 @@ static bool kvt_slot_bad(struct kvt_tier *t, struct kvt_group *g, u32 page)
 u32 kvt_block_mem_alloc(struct kvt_pool *p, struct kvt_tier *t, struct kvt_ns *ns, u32 group,
 			u32 region, u32 id)
 {
-	struct kvt_group *g = &ns->group[group];
-	u32 page;
-
 	lockdep_assert_held(&p->meta_lock);
-	if (t->state != KVTIER_TIER_ONLINE || !kvt_limit_fits(ns, t, kvt_slot_bytes(g)))
+	if (t->state != KVTIER_TIER_ONLINE ||
+	    !kvt_limit_fits(ns, t, kvt_slot_bytes(&ns->group[group])))
 		return KVT_NO_PAGE;
-	do {
-		page = kvt_mem_slot_alloc(&t->mem, &g->owner[t->id], region, id);
-	} while (page != KVT_NO_PAGE && kvt_slot_bad(t, g, page));
-	if (page == KVT_NO_PAGE)
-		return page;
-	ns->mem_bytes += kvt_slot_bytes(g);
-	kvt_limit_count(ns, t, kvt_slot_bytes(g), 1);
-	return page;
+	return kvt_slot_take(t, ns, group, region, id);
+}
+
+/**
+ * kvt_block_mem_beside() - take one more slot for a block of the tier
+ * @p:     pool, meta lock held
+ * @t:     memory tier
+ * @ns:    for whom
+ * @group: of it
+ * @id:    block, which leaves the slot that it has there, or does not come
+ * Return: first page, or KVT_NO_PAGE. No limit is in the way: it is one for a moment only.
+ */
+u32 kvt_block_mem_beside(struct kvt_pool *p, struct kvt_tier *t, struct kvt_ns *ns, u32 group,
+			 u32 id)
+{
+	lockdep_assert_held(&p->meta_lock);
+	if (t->state != KVTIER_TIER_ONLINE)
+		return KVT_NO_PAGE;
+	return kvt_slot_take(t, ns, group, KVT_NO_REGION, id);
 }
 
 /**

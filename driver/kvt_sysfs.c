@@ -450,6 +450,7 @@ KVT_TIER_COUNT(discarded_bytes);
 KVT_TIER_COUNT(dma_bytes);
 KVT_TIER_COUNT(io_errors);
 KVT_TIER_COUNT(quarantined_bytes);
+KVT_TIER_COUNT(compactions);
 KVT_TIER_FAULTS(read_errors, KVT_CAUSE_READ);
 KVT_TIER_FAULTS(checksum_errors, KVT_CAUSE_SUM);
 KVT_TIER_FAULTS(write_errors, KVT_CAUSE_WRITE);
@@ -477,7 +478,7 @@ static struct attribute *kvt_tier_attrs[] = {
 	&tier_attr_log_bytes.attr, &tier_attr_discarded_bytes.attr,
 	&tier_attr_dma_bytes.attr, &tier_attr_io_errors.attr,
 	&tier_attr_quarantined_bytes.attr, &tier_attr_retired_bytes.attr,
-	&tier_attr_absent_bytes.attr,
+	&tier_attr_absent_bytes.attr, &tier_attr_compactions.attr,
 	&tier_attr_read_errors.attr, &tier_attr_checksum_errors.attr,
 	&tier_attr_write_errors.attr, &tier_attr_memory_errors.attr, NULL
 };

@@ -308,9 +308,11 @@ detach:
 }
 
 /* What was lost from the tier that had this number is told of until another one has it. */
-static void kvt_tier_forget_left(struct kvt_ns *ns, u32 id)
+static void kvt_tier_forget_left(struct kvt_ns *ns, void *tier)
 {
-	memset(ns->left[id], 0, sizeof(ns->left[id]));
+	const struct kvt_tier *t = tier;
+
+	memset(ns->left[t->id], 0, sizeof(ns->left[t->id]));
 }
 
 static int kvt_tier_attach_locked(struct kvt_pool *p, const struct kvtier_tier_attach *args,
@@ -346,7 +348,7 @@ static int kvt_tier_attach_locked(struct kvt_pool *p, const struct kvtier_tier_a
 	}
 	t->bad = NULL;
 	kvt_cost_init(&t->read_cost);
-	kvt_ns_for_each(p, kvt_tier_forget_left, nr);
+	kvt_ns_for_each(p, kvt_tier_forget_left, t);
 	kvt_tier_publish(p, t);
 	/* Nothing is put there before the others know of it: after a crash it would be left out. */
 	if (!t->ops->is_mem)

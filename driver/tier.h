@@ -171,6 +171,7 @@ enum kvt_why {
  * @prefetches_used: of these, those that were read here since
  * @prefetches_unread: and those that left first, which @unread counts, too
  * @io_errors: sum of @faults; see kvt_tier_fault()
+ * @compactions: memory: see kvt_compact()
  */
 struct kvt_tier_count {
 	atomic64_t hits;
@@ -193,6 +194,7 @@ struct kvt_tier_count {
 	atomic64_t io_errors;
 	atomic64_t faults[KVT_CAUSES];
 	atomic64_t quarantined_bytes;
+	atomic64_t compactions;
 };
 
 /**

@@ -12,6 +12,7 @@
  */
 #include "kvt_mem.h"
 
+#define KVT_SPARSE_LOOK	32u	/* regions of an owner that kvt_mem_sparse() looks at */
 #define KVT_RUN_UNKNOWN	(~0u)	/* see @no_run: any length may be there */
 
 /**
@@ -392,6 +393,32 @@ void kvt_mem_piece_come(struct kvt_mem *m, u32 piece)
 	m->nr_free++;
 	m->no_run = KVT_RUN_UNKNOWN;
 	m->hint = min(m->hint, piece);
+}
+
+/**
+ * kvt_mem_sparse() - a region that could be emptied into others of its owner
+ * @m: space; meta lock held
+ * @o: owner
+ *
+ * Of those with free slots, of which it looks at the first KVT_SPARSE_LOOK, the one with the
+ * fewest blocks for its size, if they fit into the others. Retired slots are taken for free
+ * ones here, so there may be less room than that.
+ * Return: region with blocks, or NULL.
+ */
+const struct kvt_region *kvt_mem_sparse(const struct kvt_mem *m, const struct kvt_owner *o)
+{
+	const struct kvt_region *reg = kvt_mem_region(m, o->partial), *best = NULL;
+	u32 room = 0, i;
+
+	for (i = 0; reg && i < KVT_SPARSE_LOOK; i++) {
+		room += kvt_region_slots(reg) - reg->nr_used;
+		if (reg->nr_used && (!best || (u64)reg->nr_used * best->nr_pieces <
+					      (u64)best->nr_used * reg->nr_pieces))
+			best = reg;
+		reg = kvt_mem_region(m, reg->next);
+	}
+	/* Its own room is no room for what is in it. */
+	return best && room >= kvt_region_slots(best) ? best : NULL;
 }
 
 /* Number of the slot that a page of the region is in. */

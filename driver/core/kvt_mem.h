@@ -203,6 +203,20 @@ static inline bool kvt_region_has_room(const struct kvt_region *reg)
 	return reg->free_head != KVT_SLOT_END;
 }
 
+/*
+ * Pages of regions that no block is in, bad ones left out: free slots, and what is too short for
+ * one.
+ */
+static inline u64 kvt_mem_holes(const struct kvt_mem *m)
+{
+	u64 out = (u64)(READ_ONCE(m->nr_free) + READ_ONCE(m->nr_absent)) * KVT_PIECE_PAGES +
+		  READ_ONCE(m->retired_pages) + READ_ONCE(m->used_pages);
+	u64 all = (u64)m->nr_pieces * KVT_PIECE_PAGES;
+
+	/* They are not read at one time. */
+	return all > out ? all - out : 0;
+}
+
 void kvt_mem_init(struct kvt_mem *m, u32 *map, union kvt_dirent **dir, u32 nr_pieces,
 		  u32 content);
 bool kvt_mem_dir_add(struct kvt_mem *m, union kvt_dirent *chunk);
@@ -217,6 +231,7 @@ void kvt_mem_region_drain(struct kvt_mem *m, struct kvt_owner *o, struct kvt_reg
 void kvt_mem_region_undrain(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region *reg);
 void kvt_mem_region_free(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region *reg,
 			 u64 ns_id, bool scrubbed);
+const struct kvt_region *kvt_mem_sparse(const struct kvt_mem *m, const struct kvt_owner *o);
 u32 kvt_mem_slot_alloc(struct kvt_mem *m, struct kvt_owner *o, u32 r, u32 id);
 void kvt_mem_slot_free(struct kvt_mem *m, struct kvt_owner *o, u32 page);
 void kvt_mem_slot_assign(struct kvt_mem *m, u32 page, u32 id);

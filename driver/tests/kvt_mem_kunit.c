@@ -364,6 +364,88 @@ static void mem_partial_list(struct kunit *test)
 }
 
 /* An arena's slots go to whoever names the region, to nobody else. */
+/* Fill the first @used slots of a region, one after the other. */
+static void fill(struct kunit *test, struct fixture *f, struct kvt_owner *o,
+		 struct kvt_region *reg, u32 used)
+{
+	u32 i, page[KVT_PIECE_PAGES / 32];
+
+	KUNIT_ASSERT_TRUE(test, used <= ARRAY_SIZE(page));
+	for (i = 0; i < ARRAY_SIZE(page); i++)
+		page[i] = kvt_mem_slot_alloc(&f->m, o, reg->first, i);
+	for (i = used; i < ARRAY_SIZE(page); i++)
+		kvt_mem_slot_free(&f->m, o, page[i]);
+	KUNIT_ASSERT_EQ(test, reg->nr_used, used);
+}
+
+/* The one with the fewest blocks, if the others have room for them. */
+static void mem_sparse_fits_into_others(struct kunit *test)
+{
+	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
+	struct kvt_region *x, *y, *z;
+
+	KUNIT_EXPECT_NULL(test, kvt_mem_sparse(&f->m, &f->a));
+	x = region_get(test, f, &f->a, 32, 1);	/* 16 slots */
+	fill(test, f, &f->a, x, 3);
+	/* There is no other. */
+	KUNIT_EXPECT_NULL(test, kvt_mem_sparse(&f->m, &f->a));
+	y = region_get(test, f, &f->a, 32, 1);
+	fill(test, f, &f->a, y, 14);
+	KUNIT_EXPECT_NULL(test, kvt_mem_sparse(&f->m, &f->a));
+	z = region_get(test, f, &f->a, 32, 1);
+	fill(test, f, &f->a, z, 15);
+	/* Two slots here, one there. */
+	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_sparse(&f->m, &f->a), (const struct kvt_region *)x);
+	/* Another owner's are of no use. */
+	region_get(test, f, &f->b, 32, 1);
+	kvt_mem_region_drain(&f->m, &f->a, z);
+	KUNIT_EXPECT_NULL(test, kvt_mem_sparse(&f->m, &f->a));
+	kvt_mem_region_undrain(&f->m, &f->a, z);
+	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_sparse(&f->m, &f->a), (const struct kvt_region *)x);
+	kvt_mem_region_arena(&f->m, &f->a, z, 1);
+	KUNIT_EXPECT_NULL(test, kvt_mem_sparse(&f->m, &f->a));
+}
+
+/* Twice the size may have twice the blocks; what is empty is no answer, but room. */
+static void mem_sparse_for_its_size(struct kunit *test)
+{
+	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
+	struct kvt_region *one = region_get(test, f, &f->a, 32, 1);
+	struct kvt_region *two = region_get(test, f, &f->a, 32, 2);
+	u32 i;
+
+	for (i = 0; i < 5; i++)
+		KUNIT_ASSERT_NE(test, kvt_mem_slot_alloc(&f->m, &f->a, two->first, i), KVT_NO_PAGE);
+	fill(test, f, &f->a, one, 3);
+	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_sparse(&f->m, &f->a), (const struct kvt_region *)two);
+	kvt_mem_slot_alloc(&f->m, &f->a, two->first, i);
+	kvt_mem_slot_alloc(&f->m, &f->a, two->first, i + 1);
+	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_sparse(&f->m, &f->a), (const struct kvt_region *)one);
+	for (i = 0; i < 3; i++)
+		kvt_mem_slot_free(&f->m, &f->a, one->first * KVT_PIECE_PAGES + i * 32);
+	/* Seven blocks into sixteen slots. */
+	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_sparse(&f->m, &f->a), (const struct kvt_region *)two);
+}
+
+/* All pages of regions but those of blocks, whatever else is bad or absent. */
+static void mem_holes_are_what_is_not_used(struct kunit *test)
+{
+	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
+	struct kvt_region *reg;
+	u32 piece;
+
+	KUNIT_EXPECT_EQ(test, kvt_mem_holes(&f->m), (u64)0);
+	reg = region_get(test, f, &f->a, 32, 1);
+	KUNIT_EXPECT_EQ(test, kvt_mem_holes(&f->m), (u64)KVT_PIECE_PAGES);
+	fill(test, f, &f->a, reg, 15);
+	KUNIT_EXPECT_EQ(test, kvt_mem_holes(&f->m), (u64)32);
+	kvt_mem_poison(&f->m, &f->a, reg->first * KVT_PIECE_PAGES + 15 * 32);
+	KUNIT_EXPECT_EQ(test, kvt_mem_holes(&f->m), (u64)0);
+	kvt_mem_poison(&f->m, NULL, (NR_PIECES - 1) * KVT_PIECE_PAGES);
+	KUNIT_EXPECT_EQ(test, kvt_mem_pieces_leave(&f->m, &piece, 1), 1u);
+	KUNIT_EXPECT_EQ(test, kvt_mem_holes(&f->m), (u64)0);
+}
+
 static void mem_arena_is_private(struct kunit *test)
 {
 	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
@@ -770,6 +852,9 @@ static struct kunit_case mem_cases[] = {
 	KUNIT_CASE(mem_regions_by_piece),
 	KUNIT_CASE(mem_directory_grows),
 	KUNIT_CASE(mem_partial_list),
+	KUNIT_CASE(mem_sparse_fits_into_others),
+	KUNIT_CASE(mem_sparse_for_its_size),
+	KUNIT_CASE(mem_holes_are_what_is_not_used),
 	KUNIT_CASE(mem_arena_is_private),
 	KUNIT_CASE(mem_owners_are_apart),
 	KUNIT_CASE(mem_dirty_until_scrubbed),
