@@ -110,13 +110,13 @@ static void kvt_refill_segment(struct kvt_refill *f, u32 seg, u8 *buf)
  * struct kvt_refill_todo - what is left
  * @seg:    segment whose refill is begun, KVT_NO_SEG: none
  * @handle: of it
- * @dead:   some need no footer, only an end
+ * @dead:   one that needs no footer, only an end; KVT_NO_SEG: none
  * @later:  some cannot be done now
  */
 struct kvt_refill_todo {
 	u32 seg;
 	u32 handle;
-	bool dead;
+	u32 dead;
 	bool later;
 };
 
@@ -126,17 +126,31 @@ static void kvt_refill_next(struct kvt_mlog *m, struct kvt_refill_todo *todo)
 
 	lockdep_assert_held(&m->tier->pool->meta_lock);
 	for (seg = 0; seg < m->geo.nr_segs; seg++) {
-		if (!m->w.segs[seg].unsealed || m->w.segs[seg].hopeless)
+		const struct kvt_wseg *ws = &m->w.segs[seg];
+
+		/* What cannot be read is told when it may be tried again. */
+		if (!ws->unsealed || ws->hopeless || ws->no_end)
 			continue;
 		if (!kvt_wlog_refill(&m->w, seg, &todo->handle)) {
 			todo->seg = seg;
 			return;
 		}
-		if (m->tier->log.segs[seg].state == KVT_SEG_EMPTY)
-			todo->dead = true;
+		if (m->tier->log.segs[seg].state == KVT_SEG_EMPTY && ws->phase == KVT_WSEG_NONE)
+			todo->dead = seg;
 		else
 			todo->later = true;
 	}
+}
+
+/* End one that was dead a moment ago, and none in its place. put_lock[CARRY] held. */
+static bool kvt_mlog_end_dead(struct kvt_mlog *m, u32 seg)
+{
+	bool may;
+
+	spin_lock(&m->tier->pool->meta_lock);
+	may = m->w.segs[seg].unsealed && kvt_wlog_may_end(&m->w, seg);
+	spin_unlock(&m->tier->pool->meta_lock);
+	return may && kvt_mlog_end_seg(m, seg);
 }
 
 /**
@@ -146,7 +160,7 @@ static void kvt_refill_next(struct kvt_mlog *m, struct kvt_refill_todo *todo)
  */
 bool kvt_mlog_refill(struct kvt_mlog *m)
 {
-	struct kvt_refill_todo todo = { .seg = KVT_NO_SEG };
+	struct kvt_refill_todo todo = { .seg = KVT_NO_SEG, .dead = KVT_NO_SEG };
 	struct kvt_refill f = { .t = m->tier };
 	bool done = false;
 	u8 *buf;
@@ -158,15 +172,15 @@ bool kvt_mlog_refill(struct kvt_mlog *m)
 		return false;
 	spin_lock(&m->tier->pool->meta_lock);
 	kvt_refill_next(m, &todo);
-	m->refill = todo.seg != KVT_NO_SEG || todo.dead || todo.later;
+	m->refill = todo.seg != KVT_NO_SEG || todo.dead != KVT_NO_SEG || todo.later;
 	spin_unlock(&m->tier->pool->meta_lock);
 	if (todo.seg != KVT_NO_SEG) {
 		f.handle = todo.handle;
 		kvt_refill_segment(&f, todo.seg, buf);
 		done = true;
-	} else if (todo.dead) {
+	} else if (todo.dead != KVT_NO_SEG) {
 		mutex_lock(&m->put_lock[KVT_HEAD_CARRY]);
-		done = kvt_mlog_end_one(m);
+		done = kvt_mlog_end_dead(m, todo.dead);
 		mutex_unlock(&m->put_lock[KVT_HEAD_CARRY]);
 	}
 	kvfree(buf);

@@ -190,11 +190,11 @@ static void kvt_seg_sift(struct kvt_tier *t, u32 seg)
 }
 
 /*
- * Carry a batch forward. @spare: see struct kvt_mv. Returns how many got a place;
+ * Carry a batch forward. What the device cannot read stays. Returns how many got a place;
  * *@full: there is no segment.
  */
 static u32 kvt_carry(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32 nr,
-		     struct kvt_carry *c, bool spare, bool *full)
+		     struct kvt_carry *c, bool *full)
 {
 	struct kvt_mlog_puts puts = { .nr = 0 };
 	u32 left = 0, placed, i;
@@ -202,7 +202,7 @@ static u32 kvt_carry(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32
 	spin_lock(&p->meta_lock);
 	for (i = 0; i < nr; i++) {
 		kvt_mv_start(p, &c->mv[i], ids[i]);
-		c->mv[i].spare = spare;
+		c->mv[i].spare = true;
 	}
 	spin_unlock(&p->meta_lock);
 	placed = kvt_mlog_place(t, KVT_HEAD_CARRY, c->mv, nr, &puts);
@@ -237,14 +237,17 @@ static bool kvt_carry_unread(const struct kvt_carry *c, u32 nr)
 }
 
 /*
- * Carry what is in a segment forward. Whether it ended for want of a free segment: not
- * for want of memory, or because others were faster, or the tier is to be emptied.
+ * Carry what is in a segment forward. What cannot be read, all of a batch, stays: it may be the
+ * device, and may pass; @fails such batches are enough. Whether it ended for want of a free
+ * segment: not for want of memory, or because others were faster, or the tier is to be emptied.
  */
-static bool kvt_seg_carry(struct kvt_tier *t, u32 seg, bool spare)
+static bool kvt_seg_carry(struct kvt_tier *t, u32 seg, u32 fails, bool *unread)
 {
-	u32 pos = 0, nr, placed = 0, fails = 0, ids[KVT_MOVE_BATCH];
+	u32 pos = 0, nr, placed = 0, ids[KVT_MOVE_BATCH];
 	struct kvt_pool *p = t->pool;
 	bool full = false;
+
+	*unread = false;
 
 	do {
 		struct kvt_carry *c = kvt_carry_alloc(KVT_MOVE_BATCH);
@@ -254,11 +257,12 @@ static bool kvt_seg_carry(struct kvt_tier *t, u32 seg, bool spare)
 		spin_lock(&p->meta_lock);
 		nr = kvt_seg_claim(p, t, seg, &pos, ids, KVT_MOVE_BATCH);
 		spin_unlock(&p->meta_lock);
-		placed = nr ? kvt_carry(p, t, ids, nr, c, spare, &full) : 0;
-		fails += placed && spare && kvt_carry_unread(c, nr);
+		placed = nr ? kvt_carry(p, t, ids, nr, c, &full) : 0;
+		if (placed && kvt_carry_unread(c, nr))
+			*unread = !--fails;
 		kvt_carry_put(p, c);
 		kvt_garbage_free(p);
-	} while (placed && fails < KVT_RETIRE_FAILS);
+	} while (placed && !*unread);
 	return full;
 }
 
@@ -316,11 +320,14 @@ static bool kvt_log_thin(struct kvt_tier *t, enum kvt_clean how, bool *less)
 bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how)
 {
 	struct kvt_pool *p = t->pool;
-	bool more, full, doomed, shed;
+	bool more, full, doomed, shed, unread;
 	u32 seg, before;
 
 	if (kvt_log_reap(t))
 		return true;
+	/* What is to be carried would be lost, and where nothing can be read all is worn soon. */
+	if (kvt_mlog_unread_now(t->mlog))
+		return false;
 	if (kvt_log_thin(t, how, &more))
 		return more;
 	spin_lock(&p->meta_lock);
@@ -331,15 +338,17 @@ bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how)
 		return false;
 	shed = kvt_copy_shed(t, seg);
 	kvt_seg_sift(t, seg);
-	full = kvt_seg_carry(t, seg, false);
+	full = kvt_seg_carry(t, seg, 1, &unread);
 	/* No room for kills of copies, and none will come, is no better. */
 	full |= !shed;
 	doomed = full && READ_ONCE(t->log.nr_free) <= 1 && kvt_mlog_doom(t->mlog, seg);
 	/* One that is doomed must not be sealed again: the background ends that. */
 	if (!doomed)
-		kvt_seg_keep(t, seg, full);
+		kvt_seg_keep(t, seg, full || unread);
 	kvt_log_reap(t);
 	spin_lock(&p->meta_lock);
+	if (unread)
+		kvt_mlog_unread(t->mlog);
 	more = t->log.nr_free > before;
 	spin_unlock(&p->meta_lock);
 	kvt_garbage_free(p);
@@ -350,7 +359,7 @@ bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how)
 static bool kvt_seg_retire_one(struct kvt_tier *t, u32 seg)
 {
 	struct kvt_pool *p = t->pool;
-	bool mine, empty, full;
+	bool mine, empty, full, unread;
 
 	if (!READ_ONCE(t->mlog->w.segs[seg].worn))
 		return false;
@@ -360,7 +369,7 @@ static bool kvt_seg_retire_one(struct kvt_tier *t, u32 seg)
 	if (!mine)
 		return false;
 	kvt_copy_shed(t, seg);
-	full = kvt_seg_carry(t, seg, true);
+	full = kvt_seg_carry(t, seg, KVT_RETIRE_FAILS, &unread);
 	kvt_seg_keep(t, seg, full);
 	spin_lock(&p->meta_lock);
 	empty = t->log.segs[seg].state == KVT_SEG_EMPTY;

@@ -182,7 +182,7 @@ int kvt_mlog_look_super(struct kvt_tier *t, u32 slot, struct kvt_super_pick *pic
 		return kvt_mzone_look_super(t, slot, pick, block);
 	if (byte + KVT_SUPER_BYTES > t->device_bytes)
 		return 0;
-	err = kvt_mlog_rw(t, byte, block, KVT_SUPER_BYTES, false, false);
+	err = kvt_mlog_rw(t, byte, block, KVT_SUPER_BYTES, false);
 	if (!err)
 		kvt_super_pick_add(pick, slot, block);
 	return err;
@@ -228,7 +228,7 @@ static int kvt_mlog_wipe(struct kvt_tier *t, bool all)
 	/* Each that goes is one less to be found. */
 	for (i = 0; block && i < KVT_SUPER_SLOTS; i++) {
 		int ret = kvt_mlog_rw(t, (u64)i * KVT_SUPER_TWIN_BYTE, block, KVT_SUPER_BYTES,
-				      true, false);
+				      true);
 
 		err = err ?: ret;
 	}
@@ -365,7 +365,7 @@ static int kvt_mlog_try_super(struct kvt_mlog *m, void *block, bool clean)
 	kvt_super_encode(block, &m->super);
 	err = m->turn ? kvt_mzone_write_super(m, block) :
 	      kvt_mlog_rw(m->tier, (u64)slot * KVT_SUPER_TWIN_BYTE, block, KVT_SUPER_BYTES,
-			  true, false);
+			  true);
 	spin_lock(&p->meta_lock);
 	kvt_wlog_super_written(&m->w, err);
 	spin_unlock(&p->meta_lock);

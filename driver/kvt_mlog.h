@@ -71,6 +71,10 @@ struct kvt_tier;
  * @ns:       cfg.max_ns
  * @ns_idx:   for each of them, of the namespace in pool->ns; 0: there is none
  * @refill:   some segment may lack its footer since a crash. The background's
+ * @unread:   segments could not be read when they were to be ended, or emptied. Meta lock, as
+ *            the next two
+ * @unread_tries: times in a row
+ * @unread_at: jiffies from which that is tried again
  * @kept:     stopped so that it is found again
  * @wiping:   its superblocks are being wiped. Meta lock, as the next one
  * @wiped:    it has none any more
@@ -118,6 +122,9 @@ struct kvt_mlog {
 	atomic_t nr_filling;
 	struct kvt_super_log slog;
 	bool refill;
+	bool unread;
+	u32 unread_tries;
+	unsigned long unread_at;
 	bool kept;
 	bool wiping;
 	bool wiped;
@@ -144,7 +151,7 @@ struct kvt_mlog_puts {
 };
 
 /* kvt_mlog_io.c */
-int kvt_mlog_rw(struct kvt_tier *t, u64 byte, void *buf, u32 len, bool write, bool fua);
+int kvt_mlog_rw(struct kvt_tier *t, u64 byte, void *buf, u32 len, bool write);
 int kvt_mlog_read(struct kvt_tier *t, u64 byte, void *buf, u32 len);
 int kvt_mlog_flush_dev(struct kvt_tier *t);
 int kvt_mlog_write_header(struct kvt_mlog *m, const struct kvt_wlog_io *io);
@@ -202,10 +209,14 @@ bool kvt_mlog_end_one(struct kvt_mlog *m);
 bool kvt_mlog_reap(struct kvt_mlog *m, bool need);
 bool kvt_mlog_step(struct kvt_mlog *m, bool urgent);
 bool kvt_mlog_doom(struct kvt_mlog *m, u32 seg);
+bool kvt_mlog_end_seg(struct kvt_mlog *m, u32 seg);
+void kvt_mlog_unread(struct kvt_mlog *m);	/* meta lock held */
+bool kvt_mlog_unread_now(struct kvt_mlog *m);
+void kvt_mlog_tick(struct kvt_mlog *m);
 
 /* kvt_mlog_sync.c */
 int kvt_mlog_fsync(struct kvt_pool *p, u64 *seen);
 int kvt_mlog_fence(struct kvt_pool *p, struct kvt_ns *ns);
-void kvt_mlog_ns_gone(struct kvt_pool *p, const struct kvt_ns *ns);
+void kvt_mlog_ns_gone(struct kvt_pool *p, struct kvt_ns *ns);
 
 #endif /* KVT_MLOG_H */

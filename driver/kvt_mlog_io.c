@@ -18,12 +18,11 @@
  * @buf:   kernel memory of any kind
  * @len:   bytes; all three are multiples of 4096
  * @write: direction
- * @fua:   durable when this returns
  * Return: 0 or -EIO.
  */
-int kvt_mlog_rw(struct kvt_tier *t, u64 byte, void *buf, u32 len, bool write, bool fua)
+int kvt_mlog_rw(struct kvt_tier *t, u64 byte, void *buf, u32 len, bool write)
 {
-	int err = t->ops->rw(t, byte, buf, len, write, fua);
+	int err = t->ops->rw(t, byte, buf, len, write);
 
 	if (err)
 		kvt_tier_fault(t, err, write);
@@ -45,8 +44,7 @@ int kvt_mlog_read(struct kvt_tier *t, u64 byte, void *buf, u32 len)
 	u32 skip = byte & (KVT_UNIT_BYTES_MIN - 1);
 	int err;
 
-	err = kvt_mlog_rw(t, byte - skip, buf, round_up(skip + len, KVT_UNIT_BYTES_MIN), false,
-			  false);
+	err = kvt_mlog_rw(t, byte - skip, buf, round_up(skip + len, KVT_UNIT_BYTES_MIN), false);
 	if (skip && !err)
 		memmove(buf, buf + skip, len);
 	return err;
@@ -155,7 +153,7 @@ int kvt_mlog_write_header(struct kvt_mlog *m, const struct kvt_wlog_io *io)
 	kvt_mlog_build(m, io->batch, header);
 	if (!READ_ONCE(m->w.given_up))
 		err = kvt_mlog_rw(m->tier, kvt_geo_byte(&m->geo, io->seg, io->unit), header,
-				  bytes, true, false);
+				  bytes, true);
 	if (!mem)
 		mutex_unlock(&m->header_lock);
 	kvfree(mem);
@@ -331,7 +329,7 @@ static bool kvt_mlog_footer(struct kvt_mlog *m)
 		err = kvt_mlog_fill(m, &f);
 		if (!err)
 			err = kvt_mlog_rw(m->tier, kvt_geo_byte(&m->geo, f.seg, f.unit), buf,
-					  bytes, true, false);
+					  bytes, true);
 		if (err && m->turn)
 			kvt_mzone_finish(m, f.seg);
 		spin_lock(&p->meta_lock);

@@ -252,6 +252,20 @@ static bool kvt_place_reap(struct kvt_place *pl)
 	return got;
 }
 
+/* Has the head a segment that more can be put into. */
+static bool kvt_place_open(struct kvt_place *pl)
+{
+	const struct kvt_wlog *w = &pl->m->w;
+	bool open;
+	u32 i;
+
+	spin_lock(&pl->m->tier->pool->meta_lock);
+	i = w->head_open[pl->head];
+	open = i < KVT_WLOG_OPENS && !w->opens[i].broken;
+	spin_unlock(&pl->m->tier->pool->meta_lock);
+	return open;
+}
+
 /* A segment is wanted. Whether it is worth trying again; else see @mv->retry. */
 static bool kvt_place_segment(struct kvt_place *pl, struct kvt_mv *mv, u32 *waits)
 {
@@ -271,7 +285,8 @@ static bool kvt_place_segment(struct kvt_place *pl, struct kvt_mv *mv, u32 *wait
 		return kvt_place_wait(pl, waits);
 	case KVT_W_SPACE:
 		mv->retry = pl->puts->nr;
-		if (kvt_place_reap(pl))
+		/* Also if none was gained: an end may have opened the head's next one for itself. */
+		if (kvt_place_reap(pl) || kvt_place_open(pl))
 			return true;
 		pl->puts->full |= !pl->puts->nr;
 		return false;

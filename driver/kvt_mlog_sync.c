@@ -280,7 +280,7 @@ int kvt_mlog_fence(struct kvt_pool *p, struct kvt_ns *ns)
  *
  * If that gets lost it is found again after a restart, without blocks, and ends then.
  */
-void kvt_mlog_ns_gone(struct kvt_pool *p, const struct kvt_ns *ns)
+void kvt_mlog_ns_gone(struct kvt_pool *p, struct kvt_ns *ns)
 {
 	u32 i;
 
@@ -290,8 +290,10 @@ void kvt_mlog_ns_gone(struct kvt_pool *p, const struct kvt_ns *ns)
 	for (i = 0; i < KVT_TIERS; i++) {
 		struct kvt_tier *t = p->tiers[i];
 
-		if (!(ns->on_tiers & 1u << i) || !t || !t->mlog ||
-		    t->mlog->nr_gone == KVT_MLOG_GONE)
+		if (!(ns->on_tiers & 1u << i) || !t || !t->mlog)
+			continue;
+		kvt_wlog_ns_gone(&t->mlog->w, &ns->home[i]);
+		if (t->mlog->nr_gone == KVT_MLOG_GONE)
 			continue;
 		t->mlog->gone[t->mlog->nr_gone].id = ns->id;
 		t->mlog->gone[t->mlog->nr_gone++].first =

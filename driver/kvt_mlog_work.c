@@ -24,6 +24,9 @@
 #define KVT_REAP_MAX	8u	/* segments ended in one go */
 #define KVT_HELD_STEP	256u	/* namespaces under one hold of the meta lock */
 #define KVT_DOOM_STEP	256u	/* blocks under one hold of the meta lock */
+#define KVT_UNREAD_DELAY	(HZ / 2)	/* after the first time that a segment cannot be read */
+#define KVT_UNREAD_DELAY_MAX	(64 * HZ)
+#define KVT_UNREAD_TRIES	6u	/* if somebody waits for it: half a minute in all */
 
 /**
  * kvt_mlog_kick() - there may be something to do in the background
@@ -54,12 +57,16 @@ static void kvt_mlog_close_empty(struct kvt_mlog *m, enum kvt_log_head head)
  * @nr_kills: in @m->kills
  * @nr_ns: in @m->ns
  * @full:  there was more than a segment can have
+ * @unread: some of it could not be read
+ * @read:  all of it could, and something had to be
  */
 struct kvt_held {
 	struct kvt_mlog *m;
 	u32 nr_kills;
 	u32 nr_ns;
 	bool full;
+	bool unread;
+	bool read;
 };
 
 static void kvt_held_kill(void *ctx, u32 seg, const struct kvt_kill *k)
@@ -133,25 +140,97 @@ static void kvt_held_collect(struct kvt_mlog *m, u32 seg, struct kvt_held *h)
 	kvt_recover_segment(&r, seg, &f);
 	/* What it holds for others is not known: it stays. */
 	spin_lock(&m->tier->pool->meta_lock);
-	h->full |= !kvt_wlog_held_all(&m->w, seg, &f);
+	h->read = kvt_wlog_held_all(&m->w, seg, &f);
+	h->unread = !h->read;
 	spin_unlock(&m->tier->pool->meta_lock);
 }
 
-/*
- * A segment cannot be ended, now or later, so that others have their turn. Of a doomed
- * one the end is all that says that its blocks are dead: without that nothing can be
- * promised of this member any more.
+/**
+ * kvt_mlog_unread() - a segment cannot be read, whose blocks or entries are needed
+ * @m: member, meta lock held
+ *
+ * Devices fail for a while. So such segments are left alone for a while, each time a longer one.
  */
-static void kvt_mlog_no_end(struct kvt_mlog *m, u32 seg)
+void kvt_mlog_unread(struct kvt_mlog *m)
+{
+	lockdep_assert_held(&m->tier->pool->meta_lock);
+	if (m->unread)
+		return;
+	m->unread = true;
+	m->unread_at = jiffies + min(KVT_UNREAD_DELAY << min(m->unread_tries, 8u),
+				     KVT_UNREAD_DELAY_MAX);
+	m->unread_tries++;
+}
+
+/* Is it time to try again what could not be read. Racy. */
+static bool kvt_mlog_reread_due(struct kvt_mlog *m)
+{
+	return READ_ONCE(m->unread) && !time_before(jiffies, READ_ONCE(m->unread_at));
+}
+
+/* Could segments not be read a moment ago. Racy. */
+bool kvt_mlog_unread_now(struct kvt_mlog *m)
+{
+	return READ_ONCE(m->unread) && !kvt_mlog_reread_due(m);
+}
+
+/* Let segments that could not be read be ended, and have footers. */
+static void kvt_mlog_reread(struct kvt_mlog *m)
 {
 	struct kvt_pool *p = m->tier->pool;
-	bool doomed;
+	u32 seg;
+
+	if (!kvt_mlog_reread_due(m))
+		return;
+	spin_lock(&p->meta_lock);
+	for (seg = 0; seg < m->geo.nr_segs; seg++) {
+		struct kvt_wseg *ws = &m->w.segs[seg];
+
+		if (!ws->unread)
+			continue;
+		ws->unread = false;
+		ws->no_end = false;
+		m->refill |= ws->unsealed;
+	}
+	m->unread = false;
+	spin_unlock(&p->meta_lock);
+}
+
+/**
+ * kvt_mlog_tick() - see to what depends on time
+ * @m: member; called by the pool's worker every so often
+ */
+void kvt_mlog_tick(struct kvt_mlog *m)
+{
+	if (kvt_mlog_reread_due(m))
+		kvt_mlog_kick(m);
+}
+
+/*
+ * A segment cannot be ended, so that others have their turn: for good if it holds too much, and
+ * for a while if it cannot be read. Of a doomed one the end is all that says that its blocks
+ * are dead: without that nothing can be promised of this member any more, and whoever waits
+ * for it is not to wait for ever.
+ */
+static void kvt_mlog_no_end(struct kvt_mlog *m, u32 seg, bool unread)
+{
+	struct kvt_pool *p = m->tier->pool;
+	struct kvt_wseg *ws = &m->w.segs[seg];
+	bool hopeless, first;
 
 	spin_lock(&p->meta_lock);
-	m->w.segs[seg].no_end = true;
-	doomed = m->w.segs[seg].doom && !m->w.given_up;
+	first = unread && !m->unread_tries;
+	ws->no_end = true;
+	ws->unread = unread;
+	if (unread)
+		kvt_mlog_unread(m);
+	hopeless = ws->doom && !m->w.given_up &&
+		   (!unread || m->unread_tries > KVT_UNREAD_TRIES);
 	spin_unlock(&p->meta_lock);
-	if (doomed)
+	if (first)
+		pr_warn_ratelimited("kvtier%u: tier %s: segment %u is dead and cannot be read, so it cannot be used again for now\n",
+				    p->id, m->tier->args.name, seg);
+	if (hopeless)
 		kvt_mlog_give_up(m->tier, "a doomed segment cannot be ended");
 }
 
@@ -255,23 +334,59 @@ static enum kvt_wlog_status kvt_held_end(struct kvt_held *h, u32 seg)
 	return st;
 }
 
-/* The dead segment to be ended, and what it holds. KVT_NO_SEG: none can be. */
-static u32 kvt_mlog_next_held(struct kvt_mlog *m, struct kvt_held *h)
+static u32 kvt_mlog_next_end(struct kvt_mlog *m)
 {
-	struct kvt_pool *p = m->tier->pool;
 	u32 seg;
 
-	for (;;) {
-		spin_lock(&p->meta_lock);
-		seg = kvt_wlog_next_end(&m->w);
-		spin_unlock(&p->meta_lock);
-		if (seg == KVT_NO_SEG)
-			return seg;
-		kvt_held_collect(m, seg, h);
-		if (!h->full)
-			return seg;
-		kvt_mlog_no_end(m, seg);
+	spin_lock(&m->tier->pool->meta_lock);
+	seg = kvt_wlog_next_end(&m->w);
+	spin_unlock(&m->tier->pool->meta_lock);
+	return seg;
+}
+
+/* What it holds for others; false: it cannot be ended. */
+static bool kvt_mlog_held(struct kvt_mlog *m, u32 seg, struct kvt_held *h)
+{
+	kvt_held_collect(m, seg, h);
+	if (h->full || h->unread)
+		kvt_mlog_no_end(m, seg, !h->full);
+	else if (h->read)
+		WRITE_ONCE(m->unread_tries, 0);
+	return !h->full && !h->unread;
+}
+
+/* There is no segment that an end could go to, now or later. */
+static void kvt_mlog_judge_stuck(struct kvt_mlog *m)
+{
+	bool stuck;
+
+	spin_lock(&m->tier->pool->meta_lock);
+	stuck = kvt_wlog_stuck(&m->w);
+	spin_unlock(&m->tier->pool->meta_lock);
+	if (stuck)
+		kvt_mlog_give_up(m->tier, "a write failed, and there is no free segment left");
+}
+
+static bool kvt_mlog_end_held(struct kvt_mlog *m, u32 seg, struct kvt_held *h)
+{
+	enum kvt_wlog_status st = KVT_W_NONE, open = KVT_W_NONE;
+	bool done = false;
+	u32 tries;
+
+	kvt_held_find_ns(h);
+	for (tries = 0; tries < KVT_END_TRIES; tries++) {
+		st = kvt_held_end(h, seg);
+		done = !st;
+		if (st != KVT_W_SEGMENT || !kvt_mlog_open(m, KVT_HEAD_CARRY, 0, true, &open))
+			break;
 	}
+	/* Also if it did not come to an end: what is open has to be closed. */
+	kvt_mlog_close_empty(m, KVT_HEAD_CARRY);
+	if (st == KVT_W_NEVER)
+		kvt_mlog_no_end(m, seg, false);
+	if (st == KVT_W_SEGMENT && open == KVT_W_SPACE)
+		kvt_mlog_judge_stuck(m);
+	return done;
 }
 
 /**
@@ -281,26 +396,28 @@ static u32 kvt_mlog_next_held(struct kvt_mlog *m, struct kvt_held *h)
  */
 bool kvt_mlog_end_one(struct kvt_mlog *m)
 {
-	enum kvt_wlog_status st = KVT_W_NONE;
 	struct kvt_held h;
-	bool done = false;
-	u32 seg, tries;
+	u32 seg;
 
-	seg = kvt_mlog_next_held(m, &h);
-	if (seg == KVT_NO_SEG)
-		return false;
-	kvt_held_find_ns(&h);
-	for (tries = 0; tries < KVT_END_TRIES; tries++) {
-		st = kvt_held_end(&h, seg);
-		done = !st;
-		if (st != KVT_W_SEGMENT || !kvt_mlog_open(m, KVT_HEAD_CARRY, 0, true, &st))
-			break;
-	}
-	/* Also if it did not come to an end: what is open has to be closed. */
-	kvt_mlog_close_empty(m, KVT_HEAD_CARRY);
-	if (st == KVT_W_NEVER)
-		kvt_mlog_no_end(m, seg);
-	return done;
+	do {
+		seg = kvt_mlog_next_end(m);
+		if (seg == KVT_NO_SEG)
+			return false;
+	} while (!kvt_mlog_held(m, seg, &h));
+	return kvt_mlog_end_held(m, seg, &h);
+}
+
+/**
+ * kvt_mlog_end_seg() - end that dead segment
+ * @m:   member, as for kvt_mlog_end_one()
+ * @seg: dead, and not to be ended by anybody else
+ * Return: whether its end is written.
+ */
+bool kvt_mlog_end_seg(struct kvt_mlog *m, u32 seg)
+{
+	struct kvt_held h;
+
+	return kvt_mlog_held(m, seg, &h) && kvt_mlog_end_held(m, seg, &h);
 }
 
 static u32 kvt_mlog_todo(struct kvt_mlog *m)
@@ -396,7 +513,9 @@ bool kvt_mlog_doom(struct kvt_mlog *m, u32 seg)
 	if (kvt_seg_pinned(m, seg))
 		return false;
 	spin_lock(&p->meta_lock);
-	doomed = !m->w.given_up && m->tier->log.segs[seg].state == KVT_SEG_CLEANING;
+	/* One at a time: when it has ended there is room. */
+	doomed = !m->w.given_up && !m->w.nr_doomed &&
+		 m->tier->log.segs[seg].state == KVT_SEG_CLEANING;
 	if (doomed)
 		kvt_wlog_doom(&m->w, seg);
 	spin_unlock(&p->meta_lock);
@@ -442,7 +561,7 @@ static bool kvt_mlog_worn_out(struct kvt_mlog *m)
 
 		if (state == KVT_SEG_OPEN || state == KVT_SEG_SEALED ||
 		    state == KVT_SEG_CLEANING ||
-		    (state == KVT_SEG_EMPTY && !m->w.segs[i].no_end))
+		    (state == KVT_SEG_EMPTY && (!m->w.segs[i].no_end || m->w.segs[i].unread)))
 			return false;
 	}
 	return true;
@@ -465,7 +584,8 @@ static enum kvt_room kvt_mlog_room(struct kvt_mlog *m)
 	spin_lock(&t->pool->meta_lock);
 	if (m->w.given_up)
 		room = KVT_ROOM_WAIT;
-	else if (kvt_mlog_worn_out(m))
+	else if (kvt_mlog_worn_out(m) || kvt_wlog_stuck(&m->w) ||
+		 m->unread_tries > KVT_UNREAD_TRIES)
 		room = KVT_ROOM_NEVER;
 	else if (!m->running || m->w.nr_doomed)
 		room = KVT_ROOM_WAIT;
@@ -509,6 +629,19 @@ static bool kvt_mlog_make_room(struct kvt_mlog *m)
 	return false;
 }
 
+/* No segment is free: some dead one may be ended. put_lock[CARRY] held. */
+static enum kvt_wlog_status kvt_mlog_kills_reaped(struct kvt_mlog *m,
+						  enum kvt_wlog_status *open)
+{
+	bool more = kvt_mlog_reap(m, true);
+	/* Also if none was gained: an end may have opened one for itself. */
+	enum kvt_wlog_status st = kvt_mlog_kills_at(m, KVT_HEAD_CARRY);
+
+	if (st == KVT_W_SEGMENT && more && kvt_mlog_open(m, KVT_HEAD_CARRY, 0, true, open))
+		st = kvt_mlog_kills_at(m, KVT_HEAD_CARRY);
+	return st;
+}
+
 /* Write pending kills: where there is a segment, before a new one is opened. */
 static bool kvt_mlog_kills(struct kvt_mlog *m)
 {
@@ -525,10 +658,10 @@ static bool kvt_mlog_kills(struct kvt_mlog *m)
 	if (st != KVT_W_SEGMENT)
 		return !st;
 	mutex_lock(&m->put_lock[KVT_HEAD_CARRY]);
-	if (kvt_mlog_open(m, KVT_HEAD_CARRY, 0, false, &open) ||
-	    (open == KVT_W_SPACE && kvt_mlog_reap(m, true) &&
-	     kvt_mlog_open(m, KVT_HEAD_CARRY, 0, true, &open)))
+	if (kvt_mlog_open(m, KVT_HEAD_CARRY, 0, false, &open))
 		st = kvt_mlog_kills_at(m, KVT_HEAD_CARRY);
+	else if (open == KVT_W_SPACE)
+		st = kvt_mlog_kills_reaped(m, &open);
 	mutex_unlock(&m->put_lock[KVT_HEAD_CARRY]);
 	if (st == KVT_W_SEGMENT && open == KVT_W_SPACE)
 		return kvt_mlog_make_room(m);
@@ -656,6 +789,7 @@ bool kvt_mlog_step(struct kvt_mlog *m, bool urgent)
 {
 	bool any = kvt_mlog_progress(m);
 
+	kvt_mlog_reread(m);
 	any |= kvt_mlog_dooms(m);
 	if (kvt_mlog_kills_wanted(m, urgent))
 		any |= kvt_mlog_kills(m);

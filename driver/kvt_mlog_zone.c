@@ -61,7 +61,7 @@ static int kvt_mzone_zeroes(struct kvt_mlog *m, u64 byte, u64 len)
 
 	for (; len && !err; len -= n, byte += n) {
 		n = min_t(u64, len, KVT_ZERO_BYTES);
-		err = kvt_mlog_rw(m->tier, byte, m->zero, n, true, false);
+		err = kvt_mlog_rw(m->tier, byte, m->zero, n, true);
 		cond_resched();
 	}
 	return err;
@@ -438,7 +438,7 @@ int kvt_mzone_write(struct kvt_mlog *m, const struct kvt_wlog_io *io, struct kvt
 
 static int kvt_mzone_read(void *ctx, u64 byte, void *buf, u32 len)
 {
-	return kvt_mlog_rw(ctx, byte, buf, len, false, false);
+	return kvt_mlog_rw(ctx, byte, buf, len, false);
 }
 
 /**
@@ -490,7 +490,7 @@ int kvt_mzone_write_super(struct kvt_mlog *m, void *block)
 	if (reset)
 		err = m->tier->zones->reset(m->tier, byte, m->geo.zone_bytes);
 	if (!err)
-		err = kvt_mlog_rw(m->tier, byte, block, KVT_SUPER_BYTES, true, false);
+		err = kvt_mlog_rw(m->tier, byte, block, KVT_SUPER_BYTES, true);
 	kvt_super_log_written(&m->slog, byte, err);
 	return err;
 }

@@ -14,6 +14,7 @@
 #include <linux/sched/signal.h>
 
 #include "kvt_internal.h"
+#include "kvt_mlog.h"
 
 #define KVT_RECLAIM_TIME	(HZ / 10)	/* in one go */
 #define KVT_STEAL_TRIES		8
@@ -288,15 +289,18 @@ static bool kvt_promote_some(struct kvt_pool *p)
 	return true;
 }
 
-/* Copies on tiers that take no blocks are of no use. */
-static void kvt_shed_copies(struct kvt_pool *p)
+/* Copies on tiers that take no blocks are of no use. And what logs have put off. */
+static void kvt_look_at_logs(struct kvt_pool *p)
 {
 	struct kvt_tier *t[KVT_TIERS];
 	u32 nr = kvt_tier_snapshot(p, t, false);
 
 	while (nr--) {
-		if (!t[nr]->ops->is_mem && t[nr]->state != KVTIER_TIER_ONLINE)
+		if (t[nr]->ops->is_mem)
+			continue;
+		if (t[nr]->state != KVTIER_TIER_ONLINE)
 			kvt_copy_shed_all(t[nr]);
+		kvt_mlog_tick(t[nr]->mlog);
 	}
 }
 
@@ -309,7 +313,7 @@ static bool kvt_housekeeping(struct kvt_pool *p)
 	if (kvt_holds_settle(p))
 		kvt_reclaim_kick(p);
 	kvt_retire_regions(p);
-	kvt_shed_copies(p);
+	kvt_look_at_logs(p);
 	kvt_async_tick(p);
 	return any;
 }

@@ -111,7 +111,7 @@ struct kvt_tier_ops {
 	int (*come)(struct kvt_tier *t, u32 piece);
 	int (*check_blank)(struct kvt_tier *t);
 	void (*submit)(struct kvt_tier *t, struct kvt_bio_xfer *x);
-	int (*rw)(struct kvt_tier *t, u64 byte, void *buf, u32 len, bool write, bool fua);
+	int (*rw)(struct kvt_tier *t, u64 byte, void *buf, u32 len, bool write);
 	int (*flush)(struct kvt_tier *t);
 	int (*discard)(struct kvt_tier *t, u64 byte, u64 len);
 };

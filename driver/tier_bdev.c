@@ -332,9 +332,9 @@ static u32 kvt_bdev_fill_kernel(struct bio *bio, void *buf, u32 at, u32 len)
 	return at;
 }
 
-static int kvt_bdev_rw(struct kvt_tier *t, u64 byte, void *buf, u32 len, bool write, bool fua)
+static int kvt_bdev_rw(struct kvt_tier *t, u64 byte, void *buf, u32 len, bool write)
 {
-	blk_opf_t op = write ? REQ_OP_WRITE | REQ_SYNC | (fua ? REQ_FUA : 0) : REQ_OP_READ;
+	blk_opf_t op = write ? REQ_OP_WRITE | REQ_SYNC : REQ_OP_READ;
 	struct kvt_bdev *b = t->priv;
 	u32 at = 0;
 	int err = 0;

@@ -207,15 +207,13 @@ static int kvt_pmem_flush(struct kvt_tier *t)
 	return err;
 }
 
-static int kvt_pmem_rw(struct kvt_tier *t, u64 byte, void *buf, u32 len, bool write, bool fua)
+static int kvt_pmem_rw(struct kvt_tier *t, u64 byte, void *buf, u32 len, bool write)
 {
 	struct kvt_pmem *d = t->priv;
 	int err;
 
 	down_read(&d->io);
 	err = kvt_pmem_copy(d, byte, buf, len, write);
-	if (!err && write && fua)
-		err = kvt_pmem_flush_region(d);
 	up_read(&d->io);
 	return err;
 }
@@ -258,7 +256,7 @@ static int kvt_pmem_check_blank(struct kvt_tier *t)
 	u32 at;
 
 	for (at = 0; at < KVT_HEAD_BYTES_MIN && !err; at += KVT_PMEM_CHUNK) {
-		err = kvt_pmem_rw(t, at, buf, KVT_PMEM_CHUNK, false, false);
+		err = kvt_pmem_rw(t, at, buf, KVT_PMEM_CHUNK, false);
 		if (!err && memchr_inv(buf, 0, KVT_PMEM_CHUNK))
 			err = -EEXIST;
 	}

@@ -154,7 +154,8 @@ enum kvt_wseg_phase {
  * @phase:      enum kvt_wseg_phase
  * @unsealed:   left by a crash without a footer
  * @hopeless:   and it will not get one
- * @no_end:     it cannot be ended: what it holds for others cannot be read, or is too much
+ * @no_end:     it cannot be ended now: what it holds for others cannot be read, or is too much
+ * @unread:     the former. The caller's, as @no_end
  * @bad:        not to be used again
  * @worn:       the same, because of faults; until it is empty
  * @faults:     times that something in this life could not be read back, up to
@@ -178,6 +179,7 @@ struct kvt_wseg {
 	bool unsealed;
 	bool hopeless;
 	bool no_end;
+	bool unread;
 	bool bad;
 	bool worn;
 	u8 faults;
@@ -454,6 +456,7 @@ enum kvt_wlog_status kvt_wlog_put(struct kvt_wlog *w, enum kvt_log_head head,
 				  const struct kvt_wlog_put *p, u32 *unit);
 enum kvt_wlog_status kvt_wlog_ns(struct kvt_wlog *w, enum kvt_log_head head,
 				 struct kvt_nsdef *def, struct kvt_ns_home *home, u32 stored);
+void kvt_wlog_ns_gone(struct kvt_wlog *w, struct kvt_ns_home *home);
 u64 kvt_wlog_first_life(const struct kvt_wlog *w);
 void kvt_wlog_set_sum(struct kvt_wlog *w, u32 unit, u32 sum);
 enum kvt_wlog_status kvt_wlog_start_kills(struct kvt_wlog *w, enum kvt_log_head head);
@@ -482,8 +485,10 @@ void kvt_wlog_sync(const struct kvt_wlog *w, struct kvt_wlog_fence *f);
 void kvt_wlog_give_up(struct kvt_wlog *w);
 
 /* kvt_wlog_seg.c */
+bool kvt_wlog_may_end(const struct kvt_wlog *w, u32 seg);
 u32 kvt_wlog_next_end(const struct kvt_wlog *w);
 bool kvt_wlog_end_pays(const struct kvt_wlog *w);
+bool kvt_wlog_stuck(const struct kvt_wlog *w);
 bool kvt_wlog_holds(const struct kvt_wlog *w, u32 seg);
 bool kvt_wlog_write_fault(struct kvt_wlog *w, u32 seg);
 bool kvt_wlog_held_all(const struct kvt_wlog *w, u32 seg, const struct kvt_seg_found *f);

@@ -5,10 +5,15 @@
  */
 #include "kvt_wlog.h"
 
-/* Can it be ended: it is dead, and nobody is about to. */
-static bool kvt_wlog_may_end(const struct kvt_wlog *w, u32 seg)
+/**
+ * kvt_wlog_may_end() - can a segment be ended
+ * @w:   writer
+ * @seg: which
+ * Return: whether it is dead, and nobody is about to.
+ */
+bool kvt_wlog_may_end(const struct kvt_wlog *w, u32 seg)
 {
-	return w->cfg.log->segs[seg].state == KVT_SEG_EMPTY &&
+	return !w->given_up && w->cfg.log->segs[seg].state == KVT_SEG_EMPTY &&
 	       w->segs[seg].phase == KVT_WSEG_NONE && !w->segs[seg].no_end;
 }
 
@@ -67,7 +72,10 @@ u32 kvt_wlog_next_end(const struct kvt_wlog *w)
 {
 	u32 i, best = KVT_NO_SEG;
 
-	for (i = 0; i < w->cfg.geo->nr_segs && !w->given_up; i++) {
+	/* Asked for each batch, and there may be very many segments. */
+	if (!w->cfg.log->nr_empty)
+		return best;
+	for (i = 0; i < w->cfg.geo->nr_segs; i++) {
 		if (!kvt_wlog_may_end(w, i))
 			continue;
 		if (w->segs[i].worn)
@@ -95,8 +103,9 @@ static bool kvt_wseg_fits(const struct kvt_wlog *w, const struct kvt_wseg *a,
  *
  * Where the entries of one go must be less than a segment: what is begun already, or one for two
  * of them. Else each end would begin a segment that dies as full as the one that it frees,
- * again and again. What is not known to be needed counts as obsolete here; an end makes it
- * known, so that what does not pay ends.
+ * again and again. Kills that are not known to be needed count as obsolete here; an end makes it
+ * known, so that what does not pay ends. Of namespaces that have ended it is not known, and they
+ * count.
  *
  * This is an estimate, for who has time. Whoever needs a segment has one ended whatever this
  * says: what dies in it, or what it opens, may be what he needs.
@@ -119,6 +128,29 @@ bool kvt_wlog_end_pays(const struct kvt_wlog *w)
 			return true;
 	}
 	return false;
+}
+
+/**
+ * kvt_wlog_stuck() - is there no segment left that the end of another could be written to
+ * @w: writer
+ *
+ * Ends free segments, and need one for that: the last free one, if there is no other. When the
+ * first write to that one fails, none is left, and none will come: no kill and no end can be told
+ * any more. To be asked when the carry head wants a segment and kvt_wlog_open() with @urgent
+ * has none.
+ */
+bool kvt_wlog_stuck(const struct kvt_wlog *w)
+{
+	u32 i;
+
+	if (w->given_up || w->cfg.log->nr_free ||
+	    w->head_open[KVT_HEAD_CARRY] < KVT_WLOG_OPENS)
+		return false;
+	for (i = 0; i < w->cfg.geo->nr_segs; i++) {
+		if (w->segs[i].phase != KVT_WSEG_NONE)
+			return false;
+	}
+	return true;
 }
 
 /**

@@ -34,6 +34,7 @@ static struct pays *pays_new(struct kunit *test, u32 nr, const u32 *kills)
 	KUNIT_ASSERT_NOT_NULL(test, p);
 	p->geo.nr_segs = SEGS;
 	p->log.segs = p->segs;
+	p->log.nr_empty = nr;
 	p->w.cfg.geo = &p->geo;
 	p->w.cfg.log = &p->log;
 	p->w.cfg.max_kills = USUAL / 3 * 4;
@@ -99,6 +100,53 @@ static void pays_if_names_fit(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kvt_wlog_end_pays(&p->w));
 	p->ws[0].nr_home = 0;
 	KUNIT_EXPECT_TRUE(test, kvt_wlog_end_pays(&p->w));
+}
+
+/* A namespace that has ended is nobody's to carry, wherever it was defined. */
+static void pays_nothing_for_who_has_gone(struct kunit *test)
+{
+	struct pays *p = pays_new(test, 2, (const u32[]) { 10, 20 });
+	struct kvt_ns_home home = { .member = 3, .seg = 1, .life = 9 };
+
+	p->w.cfg.member = 3;
+	p->ws[0].nr_home = 100;
+	p->ws[1].nr_home = NAMES - 99;
+	p->ws[1].life = 9;
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_end_pays(&p->w));
+	/* Not here, and not in this life. */
+	home.member = 2;
+	kvt_wlog_ns_gone(&p->w, &home);
+	home = (struct kvt_ns_home) { .member = 3, .seg = 1, .life = 8 };
+	kvt_wlog_ns_gone(&p->w, &home);
+	KUNIT_EXPECT_EQ(test, p->ws[1].nr_home, NAMES - 99);
+	home.life = 9;
+	kvt_wlog_ns_gone(&p->w, &home);
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_end_pays(&p->w));
+	/* Once. */
+	kvt_wlog_ns_gone(&p->w, &home);
+	KUNIT_EXPECT_EQ(test, p->ws[1].nr_home, NAMES - 100);
+}
+
+/* No segment for an end is one thing; that none comes is another. */
+static void stuck_if_nothing_comes(struct kunit *test)
+{
+	struct pays *p = pays_new(test, 2, (const u32[]) { 1, 1 });
+
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_stuck(&p->w));
+	p->log.nr_free = 1;
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_stuck(&p->w));
+	p->log.nr_free = 0;
+	p->ws[3].phase = KVT_WSEG_TRIM;
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_stuck(&p->w));
+	p->ws[3].phase = KVT_WSEG_ENDING;
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_stuck(&p->w));
+	p->ws[3].phase = KVT_WSEG_NONE;
+	p->w.head_open[KVT_HEAD_CARRY] = CARRIED;
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_stuck(&p->w));
+	p->w.head_open[KVT_HEAD_CARRY] = KVT_WLOG_OPENS;
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_stuck(&p->w));
+	p->w.given_up = true;
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_stuck(&p->w));
 }
 
 static void pays_if_it_goes_in_what_is_open(struct kunit *test)
@@ -205,6 +253,8 @@ static void pays_nothing_for_its_own(struct kunit *test)
 static struct kunit_case kvt_pays_cases[] = {
 	KUNIT_CASE(pays_if_two_go_in_one),
 	KUNIT_CASE(pays_if_names_fit),
+	KUNIT_CASE(pays_nothing_for_who_has_gone),
+	KUNIT_CASE(stuck_if_nothing_comes),
 	KUNIT_CASE(pays_if_it_goes_in_what_is_open),
 	KUNIT_CASE(pays_if_enough_may_be_obsolete),
 	KUNIT_CASE(pays_after_a_restart),

@@ -289,6 +289,7 @@ enum cr_count {
 	CR_N_UNSEALED,
 	CR_N_BAD,
 	CR_N_ERRORS,
+	CR_N_STUCK,
 	CR_N_SOFT,
 	CR_N_COPIES,
 	CR_N_SHED,

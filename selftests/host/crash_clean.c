@@ -141,6 +141,12 @@ bool cr_end_one(struct cr_store *s)
 		else if (st != KVT_W_SEGMENT || !cr_open(s, KVT_HEAD_CARRY, true))
 			break;
 	}
+	/* The driver gives such a member up. What was promised is there after a restart. */
+	if (st == KVT_W_SEGMENT && kvt_wlog_stuck(&s->w)) {
+		CR_ASSERT(s->write_errors);
+		s->count[CR_N_STUCK]++;
+		longjmp(*s->dev->crash, 1);
+	}
 	CR_ASSERT(st != KVT_W_NEVER);
 	if (st)
 		return false;

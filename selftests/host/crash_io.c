@@ -46,12 +46,7 @@ static struct cr_io *io_new(struct cr_store *s)
 			memset(&s->io[i], 0, sizeof(s->io[i]));
 			s->io[i].group = cr_dev_group(s->dev);
 			s->io[i].hole = CR_NO_HOLE;
-			/*
-			 * With no segment left to go on in, an error ends the member. Of a
-			 * zoned one it takes the rest of a segment, and all that is on its way.
-			 */
-			if (s->write_errors && s->log.nr_free > (s->geo.zone_bytes ? 3 : 1) &&
-			    cr_random(s->rng, s->write_errors) == 0) {
+			if (s->write_errors && cr_random(s->rng, s->write_errors) == 0) {
 				s->io[i].err = -EIO;
 				s->count[CR_N_ERRORS]++;
 			}

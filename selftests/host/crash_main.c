@@ -31,6 +31,7 @@ static const char *const count_names[CR_NR_COUNTS] = {
 	[CR_N_UNSEALED] = "unsealed segments recovered",
 	[CR_N_BAD] = "torn payloads found",
 	[CR_N_ERRORS] = "write errors",
+	[CR_N_STUCK] = "members with no segment left",
 	[CR_N_SOFT] = "crashes without loss of power",
 	[CR_N_COPIES] = "copies kept",
 	[CR_N_SHED] = "copies given up",

@@ -131,7 +131,7 @@ TEST_F(compact, at_its_limit)
 /* What somebody reads stays where it is; when it does not any more, the rest finds room. */
 TEST_F(compact, leased_blocks_stay)
 {
-	struct kvtier_block_result res[PIECES];
+	struct kvtier_block_result res[PIECES], none;
 	__u64 handle[PIECES];
 	struct kvt_key key;
 	int i;
@@ -142,7 +142,10 @@ TEST_F(compact, leased_blocks_stay)
 		ASSERT_EQ(1, kvt_get(self->a.fd, 0, 0, &key, 1, &res[i], 0));
 		handle[i] = res[i].handle;
 	}
-	EXPECT_EQ(0, put(&self->b, 1000, 1, KVTIER_RESERVE_WAIT));
+	key = kvt_key(SET, 1000);
+	EXPECT_EQ(0, kvt_reserve(self->b.fd, KVTIER_RESERVE_WAIT, 0, &key, NULL, 1, &none,
+				 300 * KVT_MSEC));
+	EXPECT_EQ(KVTIER_ST_NOSPACE, none.status);
 	for (i = 0; i < PIECES; i++) {
 		key = kvt_key(SET, i * SLOTS / PIECES);
 		EXPECT_TRUE(kvt_bytes_ok(kvt_rd(&self->a, res[i].offset), &key, BLOCK_BYTES));
