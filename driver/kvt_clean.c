@@ -26,6 +26,8 @@
 #define KVT_SIFT_STEP	64u	/* blocks looked at before the lock is let go */
 #define KVT_SIFT_USED	50u	/* percent: of a tier used less nothing has to go */
 #define KVT_RETIRE_FAILS	4u	/* batches that cannot be read, then it is enough */
+#define KVT_UNREAD_DELAY	((unsigned long)HZ / 2)	/* until another segment is tried */
+#define KVT_UNREAD_DELAY_MAX	(8ul * HZ)
 #define KVT_RETIRE_DELAY	HZ
 #define KVT_RETIRE_DELAY_MAX	(64 * HZ)
 
@@ -189,27 +191,42 @@ static void kvt_seg_sift(struct kvt_tier *t, u32 seg)
 	kvt_garbage_free(p);
 }
 
+/* Could nothing of a batch that was carried be read. */
+static bool kvt_carry_unread(const struct kvt_carry *c, u32 nr)
+{
+	u32 i, placed = 0;
+
+	for (i = 0; i < nr; i++) {
+		placed += c->mv[i].placed;
+		if (c->mv[i].placed && (!c->mv[i].x.src_bad || c->mv[i].x.err != -EIO))
+			return false;
+	}
+	return placed;
+}
+
 /*
- * Carry a batch forward. What the device cannot read stays. Returns how many got a place;
- * *@full: there is no segment.
+ * Carry a batch forward. What the device cannot read stays, if @spare, or if that is all of it:
+ * then it may be the device, and pass. Returns how many got a place; *@full: there is no
+ * segment; *@unread: nothing could be read.
  */
 static u32 kvt_carry(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32 nr,
-		     struct kvt_carry *c, bool *full)
+		     struct kvt_carry *c, bool spare, bool *full, bool *unread)
 {
 	struct kvt_mlog_puts puts = { .nr = 0 };
 	u32 left = 0, placed, i;
 
 	spin_lock(&p->meta_lock);
-	for (i = 0; i < nr; i++) {
+	for (i = 0; i < nr; i++)
 		kvt_mv_start(p, &c->mv[i], ids[i]);
-		c->mv[i].spare = true;
-	}
 	spin_unlock(&p->meta_lock);
 	placed = kvt_mlog_place(t, KVT_HEAD_CARRY, c->mv, nr, &puts);
 	*full |= puts.full;
 	for (i = 0; i < nr; i++)
 		left |= c->mv[i].placed ? 0 : 1u << i;
 	kvt_mv_run(c->mv, nr);
+	*unread = kvt_carry_unread(c, nr);
+	for (i = 0; i < nr; i++)
+		c->mv[i].spare = spare || *unread;
 	kvt_mv_write(p, &puts, c->mv, nr, c);
 	spin_lock(&p->meta_lock);
 	for (i = 0; i < nr; i++) {
@@ -224,46 +241,70 @@ static u32 kvt_carry(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32
 	return placed;
 }
 
-/* Nothing of a batch that was carried could be read. */
-static bool kvt_carry_unread(const struct kvt_carry *c, u32 nr)
-{
-	u32 i;
-
-	for (i = 0; i < nr; i++) {
-		if (!c->mv[i].x.src_bad || c->mv[i].x.err != -EIO)
-			return false;
-	}
-	return true;
-}
-
 /*
- * Carry what is in a segment forward. What cannot be read, all of a batch, stays: it may be the
- * device, and may pass; @fails such batches are enough. Whether it ended for want of a free
- * segment: not for want of memory, or because others were faster, or the tier is to be emptied.
+ * Carry what is in a segment forward. @spare: see kvt_carry(); then some batches may be unread,
+ * else the first is enough (*@unread). Whether it ended for want of a free segment: not for
+ * want of memory, or because others were faster, or the tier is to be emptied.
  */
-static bool kvt_seg_carry(struct kvt_tier *t, u32 seg, u32 fails, bool *unread)
+static bool kvt_seg_carry(struct kvt_tier *t, u32 seg, bool spare, bool *unread)
 {
-	u32 pos = 0, nr, placed = 0, ids[KVT_MOVE_BATCH];
+	u32 pos = 0, nr, placed = 0, fails = spare ? KVT_RETIRE_FAILS : 1, ids[KVT_MOVE_BATCH];
 	struct kvt_pool *p = t->pool;
-	bool full = false;
-
-	*unread = false;
+	bool full = false, none = false;
 
 	do {
 		struct kvt_carry *c = kvt_carry_alloc(KVT_MOVE_BATCH);
 
 		if (!c)
-			return false;
+			break;
 		spin_lock(&p->meta_lock);
 		nr = kvt_seg_claim(p, t, seg, &pos, ids, KVT_MOVE_BATCH);
 		spin_unlock(&p->meta_lock);
-		placed = nr ? kvt_carry(p, t, ids, nr, c, &full) : 0;
-		if (placed && kvt_carry_unread(c, nr))
-			*unread = !--fails;
+		none = false;
+		placed = nr ? kvt_carry(p, t, ids, nr, c, spare, &full, &none) : 0;
+		fails -= none;
 		kvt_carry_put(p, c);
 		kvt_garbage_free(p);
-	} while (placed && !*unread);
+	} while (placed && fails);
+	*unread = !fails;
 	return full;
+}
+
+/* Nothing of a segment could be read: others are not tried at once, or all would be worn soon. */
+static void kvt_clean_unread(struct kvt_mlog *m, bool unread)
+{
+	spin_lock(&m->tier->pool->meta_lock);
+	m->clean_delay = unread ? clamp(2 * m->clean_delay, KVT_UNREAD_DELAY,
+					KVT_UNREAD_DELAY_MAX) : 0;
+	m->clean_at = jiffies + m->clean_delay;
+	spin_unlock(&m->tier->pool->meta_lock);
+}
+
+static bool kvt_clean_put_off(struct kvt_mlog *m)
+{
+	return READ_ONCE(m->clean_delay) && time_before(jiffies, READ_ONCE(m->clean_at));
+}
+
+/**
+ * kvt_log_makes_room() - is what leaves a block tier room for others
+ * @t: block tier; no spinlock held
+ * Return: false while its device cannot be read: nothing can be carried, or nothing that is dead
+ * be ended, and little is free.
+ */
+bool kvt_log_makes_room(struct kvt_tier *t)
+{
+	struct kvt_mlog *m = t->mlog;
+	bool none;
+
+	if (kvt_clean_put_off(m))
+		return false;
+	if (!READ_ONCE(m->unread))
+		return true;
+	spin_lock(&t->pool->meta_lock);
+	none = t->log.nr_free <= t->log.keep[KVT_HEAD_DEMOTE] && t->log.nr_empty &&
+	       kvt_wlog_next_end(&m->w) == KVT_NO_SEG;
+	spin_unlock(&t->pool->meta_lock);
+	return !none;
 }
 
 /* Let dead segments be ended, so that they are free again, as far as that pays. */
@@ -325,8 +366,7 @@ bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how)
 
 	if (kvt_log_reap(t))
 		return true;
-	/* What is to be carried would be lost, and where nothing can be read all is worn soon. */
-	if (kvt_mlog_unread_now(t->mlog))
+	if (kvt_clean_put_off(t->mlog))
 		return false;
 	if (kvt_log_thin(t, how, &more))
 		return more;
@@ -338,7 +378,8 @@ bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how)
 		return false;
 	shed = kvt_copy_shed(t, seg);
 	kvt_seg_sift(t, seg);
-	full = kvt_seg_carry(t, seg, 1, &unread);
+	full = kvt_seg_carry(t, seg, false, &unread);
+	kvt_clean_unread(t->mlog, unread);
 	/* No room for kills of copies, and none will come, is no better. */
 	full |= !shed;
 	doomed = full && READ_ONCE(t->log.nr_free) <= 1 && kvt_mlog_doom(t->mlog, seg);
@@ -347,8 +388,6 @@ bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how)
 		kvt_seg_keep(t, seg, full || unread);
 	kvt_log_reap(t);
 	spin_lock(&p->meta_lock);
-	if (unread)
-		kvt_mlog_unread(t->mlog);
 	more = t->log.nr_free > before;
 	spin_unlock(&p->meta_lock);
 	kvt_garbage_free(p);
@@ -369,7 +408,7 @@ static bool kvt_seg_retire_one(struct kvt_tier *t, u32 seg)
 	if (!mine)
 		return false;
 	kvt_copy_shed(t, seg);
-	full = kvt_seg_carry(t, seg, KVT_RETIRE_FAILS, &unread);
+	full = kvt_seg_carry(t, seg, true, &unread);
 	kvt_seg_keep(t, seg, full);
 	spin_lock(&p->meta_lock);
 	empty = t->log.segs[seg].state == KVT_SEG_EMPTY;

@@ -423,8 +423,7 @@ static bool kvt_evict_below(struct kvt_pool *p, struct kvt_tier *t, u32 want, u3
 	while (nr--) {
 		if (tiers[nr]->rank <= t->rank || tiers[nr]->state != KVTIER_TIER_ONLINE)
 			continue;
-		/* What leaves it then is no room, as long as its dead segments cannot be read. */
-		if (!tiers[nr]->ops->is_mem && kvt_mlog_unread_now(tiers[nr]->mlog))
+		if (!tiers[nr]->ops->is_mem && !kvt_log_makes_room(tiers[nr]))
 			continue;
 		/* What is dead, or a copy, first. */
 		any = !tiers[nr]->ops->is_mem && kvt_log_clean(tiers[nr], KVT_CLEAN_SPARE);

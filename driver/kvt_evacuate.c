@@ -13,6 +13,10 @@
 #include "kvt_internal.h"
 
 #define KVT_COMPACT_PICKS	4u
+#define KVT_COMPACT_ROUNDS	4u
+#define KVT_COMPACT_NS		1024u	/* namespaces among which some are looked for */
+#define KVT_COMPACT_NS_STEP	16u	/* of these, under one hold of the meta lock */
+#define KVT_COMPACT_PAUSE	(HZ / 4)	/* until a region that could not be emptied is tried again */
 
 /* The region of that name if it is being emptied, or NULL. Meta lock held. */
 static struct kvt_region *kvt_region_draining(struct kvt_tier *t, u32 r)
@@ -209,6 +213,7 @@ bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool kee
 /* Regions that could be emptied into others of their owners, the cheapest first. */
 struct kvt_sparse {
 	struct kvt_tier *t;
+	u32 pieces;	/* that they have to have */
 	u32 nr;
 	struct {
 		u32 r;
@@ -230,18 +235,65 @@ static void kvt_sparse_add(struct kvt_sparse *s, const struct kvt_region *reg)
 	s->pick[i].cost = cost;
 }
 
-static void kvt_sparse_look(struct kvt_ns *ns, void *data)
+static void kvt_sparse_look(struct kvt_sparse *s, const struct kvt_ns *ns)
 {
-	struct kvt_sparse *s = data;
 	u32 i;
 
 	for (i = 0; i < ns->nr_groups; i++) {
 		const struct kvt_region *reg = kvt_mem_sparse(&s->t->mem,
-							      &ns->group[i].owner[s->t->id]);
+							      &ns->group[i].owner[s->t->id],
+							      s->pieces);
 
 		if (reg)
 			kvt_sparse_add(s, reg);
 	}
+}
+
+/* From the tier's cursor on, until some were found among many. */
+static void kvt_sparse_find(struct kvt_pool *p, struct kvt_sparse *s)
+{
+	unsigned long idx = s->t->compact_ns;
+	struct kvt_ns *ns = NULL;
+	u32 n, looked = 0;
+
+	do {
+		spin_lock(&p->meta_lock);
+		for (n = 0; n < KVT_COMPACT_NS_STEP; n++, idx++, looked++) {
+			ns = xa_find(&p->ns, &idx, ULONG_MAX, XA_PRESENT);
+			if (!ns)
+				break;
+			kvt_sparse_look(s, ns);
+		}
+		spin_unlock(&p->meta_lock);
+		cond_resched();
+	} while (ns && (!s->nr || looked < KVT_COMPACT_NS));
+	s->t->compact_ns = ns ? idx : 0;
+}
+
+/* What could not be emptied may be by now. */
+static void kvt_sparse_again(struct kvt_tier *t)
+{
+	if (t->compact_at && time_before(jiffies, t->compact_at))
+		return;
+	spin_lock(&t->pool->meta_lock);
+	t->mem.pass = t->mem.pass % U8_MAX + 1;
+	spin_unlock(&t->pool->meta_lock);
+	t->compact_at = (jiffies + KVT_COMPACT_PAUSE) | 1;
+}
+
+/* Claimed blocks are left where they are. */
+static void kvt_unclaim(struct kvt_pool *p, const u32 *ids, u32 nr)
+{
+	u32 i;
+
+	spin_lock(&p->meta_lock);
+	for (i = 0; i < nr; i++) {
+		kvt_ctl_update(kvt_hot(&p->table, ids[i]), 0, 0, KVT_CTL_MOVING, 0);
+		kvt_block_reap(p, ids[i]);
+		kvt_block_wake(p, ids[i]);
+	}
+	spin_unlock(&p->meta_lock);
+	kvt_garbage_free(p);
 }
 
 /* Move claimed blocks to other slots of the tier that their owner has. Returns how many went. */
@@ -270,51 +322,80 @@ static u32 kvt_shift_batch(struct kvt_pool *p, struct kvt_mv *mv, const u32 *ids
 	return gone;
 }
 
-/* Whether the region is free (or in quarantine) now. */
-static bool kvt_compact_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, struct kvt_mv *mv)
+/*
+ * Claim some blocks of a region that is being emptied. *@pages: what it has, while they are in it.
+ * What stays in memory is guaranteed to nobody against this. Returns how many.
+ */
+static u32 kvt_compact_claim(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 *hand, u32 *ids,
+			     u32 *pages, bool *stuck)
 {
-	u32 ids[KVT_MOVE_BATCH], nr = 0, hand = KVT_SLOT_END;
 	const struct kvt_region *reg;
-	bool stuck = false;
+	u32 nr = 0;
+
+	spin_lock(&p->meta_lock);
+	reg = kvt_region_draining(t, r);
+	if (reg) {
+		*pages = reg->nr_pieces * KVT_PIECE_PAGES;
+		nr = kvt_region_claim(p, t, r, hand, kvt_ns_of(p, reg->ns_group), ids, stuck);
+	}
+	spin_unlock(&p->meta_lock);
+	return nr;
+}
+
+/* Empty a region into others, unless it would be quarantined then. */
+static void kvt_compact_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, struct kvt_mv *mv)
+{
+	u32 ids[KVT_MOVE_BATCH], nr, hand = KVT_SLOT_END, pages = 0;
+	bool stuck = false, looked = false;
 
 	if (!kvt_region_close(p, t, r))
-		return false;
+		return;
 	do {
-		spin_lock(&p->meta_lock);
-		reg = kvt_region_draining(t, r);
-		/* What stays in memory is guaranteed to nobody against this. */
-		if (reg)
-			nr = kvt_region_claim(p, t, r, &hand, kvt_ns_of(p, reg->ns_group), ids,
-					      &stuck);
-		spin_unlock(&p->meta_lock);
-	} while (reg && nr && kvt_shift_batch(p, mv, ids, nr) == nr && !stuck);
-	return kvt_region_settle(p, t, r, t->state != KVTIER_TIER_ONLINE);
+		nr = kvt_compact_claim(p, t, r, &hand, ids, &pages, &stuck);
+		/* Its blocks keep the region meanwhile. */
+		if (nr && !looked && kvt_pages_foreign(t, r * KVT_PIECE_PAGES, pages)) {
+			kvt_unclaim(p, ids, nr);
+			break;
+		}
+		looked = true;
+	} while (nr && kvt_shift_batch(p, mv, ids, nr) == nr && !stuck);
+	kvt_region_settle(p, t, r, t->state != KVTIER_TIER_ONLINE);
 }
 
 /**
  * kvt_compact() - make a region free without that a block has to go
- * @p: pool; srcu held, may sleep
- * @t: memory tier
+ * @p:      pool; srcu held, may sleep; called by its worker
+ * @t:      memory tier
+ * @pieces: so long
  *
  * Slots that became free here and there are their owner's, so memory that nobody uses may be of
  * no use to others: what an owner has in one of its regions is moved to free slots in the rest.
- * Return: whether one is free (or in quarantine) now.
+ * A region that could not be emptied, since somebody reads something in it, is passed over for a
+ * while.
+ * Return: whether there are more free pieces than before.
  */
-bool kvt_compact(struct kvt_pool *p, struct kvt_tier *t)
+bool kvt_compact(struct kvt_pool *p, struct kvt_tier *t, u32 pieces)
 {
-	struct kvt_sparse s = { .t = t };
+	u32 before = READ_ONCE(t->mem.nr_free), rounds, i;
+	struct kvt_mv *mv = NULL;
 	bool done = false;
-	struct kvt_mv *mv;
-	u32 i;
 
 	if (t->state != KVTIER_TIER_ONLINE || kvt_mem_holes(&t->mem) < KVT_PIECE_PAGES)
 		return false;
-	kvt_ns_for_each(p, kvt_sparse_look, &s);
-	if (!s.nr)
-		return false;
-	mv = kvmalloc_array(KVT_MOVE_BATCH, sizeof(*mv), GFP_KERNEL | __GFP_NOWARN);
-	for (i = 0; mv && i < s.nr && !done; i++)
-		done = kvt_compact_region(p, t, s.pick[i].r, mv);
+	kvt_sparse_again(t);
+	for (rounds = 0; rounds < KVT_COMPACT_ROUNDS && !done; rounds++) {
+		struct kvt_sparse s = { .t = t, .pieces = pieces };
+
+		kvt_sparse_find(p, &s);
+		if (!s.nr && !t->compact_ns)
+			break;
+		if (!mv)
+			mv = kvmalloc_array(KVT_MOVE_BATCH, sizeof(*mv), GFP_KERNEL | __GFP_NOWARN);
+		for (i = 0; mv && i < s.nr && !done; i++) {
+			kvt_compact_region(p, t, s.pick[i].r, mv);
+			done = READ_ONCE(t->mem.nr_free) > before;
+		}
+	}
 	kvfree(mv);
 	if (done)
 		atomic64_inc(&t->count.compactions);

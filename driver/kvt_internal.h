@@ -584,8 +584,8 @@ bool kvt_block_expired(struct kvt_pool *p, u32 id);
 void kvt_block_mem_set(struct kvt_pool *p, u32 id, struct kvt_tier *t, u32 page);
 u32 kvt_block_mem_alloc(struct kvt_pool *p, struct kvt_tier *t, struct kvt_ns *ns, u32 group,
 			u32 region, u32 id);
-u32 kvt_block_mem_beside(struct kvt_pool *p, struct kvt_tier *t, struct kvt_ns *ns, u32 group,
-			 u32 id);
+u32 kvt_block_mem_beside(struct kvt_pool *p, struct kvt_tier *t, u32 id);
+void kvt_block_mem_beside_counts(struct kvt_pool *p, struct kvt_tier *t, u32 id);
 bool kvt_ns_guarded(struct kvt_pool *p, const struct kvt_tier *t, const struct kvt_hot *h,
 		    const struct kvt_ns *asker);
 void kvt_block_mem_free(struct kvt_pool *p, u32 tier, u32 page, u32 ns_group);
@@ -700,6 +700,7 @@ void kvt_limbo_add(struct kvt_pool *p, struct kvt_tier *t, u32 page,
  * @carried: from block tier to block tier: see struct kvt_carry, as the next two
  * @waits:  written, and not known to be durable
  * @stray:  @x.dst_addr is to be given back, and nothing else
+ * @beside: within a memory tier: @x.dst_addr does not count yet
  * @flying: to a zoned device: its bytes were submitted, and are not waited for yet
  */
 struct kvt_mv {
@@ -717,6 +718,7 @@ struct kvt_mv {
 	bool carried;
 	bool waits;
 	bool stray;
+	bool beside;
 	bool flying;
 	bool coming;
 	u8 over;
@@ -790,7 +792,7 @@ u32 kvt_evict_own(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group, enum kvt
 /* kvt_evacuate.c */
 bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool keep,
 			 const struct kvt_ns *asker);
-bool kvt_compact(struct kvt_pool *p, struct kvt_tier *t);
+bool kvt_compact(struct kvt_pool *p, struct kvt_tier *t, u32 pieces);
 void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t);
 bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group);
 

@@ -71,10 +71,15 @@ struct kvt_tier;
  * @ns:       cfg.max_ns
  * @ns_idx:   for each of them, of the namespace in pool->ns; 0: there is none
  * @refill:   some segment may lack its footer since a crash. The background's
- * @unread:   segments could not be read when they were to be ended, or emptied. Meta lock, as
- *            the next two
- * @unread_tries: times in a row
- * @unread_at: jiffies from which that is tried again
+ * @unread:   some dead segments could not be read when they were to be ended. Meta lock, as
+ *            the next three
+ * @reread_at: jiffies from which that is tried again
+ * @reread_delay: before the next attempt but one, in jiffies
+ * @read_ms:  when a dead segment was read last
+ * @no_room_ms: since when kills have had no segment, 0: they have. The background's
+ * @clean_at: jiffies before which nothing is emptied, since nothing could be read. Meta lock, as
+ *            the next
+ * @clean_delay: that it was put off for, in jiffies; 0: it was not
  * @kept:     stopped so that it is found again
  * @wiping:   its superblocks are being wiped. Meta lock, as the next one
  * @wiped:    it has none any more
@@ -123,8 +128,12 @@ struct kvt_mlog {
 	struct kvt_super_log slog;
 	bool refill;
 	bool unread;
-	u32 unread_tries;
-	unsigned long unread_at;
+	unsigned long reread_at;
+	unsigned long reread_delay;
+	u32 read_ms;
+	u32 no_room_ms;
+	unsigned long clean_at;
+	unsigned long clean_delay;
 	bool kept;
 	bool wiping;
 	bool wiped;
@@ -210,8 +219,6 @@ bool kvt_mlog_reap(struct kvt_mlog *m, bool need);
 bool kvt_mlog_step(struct kvt_mlog *m, bool urgent);
 bool kvt_mlog_doom(struct kvt_mlog *m, u32 seg);
 bool kvt_mlog_end_seg(struct kvt_mlog *m, u32 seg);
-void kvt_mlog_unread(struct kvt_mlog *m);	/* meta lock held */
-bool kvt_mlog_unread_now(struct kvt_mlog *m);
 void kvt_mlog_tick(struct kvt_mlog *m);
 
 /* kvt_mlog_sync.c */

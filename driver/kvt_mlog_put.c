@@ -119,11 +119,13 @@ bool kvt_mlog_open(struct kvt_mlog *m, enum kvt_log_head head, u32 units, bool u
  * @m:     member
  * @head:  which end; its put_lock is held
  * @puts:  batches closed so far; none is open when it is full
+ * @opened: for the move that is being placed: a segment that an end had opened was tried
  */
 struct kvt_place {
 	struct kvt_mlog *m;
 	enum kvt_log_head head;
 	struct kvt_mlog_puts *puts;
+	bool opened;
 };
 
 /* Close the head's batch, if any. Whether there is room for one more. */
@@ -286,8 +288,12 @@ static bool kvt_place_segment(struct kvt_place *pl, struct kvt_mv *mv, u32 *wait
 	case KVT_W_SPACE:
 		mv->retry = pl->puts->nr;
 		/* Also if none was gained: an end may have opened the head's next one for itself. */
-		if (kvt_place_reap(pl) || kvt_place_open(pl))
+		if (kvt_place_reap(pl))
 			return true;
+		if (!pl->opened && kvt_place_open(pl)) {
+			pl->opened = true;
+			return true;
+		}
 		pl->puts->full |= !pl->puts->nr;
 		return false;
 	default:
@@ -301,6 +307,7 @@ static bool kvt_place_one(struct kvt_place *pl, struct kvt_mv *mv)
 {
 	u32 steps, waits = 0;
 
+	pl->opened = false;
 	for (steps = 0; steps < KVT_PUT_STEPS; steps++) {
 		enum kvt_wlog_status st = kvt_place_try(pl, mv);
 		bool again = true;

@@ -292,7 +292,7 @@ void kvt_mlog_ns_gone(struct kvt_pool *p, struct kvt_ns *ns)
 
 		if (!(ns->on_tiers & 1u << i) || !t || !t->mlog)
 			continue;
-		kvt_wlog_ns_gone(&t->mlog->w, &ns->home[i]);
+		kvt_wlog_unhome(&t->mlog->w, &ns->home[i]);
 		if (t->mlog->nr_gone == KVT_MLOG_GONE)
 			continue;
 		t->mlog->gone[t->mlog->nr_gone].id = ns->id;

@@ -24,9 +24,10 @@
 #define KVT_REAP_MAX	8u	/* segments ended in one go */
 #define KVT_HELD_STEP	256u	/* namespaces under one hold of the meta lock */
 #define KVT_DOOM_STEP	256u	/* blocks under one hold of the meta lock */
-#define KVT_UNREAD_DELAY	(HZ / 2)	/* after the first time that a segment cannot be read */
-#define KVT_UNREAD_DELAY_MAX	(64 * HZ)
-#define KVT_UNREAD_TRIES	6u	/* if somebody waits for it: half a minute in all */
+#define KVT_REREAD_DELAY	((unsigned long)HZ / 2)	/* until a dead segment is read again */
+#define KVT_REREAD_DELAY_MAX	(8ul * HZ)
+#define KVT_UNREAD_PATIENCE_MS	30000u	/* with that, if somebody waits */
+#define KVT_UNREAD_FOR_GOOD_MS	60000u	/* if others can be read */
 
 /**
  * kvt_mlog_kick() - there may be something to do in the background
@@ -58,7 +59,6 @@ static void kvt_mlog_close_empty(struct kvt_mlog *m, enum kvt_log_head head)
  * @nr_ns: in @m->ns
  * @full:  there was more than a segment can have
  * @unread: some of it could not be read
- * @read:  all of it could, and something had to be
  */
 struct kvt_held {
 	struct kvt_mlog *m;
@@ -66,7 +66,6 @@ struct kvt_held {
 	u32 nr_ns;
 	bool full;
 	bool unread;
-	bool read;
 };
 
 static void kvt_held_kill(void *ctx, u32 seg, const struct kvt_kill *k)
@@ -140,38 +139,43 @@ static void kvt_held_collect(struct kvt_mlog *m, u32 seg, struct kvt_held *h)
 	kvt_recover_segment(&r, seg, &f);
 	/* What it holds for others is not known: it stays. */
 	spin_lock(&m->tier->pool->meta_lock);
-	h->read = kvt_wlog_held_all(&m->w, seg, &f);
-	h->unread = !h->read;
+	h->unread = !kvt_wlog_held_all(&m->w, seg, &f);
+	if (!h->unread && !f.nr_io) {
+		m->w.segs[seg].unread_ms = 0;
+		m->read_ms = kvt_now_ms();
+		m->reread_delay = 0;
+	}
 	spin_unlock(&m->tier->pool->meta_lock);
 }
 
-/**
- * kvt_mlog_unread() - a segment cannot be read, whose blocks or entries are needed
- * @m: member, meta lock held
- *
- * Devices fail for a while. So such segments are left alone for a while, each time a longer one.
+/*
+ * A dead segment cannot be read. Devices fail for a while: it is tried again, with others of the
+ * kind. But not for ever if others can be read: then it is the segment. Meta lock held. Returns
+ * for how long that is so, in ms.
  */
-void kvt_mlog_unread(struct kvt_mlog *m)
+static u32 kvt_mlog_unread(struct kvt_mlog *m, struct kvt_wseg *ws)
 {
+	u32 now = kvt_now_ms(), age;
+
 	lockdep_assert_held(&m->tier->pool->meta_lock);
-	if (m->unread)
-		return;
-	m->unread = true;
-	m->unread_at = jiffies + min(KVT_UNREAD_DELAY << min(m->unread_tries, 8u),
-				     KVT_UNREAD_DELAY_MAX);
-	m->unread_tries++;
+	if (!ws->unread_ms)
+		ws->unread_ms = now | 1;
+	age = kvt_age_ms(now, ws->unread_ms);
+	if (age > KVT_UNREAD_FOR_GOOD_MS && kvt_age_ms(now, m->read_ms) < age) {
+		ws->unread_ms = 0;
+	} else if (!m->unread) {
+		m->unread = true;
+		m->reread_delay = clamp(2 * m->reread_delay, KVT_REREAD_DELAY,
+					KVT_REREAD_DELAY_MAX);
+		m->reread_at = jiffies + m->reread_delay;
+	}
+	return age;
 }
 
 /* Is it time to try again what could not be read. Racy. */
 static bool kvt_mlog_reread_due(struct kvt_mlog *m)
 {
-	return READ_ONCE(m->unread) && !time_before(jiffies, READ_ONCE(m->unread_at));
-}
-
-/* Could segments not be read a moment ago. Racy. */
-bool kvt_mlog_unread_now(struct kvt_mlog *m)
-{
-	return READ_ONCE(m->unread) && !kvt_mlog_reread_due(m);
+	return READ_ONCE(m->unread) && !time_before(jiffies, READ_ONCE(m->reread_at));
 }
 
 /* Let segments that could not be read be ended, and have footers. */
@@ -186,9 +190,8 @@ static void kvt_mlog_reread(struct kvt_mlog *m)
 	for (seg = 0; seg < m->geo.nr_segs; seg++) {
 		struct kvt_wseg *ws = &m->w.segs[seg];
 
-		if (!ws->unread)
+		if (!ws->unread_ms)
 			continue;
-		ws->unread = false;
 		ws->no_end = false;
 		m->refill |= ws->unsealed;
 	}
@@ -202,7 +205,7 @@ static void kvt_mlog_reread(struct kvt_mlog *m)
  */
 void kvt_mlog_tick(struct kvt_mlog *m)
 {
-	if (kvt_mlog_reread_due(m))
+	if (kvt_mlog_reread_due(m) || READ_ONCE(m->no_room_ms))
 		kvt_mlog_kick(m);
 }
 
@@ -210,22 +213,22 @@ void kvt_mlog_tick(struct kvt_mlog *m)
  * A segment cannot be ended, so that others have their turn: for good if it holds too much, and
  * for a while if it cannot be read. Of a doomed one the end is all that says that its blocks
  * are dead: without that nothing can be promised of this member any more, and whoever waits
- * for it is not to wait for ever.
+ * for it is not to wait for ever. A member that stops is left as after a crash.
  */
 static void kvt_mlog_no_end(struct kvt_mlog *m, u32 seg, bool unread)
 {
 	struct kvt_pool *p = m->tier->pool;
 	struct kvt_wseg *ws = &m->w.segs[seg];
 	bool hopeless, first;
+	u32 age = 0;
 
 	spin_lock(&p->meta_lock);
-	first = unread && !m->unread_tries;
+	first = unread && !ws->unread_ms;
 	ws->no_end = true;
-	ws->unread = unread;
 	if (unread)
-		kvt_mlog_unread(m);
-	hopeless = ws->doom && !m->w.given_up &&
-		   (!unread || m->unread_tries > KVT_UNREAD_TRIES);
+		age = kvt_mlog_unread(m, ws);
+	hopeless = ws->doom && m->running && !m->w.given_up &&
+		   (!unread || age > KVT_UNREAD_PATIENCE_MS);
 	spin_unlock(&p->meta_lock);
 	if (first)
 		pr_warn_ratelimited("kvtier%u: tier %s: segment %u is dead and cannot be read, so it cannot be used again for now\n",
@@ -348,11 +351,10 @@ static u32 kvt_mlog_next_end(struct kvt_mlog *m)
 static bool kvt_mlog_held(struct kvt_mlog *m, u32 seg, struct kvt_held *h)
 {
 	kvt_held_collect(m, seg, h);
-	if (h->full || h->unread)
-		kvt_mlog_no_end(m, seg, !h->full);
-	else if (h->read)
-		WRITE_ONCE(m->unread_tries, 0);
-	return !h->full && !h->unread;
+	if (!h->full && !h->unread)
+		return true;
+	kvt_mlog_no_end(m, seg, !h->full);
+	return false;
 }
 
 /* There is no segment that an end could go to, now or later. */
@@ -361,7 +363,7 @@ static void kvt_mlog_judge_stuck(struct kvt_mlog *m)
 	bool stuck;
 
 	spin_lock(&m->tier->pool->meta_lock);
-	stuck = kvt_wlog_stuck(&m->w);
+	stuck = m->running && kvt_wlog_stuck(&m->w);
 	spin_unlock(&m->tier->pool->meta_lock);
 	if (stuck)
 		kvt_mlog_give_up(m->tier, "a write failed, and there is no free segment left");
@@ -397,14 +399,17 @@ static bool kvt_mlog_end_held(struct kvt_mlog *m, u32 seg, struct kvt_held *h)
 bool kvt_mlog_end_one(struct kvt_mlog *m)
 {
 	struct kvt_held h;
-	u32 seg;
+	u32 seg, tries;
 
-	do {
+	/* Reads that fail may take their time, and others wait for the lock. */
+	for (tries = 0; tries < KVT_END_TRIES; tries++) {
 		seg = kvt_mlog_next_end(m);
 		if (seg == KVT_NO_SEG)
-			return false;
-	} while (!kvt_mlog_held(m, seg, &h));
-	return kvt_mlog_end_held(m, seg, &h);
+			break;
+		if (kvt_mlog_held(m, seg, &h))
+			return kvt_mlog_end_held(m, seg, &h);
+	}
+	return false;
 }
 
 /**
@@ -561,10 +566,25 @@ static bool kvt_mlog_worn_out(struct kvt_mlog *m)
 
 		if (state == KVT_SEG_OPEN || state == KVT_SEG_SEALED ||
 		    state == KVT_SEG_CLEANING ||
-		    (state == KVT_SEG_EMPTY && (!m->w.segs[i].no_end || m->w.segs[i].unread)))
+		    (state == KVT_SEG_EMPTY && (!m->w.segs[i].no_end || m->w.segs[i].unread_ms)))
 			return false;
 	}
 	return true;
+}
+
+/*
+ * Have kills been waiting for so long for dead segments that cannot be read that nobody can be
+ * expected to wait any longer. Meta lock held.
+ */
+static bool kvt_mlog_waits_in_vain(struct kvt_mlog *m)
+{
+	u32 now = kvt_now_ms();
+
+	lockdep_assert_held(&m->tier->pool->meta_lock);
+	if (!m->no_room_ms)
+		m->no_room_ms = now | 1;
+	return m->unread && kvt_age_ms(now, m->no_room_ms) > KVT_UNREAD_PATIENCE_MS &&
+	       kvt_age_ms(now, m->read_ms) > KVT_UNREAD_PATIENCE_MS;
 }
 
 enum kvt_room {
@@ -582,12 +602,11 @@ static enum kvt_room kvt_mlog_room(struct kvt_mlog *m)
 	u32 i;
 
 	spin_lock(&t->pool->meta_lock);
-	if (m->w.given_up)
+	if (m->w.given_up || !m->running)
 		room = KVT_ROOM_WAIT;
-	else if (kvt_mlog_worn_out(m) || kvt_wlog_stuck(&m->w) ||
-		 m->unread_tries > KVT_UNREAD_TRIES)
+	else if (kvt_mlog_worn_out(m) || kvt_wlog_stuck(&m->w) || kvt_mlog_waits_in_vain(m))
 		room = KVT_ROOM_NEVER;
-	else if (!m->running || m->w.nr_doomed)
+	else if (m->w.nr_doomed)
 		room = KVT_ROOM_WAIT;
 	else if (t->state == KVTIER_TIER_ONLINE && !t->pool->assembling)
 		room = KVT_ROOM_CLEAN;
@@ -637,7 +656,7 @@ static enum kvt_wlog_status kvt_mlog_kills_reaped(struct kvt_mlog *m,
 	/* Also if none was gained: an end may have opened one for itself. */
 	enum kvt_wlog_status st = kvt_mlog_kills_at(m, KVT_HEAD_CARRY);
 
-	if (st == KVT_W_SEGMENT && more && kvt_mlog_open(m, KVT_HEAD_CARRY, 0, true, open))
+	if (st == KVT_W_SEGMENT && more && kvt_mlog_open(m, KVT_HEAD_CARRY, 0, false, open))
 		st = kvt_mlog_kills_at(m, KVT_HEAD_CARRY);
 	return st;
 }
@@ -650,13 +669,15 @@ static bool kvt_mlog_kills(struct kvt_mlog *m)
 	mutex_lock(&m->put_lock[KVT_HEAD_CARRY]);
 	st = kvt_mlog_kills_at(m, KVT_HEAD_CARRY);
 	mutex_unlock(&m->put_lock[KVT_HEAD_CARRY]);
-	if (st != KVT_W_SEGMENT)
+	if (st == KVT_W_SEGMENT) {
+		mutex_lock(&m->put_lock[KVT_HEAD_DEMOTE]);
+		st = kvt_mlog_kills_at(m, KVT_HEAD_DEMOTE);
+		mutex_unlock(&m->put_lock[KVT_HEAD_DEMOTE]);
+	}
+	if (st != KVT_W_SEGMENT) {
+		m->no_room_ms = 0;
 		return !st;
-	mutex_lock(&m->put_lock[KVT_HEAD_DEMOTE]);
-	st = kvt_mlog_kills_at(m, KVT_HEAD_DEMOTE);
-	mutex_unlock(&m->put_lock[KVT_HEAD_DEMOTE]);
-	if (st != KVT_W_SEGMENT)
-		return !st;
+	}
 	mutex_lock(&m->put_lock[KVT_HEAD_CARRY]);
 	if (kvt_mlog_open(m, KVT_HEAD_CARRY, 0, false, &open))
 		st = kvt_mlog_kills_at(m, KVT_HEAD_CARRY);
@@ -665,6 +686,7 @@ static bool kvt_mlog_kills(struct kvt_mlog *m)
 	mutex_unlock(&m->put_lock[KVT_HEAD_CARRY]);
 	if (st == KVT_W_SEGMENT && open == KVT_W_SPACE)
 		return kvt_mlog_make_room(m);
+	m->no_room_ms = 0;
 	return !st;
 }
 
@@ -793,6 +815,8 @@ bool kvt_mlog_step(struct kvt_mlog *m, bool urgent)
 	any |= kvt_mlog_dooms(m);
 	if (kvt_mlog_kills_wanted(m, urgent))
 		any |= kvt_mlog_kills(m);
+	else
+		m->no_room_ms = 0;
 	any |= kvt_mlog_gone(m);
 	any |= kvt_mlog_refill(m);
 	if (READ_ONCE(m->told) != READ_ONCE(m->tier->pool->leavers.tell) &&

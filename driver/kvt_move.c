@@ -106,12 +106,13 @@ bool kvt_mv_place_mem(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t)
  */
 void kvt_mv_place_beside(struct kvt_pool *p, struct kvt_mv *mv)
 {
-	u32 ns_group = kvt_hot(&p->table, mv->id)->ns_group, page;
+	u32 page;
 
 	lockdep_assert_held(&p->meta_lock);
-	page = kvt_block_mem_beside(p, mv->x.src, kvt_ns_of(p, ns_group), ns_group & 15, mv->id);
+	page = kvt_block_mem_beside(p, mv->x.src, mv->id);
 	if (page == KVT_NO_PAGE)
 		return;
+	mv->beside = true;
 	mv->x.dst = mv->x.src;
 	mv->x.dst_addr = page;
 	mv->placed = true;
@@ -222,6 +223,15 @@ void kvt_mv_run(struct kvt_mv *mv, u32 nr)
 	kvt_mv_prepare_limbo(mv, nr);
 }
 
+/* A move within a tier comes to an end, which gives one of the two slots back. */
+static void kvt_mv_count_beside(struct kvt_pool *p, struct kvt_mv *mv)
+{
+	lockdep_assert_held(&p->meta_lock);
+	if (mv->beside)
+		kvt_block_mem_beside_counts(p, mv->x.dst, mv->id);
+	mv->beside = false;
+}
+
 static void kvt_mv_unplace(struct kvt_pool *p, struct kvt_mv *mv)
 {
 	struct kvt_tier *t = mv->x.dst;
@@ -230,6 +240,7 @@ static void kvt_mv_unplace(struct kvt_pool *p, struct kvt_mv *mv)
 	if (!mv->placed)
 		return;
 	mv->placed = false;
+	kvt_mv_count_beside(p, mv);
 	/* An engine that was given up may still write there, and read the source. */
 	if (mv->x.err == -ETIMEDOUT) {
 		kvt_hot(&p->table, mv->id)->flags |= KVT_HOT_HELD;
@@ -478,6 +489,7 @@ bool kvt_mv_finish(struct kvt_pool *p, struct kvt_mv *mv, bool lease)
 		kvt_mv_void(p, mv);
 		return false;
 	}
+	kvt_mv_count_beside(p, mv);
 	kvt_limit_came(p, mv);
 	/* To another slot of its tier: what the policy knows of it stays true. */
 	if (from == to) {

@@ -749,8 +749,11 @@ int kvt_ns_claim(struct kvt_pool *p, const struct kvtier_ns_claim *c)
 		ns->uid = uid;
 		ns->gid = gid;
 		/* What the members have says who had it before. */
-		for (i = 0; i < KVT_TIERS; i++)
+		for (i = 0; i < KVT_TIERS; i++) {
+			if (p->tiers[i] && p->tiers[i]->mlog)
+				kvt_wlog_unhome(&p->tiers[i]->mlog->w, &ns->home[i]);
 			ns->home[i].life = 0;
+		}
 		WRITE_ONCE(ns->unclaimed, false);
 		spin_unlock(&p->meta_lock);
 		return 0;

@@ -88,7 +88,7 @@ static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struc
 	    !kvt_region_get(t, w->ns, w->group))
 		return true;
 	/* Before anything goes: what no block is in. */
-	for (i = 0; i < KVT_STEAL_TRIES && kvt_compact(p, t); i++) {
+	for (i = 0; i < KVT_STEAL_TRIES && kvt_compact(p, t, pieces); i++) {
 		if (!kvt_region_get(t, w->ns, w->group))
 			return true;
 	}

@@ -167,20 +167,23 @@ static bool kvt_slot_bad(struct kvt_tier *t, struct kvt_group *g, u32 page)
 	return true;
 }
 
-static u32 kvt_slot_take(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 region, u32 id)
+static u32 kvt_slot_take(struct kvt_tier *t, struct kvt_group *g, u32 region, u32 id)
 {
-	struct kvt_group *g = &ns->group[group];
 	u32 page;
 
 	lockdep_assert_held(&t->pool->meta_lock);
 	do {
 		page = kvt_mem_slot_alloc(&t->mem, &g->owner[t->id], region, id);
 	} while (page != KVT_NO_PAGE && kvt_slot_bad(t, g, page));
-	if (page == KVT_NO_PAGE)
-		return page;
+	return page;
+}
+
+/* A namespace has a slot more. Meta lock held. */
+static void kvt_slot_count(struct kvt_tier *t, struct kvt_ns *ns, const struct kvt_group *g)
+{
+	lockdep_assert_held(&t->pool->meta_lock);
 	ns->mem_bytes += kvt_slot_bytes(g);
 	kvt_limit_count(ns, t, kvt_slot_bytes(g), 1);
-	return page;
 }
 
 /**
@@ -196,29 +199,46 @@ static u32 kvt_slot_take(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 r
 u32 kvt_block_mem_alloc(struct kvt_pool *p, struct kvt_tier *t, struct kvt_ns *ns, u32 group,
 			u32 region, u32 id)
 {
+	struct kvt_group *g = &ns->group[group];
+	u32 page;
+
 	lockdep_assert_held(&p->meta_lock);
-	if (t->state != KVTIER_TIER_ONLINE ||
-	    !kvt_limit_fits(ns, t, kvt_slot_bytes(&ns->group[group])))
+	if (t->state != KVTIER_TIER_ONLINE || !kvt_limit_fits(ns, t, kvt_slot_bytes(g)))
 		return KVT_NO_PAGE;
-	return kvt_slot_take(t, ns, group, region, id);
+	page = kvt_slot_take(t, g, region, id);
+	if (page != KVT_NO_PAGE)
+		kvt_slot_count(t, ns, g);
+	return page;
 }
 
 /**
  * kvt_block_mem_beside() - take one more slot for a block of the tier
- * @p:     pool, meta lock held
- * @t:     memory tier
- * @ns:    for whom
- * @group: of it
- * @id:    block, which leaves the slot that it has there, or does not come
- * Return: first page, or KVT_NO_PAGE. No limit is in the way: it is one for a moment only.
+ * @p:  pool, meta lock held
+ * @t:  memory tier
+ * @id: block, which leaves the slot that it has there, or does not come
+ * Return: first page, or KVT_NO_PAGE. It does not count, before kvt_block_mem_beside_counts():
+ * no limit is in the way, and nobody finds less room than there is.
  */
-u32 kvt_block_mem_beside(struct kvt_pool *p, struct kvt_tier *t, struct kvt_ns *ns, u32 group,
-			 u32 id)
+u32 kvt_block_mem_beside(struct kvt_pool *p, struct kvt_tier *t, u32 id)
 {
 	lockdep_assert_held(&p->meta_lock);
 	if (t->state != KVTIER_TIER_ONLINE)
 		return KVT_NO_PAGE;
-	return kvt_slot_take(t, ns, group, KVT_NO_REGION, id);
+	return kvt_slot_take(t, kvt_group_of(p, kvt_hot(&p->table, id)->ns_group), KVT_NO_REGION,
+			     id);
+}
+
+/**
+ * kvt_block_mem_beside_counts() - one of the two slots of a block is about to be given back
+ * @p:  pool, meta lock held
+ * @t:  memory tier
+ * @id: block with a slot from kvt_block_mem_beside()
+ */
+void kvt_block_mem_beside_counts(struct kvt_pool *p, struct kvt_tier *t, u32 id)
+{
+	u32 ns_group = kvt_hot(&p->table, id)->ns_group;
+
+	kvt_slot_count(t, kvt_ns_of(p, ns_group), kvt_group_of(p, ns_group));
 }
 
 /**

@@ -213,6 +213,8 @@ struct kvt_tier_count {
  * @content:  memory: KVT_PIECE_CLEAN: zeroed, KVT_PIECE_UNKNOWN: to be scrubbed before use
  * @window_offset: memory: where its page 0 lies in the read view
  * @mem:      memory: space. Meta lock
+ * @compact_ns: memory: index of the namespace where kvt_compact() goes on. The worker's, as the next
+ * @compact_at: jiffies from which regions that could not be emptied are tried again
  * @nr_lost:  memory: regions that their owner has lost. Meta lock
  * @poisoned: memory: some page is bad, so look before a slot is handed out; never
  *            unset. attach() sets it if it knows of any
@@ -266,6 +268,8 @@ struct kvt_tier {
 	bool poisoned;
 	u64 window_offset;
 	struct kvt_mem mem;
+	unsigned long compact_ns;
+	unsigned long compact_at;
 	struct shrinker *shrinker;
 	u32 shrink_want;
 	unsigned long shrunk_at;

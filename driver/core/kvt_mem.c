@@ -36,6 +36,7 @@ void kvt_mem_init(struct kvt_mem *m, u32 *map, union kvt_dirent **dir, u32 nr_pi
 	m->nr_free = nr_pieces;
 	m->free_nr = KVT_NO_REGION;
 	m->no_run = KVT_RUN_UNKNOWN;
+	m->pass = 1;
 	for (i = 0; i < nr_pieces; i++)
 		map[i] = content;
 }
@@ -130,6 +131,20 @@ static u32 kvt_mem_run(const struct kvt_mem *m, u32 from, u32 to, u32 want)
 			return i + 1 - want;
 	}
 	return KVT_NO_REGION;
+}
+
+/* Behind the first, which hands out slots, if there is one. */
+static void kvt_mem_list_add_behind(struct kvt_mem *m, struct kvt_owner *o,
+				    struct kvt_region *reg)
+{
+	struct kvt_region *first = kvt_mem_region(m, o->partial);
+
+	reg->prev = first->first;
+	reg->next = first->next;
+	if (first->next != KVT_NO_REGION)
+		kvt_mem_region(m, first->next)->prev = reg->first;
+	first->next = reg->first;
+	reg->listed = true;
 }
 
 static void kvt_mem_list_add(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region *reg)
@@ -273,11 +288,17 @@ void kvt_mem_region_drain(struct kvt_mem *m, struct kvt_owner *o, struct kvt_reg
  * @m:   space; meta lock held
  * @o:   its owner
  * @reg: DRAINING region
+ *
+ * It is not the next to hand out slots, if there is another, nor to be emptied.
  */
 void kvt_mem_region_undrain(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region *reg)
 {
 	reg->state = KVT_REGION_ACTIVE;
-	kvt_mem_relist(m, o, reg);
+	reg->passed = m->pass;
+	if (o->partial != KVT_NO_REGION && !reg->arena && kvt_region_has_room(reg))
+		kvt_mem_list_add_behind(m, o, reg);
+	else
+		kvt_mem_relist(m, o, reg);
 }
 
 static void kvt_mem_piece_retire(struct kvt_mem *m, u32 piece)
@@ -397,23 +418,27 @@ void kvt_mem_piece_come(struct kvt_mem *m, u32 piece)
 
 /**
  * kvt_mem_sparse() - a region that could be emptied into others of its owner
- * @m: space; meta lock held
- * @o: owner
+ * @m:      space; meta lock held
+ * @o:      owner
+ * @pieces: it has to have so many
  *
  * Of those with free slots, of which it looks at the first KVT_SPARSE_LOOK, the one with the
- * fewest blocks for its size, if they fit into the others. Retired slots are taken for free
- * ones here, so there may be less room than that.
+ * fewest blocks for its size, if they fit into the others; but none that was found not to be
+ * possible to empty since @m->pass has changed last. Retired slots are taken for free ones here, so
+ * there may be less room than that.
  * Return: region with blocks, or NULL.
  */
-const struct kvt_region *kvt_mem_sparse(const struct kvt_mem *m, const struct kvt_owner *o)
+const struct kvt_region *kvt_mem_sparse(const struct kvt_mem *m, const struct kvt_owner *o,
+					u32 pieces)
 {
 	const struct kvt_region *reg = kvt_mem_region(m, o->partial), *best = NULL;
 	u32 room = 0, i;
 
 	for (i = 0; reg && i < KVT_SPARSE_LOOK; i++) {
 		room += kvt_region_slots(reg) - reg->nr_used;
-		if (reg->nr_used && (!best || (u64)reg->nr_used * best->nr_pieces <
-					      (u64)best->nr_used * reg->nr_pieces))
+		if (reg->nr_used && reg->nr_pieces >= pieces && reg->passed != m->pass &&
+		    (!best || (u64)reg->nr_used * best->nr_pieces <
+			      (u64)best->nr_used * reg->nr_pieces))
 			best = reg;
 		reg = kvt_mem_region(m, reg->next);
 	}

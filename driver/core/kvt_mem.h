@@ -95,6 +95,7 @@ enum kvt_region_state {
  * @prev:      same
  * @seen:      while QUARANTINED, when it is on no list: so many pages, from its first on, are
  *             known to be referenced by nobody else. The worker's
+ * @passed:    kvt_mem's @pass when it could not be emptied, see kvt_mem_sparse(); 0: never
  * @state:     enum kvt_region_state
  * @listed:    on that list
  * @retire:    its owner has lost it: once DRAINING it never hands out slots again
@@ -115,6 +116,7 @@ struct kvt_region {
 		u32 seen;
 	};
 	u8 state;
+	u8 passed;
 	bool listed;
 	bool retire;
 	u32 slot[];
@@ -148,6 +150,7 @@ struct kvt_owner {
  * @free_nr:    first free number, or KVT_NO_REGION
  * @used_pages: pages in used slots
  * @retired_pages: pages in retired slots and pieces
+ * @pass:       see kvt_mem_sparse(); never 0. The caller's
  * @hint:       where to look for free pieces first
  * @no_run:     there is no run of so many free pieces, nor of more
  */
@@ -162,6 +165,7 @@ struct kvt_mem {
 	u32 free_nr;
 	u64 used_pages;
 	u64 retired_pages;
+	u8 pass;
 	u32 hint;
 	u32 no_run;
 };
@@ -231,7 +235,8 @@ void kvt_mem_region_drain(struct kvt_mem *m, struct kvt_owner *o, struct kvt_reg
 void kvt_mem_region_undrain(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region *reg);
 void kvt_mem_region_free(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region *reg,
 			 u64 ns_id, bool scrubbed);
-const struct kvt_region *kvt_mem_sparse(const struct kvt_mem *m, const struct kvt_owner *o);
+const struct kvt_region *kvt_mem_sparse(const struct kvt_mem *m, const struct kvt_owner *o,
+					u32 pieces);
 u32 kvt_mem_slot_alloc(struct kvt_mem *m, struct kvt_owner *o, u32 r, u32 id);
 void kvt_mem_slot_free(struct kvt_mem *m, struct kvt_owner *o, u32 page);
 void kvt_mem_slot_assign(struct kvt_mem *m, u32 page, u32 id);

@@ -218,7 +218,7 @@ enum kvt_wlog_status kvt_wlog_open(struct kvt_wlog *w, enum kvt_log_head head, u
 	w->segs[seg].faults = 0;
 	w->segs[seg].unsealed = false;
 	w->segs[seg].hopeless = false;
-	w->segs[seg].unread = false;
+	w->segs[seg].unread_ms = 0;
 	w->head_open[head] = i;
 	return KVT_W_OK;
 }
@@ -445,11 +445,11 @@ static void kvt_ns_move(struct kvt_wlog *w, struct kvt_ns_home *home,
 }
 
 /**
- * kvt_wlog_ns_gone() - a namespace has ended: nobody has to carry its definition any more
+ * kvt_wlog_unhome() - nobody has to carry a namespace's definition any more
  * @w:    writer
  * @home: the namespace's on this member
  */
-void kvt_wlog_ns_gone(struct kvt_wlog *w, struct kvt_ns_home *home)
+void kvt_wlog_unhome(struct kvt_wlog *w, struct kvt_ns_home *home)
 {
 	if (kvt_ns_home_is(w, home) && w->segs[home->seg].nr_home)
 		w->segs[home->seg].nr_home--;

@@ -154,8 +154,9 @@ enum kvt_wseg_phase {
  * @phase:      enum kvt_wseg_phase
  * @unsealed:   left by a crash without a footer
  * @hopeless:   and it will not get one
+ * @unread_ms:  when it could not be read for the first time, if it cannot; else 0. The caller's,
+ *              as @no_end
  * @no_end:     it cannot be ended now: what it holds for others cannot be read, or is too much
- * @unread:     the former. The caller's, as @no_end
  * @bad:        not to be used again
  * @worn:       the same, because of faults; until it is empty
  * @faults:     times that something in this life could not be read back, up to
@@ -174,12 +175,12 @@ struct kvt_wseg {
 	u32 nr_kills;
 	u32 nr_light;
 	u32 nr_killed;
+	u32 unread_ms;
 	u64 fresh;
 	u8 phase;
 	bool unsealed;
 	bool hopeless;
 	bool no_end;
-	bool unread;
 	bool bad;
 	bool worn;
 	u8 faults;
@@ -456,7 +457,7 @@ enum kvt_wlog_status kvt_wlog_put(struct kvt_wlog *w, enum kvt_log_head head,
 				  const struct kvt_wlog_put *p, u32 *unit);
 enum kvt_wlog_status kvt_wlog_ns(struct kvt_wlog *w, enum kvt_log_head head,
 				 struct kvt_nsdef *def, struct kvt_ns_home *home, u32 stored);
-void kvt_wlog_ns_gone(struct kvt_wlog *w, struct kvt_ns_home *home);
+void kvt_wlog_unhome(struct kvt_wlog *w, struct kvt_ns_home *home);
 u64 kvt_wlog_first_life(const struct kvt_wlog *w);
 void kvt_wlog_set_sum(struct kvt_wlog *w, u32 unit, u32 sum);
 enum kvt_wlog_status kvt_wlog_start_kills(struct kvt_wlog *w, enum kvt_log_head head);

@@ -384,26 +384,36 @@ static void mem_sparse_fits_into_others(struct kunit *test)
 	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
 	struct kvt_region *x, *y, *z;
 
-	KUNIT_EXPECT_NULL(test, kvt_mem_sparse(&f->m, &f->a));
+	KUNIT_EXPECT_NULL(test, kvt_mem_sparse(&f->m, &f->a, 1));
 	x = region_get(test, f, &f->a, 32, 1);	/* 16 slots */
 	fill(test, f, &f->a, x, 3);
 	/* There is no other. */
-	KUNIT_EXPECT_NULL(test, kvt_mem_sparse(&f->m, &f->a));
+	KUNIT_EXPECT_NULL(test, kvt_mem_sparse(&f->m, &f->a, 1));
 	y = region_get(test, f, &f->a, 32, 1);
 	fill(test, f, &f->a, y, 14);
-	KUNIT_EXPECT_NULL(test, kvt_mem_sparse(&f->m, &f->a));
+	KUNIT_EXPECT_NULL(test, kvt_mem_sparse(&f->m, &f->a, 1));
 	z = region_get(test, f, &f->a, 32, 1);
 	fill(test, f, &f->a, z, 15);
 	/* Two slots here, one there. */
-	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_sparse(&f->m, &f->a), (const struct kvt_region *)x);
+	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_sparse(&f->m, &f->a, 1), (const struct kvt_region *)x);
 	/* Another owner's are of no use. */
 	region_get(test, f, &f->b, 32, 1);
 	kvt_mem_region_drain(&f->m, &f->a, z);
-	KUNIT_EXPECT_NULL(test, kvt_mem_sparse(&f->m, &f->a));
+	KUNIT_EXPECT_NULL(test, kvt_mem_sparse(&f->m, &f->a, 1));
 	kvt_mem_region_undrain(&f->m, &f->a, z);
-	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_sparse(&f->m, &f->a), (const struct kvt_region *)x);
+	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_sparse(&f->m, &f->a, 1), (const struct kvt_region *)x);
+	KUNIT_EXPECT_NULL(test, kvt_mem_sparse(&f->m, &f->a, 2));
+	/* One that could not be emptied is passed over for a while, and not filled up at once. */
+	KUNIT_EXPECT_EQ(test, f->a.partial, y->first);
+	kvt_mem_region_drain(&f->m, &f->a, x);
+	kvt_mem_region_undrain(&f->m, &f->a, x);
+	KUNIT_EXPECT_EQ(test, f->a.partial, y->first);
+	partial_is(test, f, &f->a, 3);
+	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_sparse(&f->m, &f->a, 1), (const struct kvt_region *)y);
+	f->m.pass++;
+	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_sparse(&f->m, &f->a, 1), (const struct kvt_region *)x);
 	kvt_mem_region_arena(&f->m, &f->a, z, 1);
-	KUNIT_EXPECT_NULL(test, kvt_mem_sparse(&f->m, &f->a));
+	KUNIT_EXPECT_NULL(test, kvt_mem_sparse(&f->m, &f->a, 1));
 }
 
 /* Twice the size may have twice the blocks; what is empty is no answer, but room. */
@@ -417,14 +427,14 @@ static void mem_sparse_for_its_size(struct kunit *test)
 	for (i = 0; i < 5; i++)
 		KUNIT_ASSERT_NE(test, kvt_mem_slot_alloc(&f->m, &f->a, two->first, i), KVT_NO_PAGE);
 	fill(test, f, &f->a, one, 3);
-	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_sparse(&f->m, &f->a), (const struct kvt_region *)two);
+	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_sparse(&f->m, &f->a, 1), (const struct kvt_region *)two);
 	kvt_mem_slot_alloc(&f->m, &f->a, two->first, i);
 	kvt_mem_slot_alloc(&f->m, &f->a, two->first, i + 1);
-	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_sparse(&f->m, &f->a), (const struct kvt_region *)one);
+	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_sparse(&f->m, &f->a, 1), (const struct kvt_region *)one);
 	for (i = 0; i < 3; i++)
 		kvt_mem_slot_free(&f->m, &f->a, one->first * KVT_PIECE_PAGES + i * 32);
 	/* Seven blocks into sixteen slots. */
-	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_sparse(&f->m, &f->a), (const struct kvt_region *)two);
+	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_sparse(&f->m, &f->a, 1), (const struct kvt_region *)two);
 }
 
 /* All pages of regions but those of blocks, whatever else is bad or absent. */

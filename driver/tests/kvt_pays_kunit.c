@@ -115,15 +115,15 @@ static void pays_nothing_for_who_has_gone(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kvt_wlog_end_pays(&p->w));
 	/* Not here, and not in this life. */
 	home.member = 2;
-	kvt_wlog_ns_gone(&p->w, &home);
+	kvt_wlog_unhome(&p->w, &home);
 	home = (struct kvt_ns_home) { .member = 3, .seg = 1, .life = 8 };
-	kvt_wlog_ns_gone(&p->w, &home);
+	kvt_wlog_unhome(&p->w, &home);
 	KUNIT_EXPECT_EQ(test, p->ws[1].nr_home, NAMES - 99);
 	home.life = 9;
-	kvt_wlog_ns_gone(&p->w, &home);
+	kvt_wlog_unhome(&p->w, &home);
 	KUNIT_EXPECT_TRUE(test, kvt_wlog_end_pays(&p->w));
 	/* Once. */
-	kvt_wlog_ns_gone(&p->w, &home);
+	kvt_wlog_unhome(&p->w, &home);
 	KUNIT_EXPECT_EQ(test, p->ws[1].nr_home, NAMES - 100);
 }
 

@@ -274,5 +274,5 @@ void cr_op_ns_destroy(struct cr_store *s)
 	s->ora->gone[id] = 1;
 	s->ora->ns[slot].id = 0;
 	s->ns[slot].id = 0;
-	kvt_wlog_ns_gone(&s->w, &s->ns[slot].home);
+	kvt_wlog_unhome(&s->w, &s->ns[slot].home);
 }

@@ -155,6 +155,25 @@ TEST_F(compact, leased_blocks_stay)
 	EXPECT_EQ(LEFT, right(&self->b, 1000, LEFT, 1));
 }
 
+/* Nor do they keep what is in other regions from being moved together. */
+TEST_F(compact, leased_blocks_are_passed_over)
+{
+	struct kvtier_block_result res[PIECES / 2];
+	int i, nr = SLOTS / PIECES;
+	struct kvt_key key;
+
+	ASSERT_EQ(0, scatter(&self->a));
+	for (i = 0; i < PIECES / 2; i++) {
+		key = kvt_key(SET, i * SLOTS / PIECES);
+		ASSERT_EQ(1, kvt_get(self->a.fd, 0, 0, &key, 1, &res[i], 0));
+	}
+	EXPECT_EQ(nr, put(&self->b, 1000, nr, KVTIER_RESERVE_WAIT));
+	EXPECT_EQ(0, evictions(&self->pool));
+	EXPECT_LT(0, number(&self->pool, "tiers/dram0/compactions"));
+	EXPECT_EQ(LEFT, right(&self->a, 0, LEFT, EVERY));
+	EXPECT_EQ(nr, right(&self->b, 1000, nr, 1));
+}
+
 /*
  * Who was pushed down to what is guaranteed to it has that in regions which once held more:
  * they are no more its own than what it has lost.
