@@ -26,10 +26,10 @@
 #define KVT_SIFT_STEP	64u	/* blocks looked at before the lock is let go */
 #define KVT_SIFT_USED	50u	/* percent: of a tier used less nothing has to go */
 #define KVT_RETIRE_FAILS	4u	/* batches that cannot be read, then it is enough */
-#define KVT_UNREAD_DELAY	((unsigned long)HZ / 2)	/* until another segment is tried */
-#define KVT_UNREAD_DELAY_MAX	(8ul * HZ)
 #define KVT_RETIRE_DELAY	HZ
 #define KVT_RETIRE_DELAY_MAX	(64 * HZ)
+#define KVT_PROBE_DELAY	((unsigned long)HZ / 2)	/* until a device that cannot be read is tried again */
+#define KVT_PROBE_DELAY_MAX	(8ul * HZ)
 
 /*
  * Can a block tier take one more block that displaces none. One that is above the low
@@ -191,42 +191,27 @@ static void kvt_seg_sift(struct kvt_tier *t, u32 seg)
 	kvt_garbage_free(p);
 }
 
-/* Could nothing of a batch that was carried be read. */
-static bool kvt_carry_unread(const struct kvt_carry *c, u32 nr)
-{
-	u32 i, placed = 0;
-
-	for (i = 0; i < nr; i++) {
-		placed += c->mv[i].placed;
-		if (c->mv[i].placed && (!c->mv[i].x.src_bad || c->mv[i].x.err != -EIO))
-			return false;
-	}
-	return placed;
-}
-
 /*
- * Carry a batch forward. What the device cannot read stays, if @spare, or if that is all of it:
- * then it may be the device, and pass. Returns how many got a place; *@full: there is no
- * segment; *@unread: nothing could be read.
+ * Carry a batch forward. @spare: see struct kvt_mv. Returns how many got a place;
+ * *@full: there is no segment.
  */
 static u32 kvt_carry(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32 nr,
-		     struct kvt_carry *c, bool spare, bool *full, bool *unread)
+		     struct kvt_carry *c, bool spare, bool *full)
 {
 	struct kvt_mlog_puts puts = { .nr = 0 };
 	u32 left = 0, placed, i;
 
 	spin_lock(&p->meta_lock);
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < nr; i++) {
 		kvt_mv_start(p, &c->mv[i], ids[i]);
+		c->mv[i].spare = spare;
+	}
 	spin_unlock(&p->meta_lock);
 	placed = kvt_mlog_place(t, KVT_HEAD_CARRY, c->mv, nr, &puts);
 	*full |= puts.full;
 	for (i = 0; i < nr; i++)
 		left |= c->mv[i].placed ? 0 : 1u << i;
 	kvt_mv_run(c->mv, nr);
-	*unread = kvt_carry_unread(c, nr);
-	for (i = 0; i < nr; i++)
-		c->mv[i].spare = spare || *unread;
 	kvt_mv_write(p, &puts, c->mv, nr, c);
 	spin_lock(&p->meta_lock);
 	for (i = 0; i < nr; i++) {
@@ -241,70 +226,80 @@ static u32 kvt_carry(struct kvt_pool *p, struct kvt_tier *t, const u32 *ids, u32
 	return placed;
 }
 
-/*
- * Carry what is in a segment forward. @spare: see kvt_carry(); then some batches may be unread,
- * else the first is enough (*@unread). Whether it ended for want of a free segment: not for
- * want of memory, or because others were faster, or the tier is to be emptied.
- */
-static bool kvt_seg_carry(struct kvt_tier *t, u32 seg, bool spare, bool *unread)
+/* Nothing of a batch that was carried could be read. */
+static bool kvt_carry_unread(const struct kvt_carry *c, u32 nr)
 {
-	u32 pos = 0, nr, placed = 0, fails = spare ? KVT_RETIRE_FAILS : 1, ids[KVT_MOVE_BATCH];
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		if (!c->mv[i].x.src_bad || c->mv[i].x.err != -EIO)
+			return false;
+	}
+	return true;
+}
+
+static int kvt_probe_at(struct kvt_tier *t, u32 seg, u32 unit, void *buf)
+{
+	return kvt_mlog_read(t, kvt_geo_byte(&t->mlog->geo, seg, unit), buf, KVT_UNIT_BYTES_MIN);
+}
+
+/*
+ * Before a segment is emptied: can its device be read at all. Devices fail for a while, and what
+ * is done to a segment then costs its blocks, wears it, and frees nothing. Either end
+ * will do: one bad sector says nothing of the device. If not, the next is not tried at once.
+ */
+static bool kvt_seg_probe(struct kvt_tier *t, u32 seg)
+{
+	struct kvt_mlog *m = t->mlog;
+	void *buf = kmalloc(KVT_UNIT_BYTES_MIN, GFP_KERNEL | __GFP_NOWARN);
+	bool good = !buf || !kvt_probe_at(t, seg, 0, buf) ||
+		    !kvt_probe_at(t, seg, m->geo.seg_units - 1, buf);
+
+	kfree(buf);
+	spin_lock(&t->pool->meta_lock);
+	WRITE_ONCE(m->probe_delay, good ? 0 : clamp(2 * m->probe_delay, KVT_PROBE_DELAY,
+						    KVT_PROBE_DELAY_MAX));
+	WRITE_ONCE(m->probe_at, jiffies + m->probe_delay);
+	spin_unlock(&t->pool->meta_lock);
+	return good;
+}
+
+/**
+ * kvt_log_readable() - can a block tier's device be read, as far as is known
+ * @t: block tier; any context
+ * Return: false for a while after it could not be when a segment was to be emptied: what leaves
+ * the tier then makes no room for others.
+ */
+bool kvt_log_readable(const struct kvt_tier *t)
+{
+	return !READ_ONCE(t->mlog->probe_delay) ||
+	       !time_before(jiffies, READ_ONCE(t->mlog->probe_at));
+}
+
+/*
+ * Carry what is in a segment forward. Whether it ended for want of a free segment: not
+ * for want of memory, or because others were faster, or the tier is to be emptied.
+ */
+static bool kvt_seg_carry(struct kvt_tier *t, u32 seg, bool spare)
+{
+	u32 pos = 0, nr, placed = 0, fails = 0, ids[KVT_MOVE_BATCH];
 	struct kvt_pool *p = t->pool;
-	bool full = false, none = false;
+	bool full = false;
 
 	do {
 		struct kvt_carry *c = kvt_carry_alloc(KVT_MOVE_BATCH);
 
 		if (!c)
-			break;
+			return false;
 		spin_lock(&p->meta_lock);
 		nr = kvt_seg_claim(p, t, seg, &pos, ids, KVT_MOVE_BATCH);
 		spin_unlock(&p->meta_lock);
-		none = false;
-		placed = nr ? kvt_carry(p, t, ids, nr, c, spare, &full, &none) : 0;
-		fails -= none;
+		placed = nr ? kvt_carry(p, t, ids, nr, c, spare, &full) : 0;
+		fails += placed && spare && kvt_carry_unread(c, nr);
 		kvt_carry_put(p, c);
 		kvt_garbage_free(p);
-	} while (placed && fails);
-	*unread = !fails;
+	} while (placed && fails < KVT_RETIRE_FAILS);
 	return full;
-}
-
-/* Nothing of a segment could be read: others are not tried at once, or all would be worn soon. */
-static void kvt_clean_unread(struct kvt_mlog *m, bool unread)
-{
-	spin_lock(&m->tier->pool->meta_lock);
-	m->clean_delay = unread ? clamp(2 * m->clean_delay, KVT_UNREAD_DELAY,
-					KVT_UNREAD_DELAY_MAX) : 0;
-	m->clean_at = jiffies + m->clean_delay;
-	spin_unlock(&m->tier->pool->meta_lock);
-}
-
-static bool kvt_clean_put_off(struct kvt_mlog *m)
-{
-	return READ_ONCE(m->clean_delay) && time_before(jiffies, READ_ONCE(m->clean_at));
-}
-
-/**
- * kvt_log_makes_room() - is what leaves a block tier room for others
- * @t: block tier; no spinlock held
- * Return: false while its device cannot be read: nothing can be carried, or nothing that is dead
- * be ended, and little is free.
- */
-bool kvt_log_makes_room(struct kvt_tier *t)
-{
-	struct kvt_mlog *m = t->mlog;
-	bool none;
-
-	if (kvt_clean_put_off(m))
-		return false;
-	if (!READ_ONCE(m->unread))
-		return true;
-	spin_lock(&t->pool->meta_lock);
-	none = t->log.nr_free <= t->log.keep[KVT_HEAD_DEMOTE] && t->log.nr_empty &&
-	       kvt_wlog_next_end(&m->w) == KVT_NO_SEG;
-	spin_unlock(&t->pool->meta_lock);
-	return !none;
 }
 
 /* Let dead segments be ended, so that they are free again, as far as that pays. */
@@ -361,12 +356,12 @@ static bool kvt_log_thin(struct kvt_tier *t, enum kvt_clean how, bool *less)
 bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how)
 {
 	struct kvt_pool *p = t->pool;
-	bool more, full, doomed, shed, unread;
+	bool more, full, doomed, shed;
 	u32 seg, before;
 
 	if (kvt_log_reap(t))
 		return true;
-	if (kvt_clean_put_off(t->mlog))
+	if (!kvt_log_readable(t))
 		return false;
 	if (kvt_log_thin(t, how, &more))
 		return more;
@@ -376,16 +371,19 @@ bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how)
 	spin_unlock(&p->meta_lock);
 	if (seg == KVT_NO_SEG)
 		return false;
+	if (!kvt_seg_probe(t, seg)) {
+		kvt_seg_keep(t, seg, true);
+		return false;
+	}
 	shed = kvt_copy_shed(t, seg);
 	kvt_seg_sift(t, seg);
-	full = kvt_seg_carry(t, seg, false, &unread);
-	kvt_clean_unread(t->mlog, unread);
+	full = kvt_seg_carry(t, seg, READ_ONCE(t->mlog->w.segs[seg].worn));
 	/* No room for kills of copies, and none will come, is no better. */
 	full |= !shed;
 	doomed = full && READ_ONCE(t->log.nr_free) <= 1 && kvt_mlog_doom(t->mlog, seg);
 	/* One that is doomed must not be sealed again: the background ends that. */
 	if (!doomed)
-		kvt_seg_keep(t, seg, full || unread);
+		kvt_seg_keep(t, seg, full);
 	kvt_log_reap(t);
 	spin_lock(&p->meta_lock);
 	more = t->log.nr_free > before;
@@ -398,7 +396,7 @@ bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how)
 static bool kvt_seg_retire_one(struct kvt_tier *t, u32 seg)
 {
 	struct kvt_pool *p = t->pool;
-	bool mine, empty, full, unread;
+	bool mine, empty, full;
 
 	if (!READ_ONCE(t->mlog->w.segs[seg].worn))
 		return false;
@@ -407,8 +405,12 @@ static bool kvt_seg_retire_one(struct kvt_tier *t, u32 seg)
 	spin_unlock(&p->meta_lock);
 	if (!mine)
 		return false;
+	if (!kvt_seg_probe(t, seg)) {
+		kvt_seg_keep(t, seg, false);
+		return false;
+	}
 	kvt_copy_shed(t, seg);
-	full = kvt_seg_carry(t, seg, true, &unread);
+	full = kvt_seg_carry(t, seg, true);
 	kvt_seg_keep(t, seg, full);
 	spin_lock(&p->meta_lock);
 	empty = t->log.segs[seg].state == KVT_SEG_EMPTY;
@@ -433,7 +435,7 @@ bool kvt_log_retire(struct kvt_tier *t)
 	if (!READ_ONCE(m->w.nr_worn) || READ_ONCE(m->w.given_up) ||
 	    time_before(jiffies, READ_ONCE(m->retire_at)))
 		return false;
-	for (seg = 0; seg < t->nr_segs; seg++)
+	for (seg = 0; seg < t->nr_segs && kvt_log_readable(t); seg++)
 		any |= kvt_seg_retire_one(t, seg);
 	spin_lock(&p->meta_lock);
 	m->retire_delay = any ? 0 : clamp(2 * m->retire_delay, KVT_RETIRE_DELAY,

@@ -249,25 +249,37 @@ static void kvt_sparse_look(struct kvt_sparse *s, const struct kvt_ns *ns)
 	}
 }
 
-/* From the tier's cursor on, until some were found among many. */
+/*
+ * From the tier's cursor on, once round, until some were found among many. Where there are many
+ * and it was in vain, nobody looks again for a while.
+ */
 static void kvt_sparse_find(struct kvt_pool *p, struct kvt_sparse *s)
 {
-	unsigned long idx = s->t->compact_ns;
-	struct kvt_ns *ns = NULL;
+	unsigned long begin = s->t->compact_ns, idx = begin;
+	bool round = false, end = false;
 	u32 n, looked = 0;
 
-	do {
+	while (!end && (!s->nr || looked < KVT_COMPACT_NS)) {
 		spin_lock(&p->meta_lock);
-		for (n = 0; n < KVT_COMPACT_NS_STEP; n++, idx++, looked++) {
-			ns = xa_find(&p->ns, &idx, ULONG_MAX, XA_PRESENT);
-			if (!ns)
-				break;
-			kvt_sparse_look(s, ns);
+		for (n = 0; n < KVT_COMPACT_NS_STEP && !end; n++, looked++) {
+			struct kvt_ns *ns = xa_find(&p->ns, &idx, ULONG_MAX, XA_PRESENT);
+
+			if (ns && !(round && idx >= begin)) {
+				kvt_sparse_look(s, ns);
+				idx++;
+				continue;
+			}
+			/* The last one: go on with the first, if that was not begun with. */
+			end = round || !begin;
+			round = true;
+			idx = 0;
 		}
 		spin_unlock(&p->meta_lock);
 		cond_resched();
-	} while (ns && (!s->nr || looked < KVT_COMPACT_NS));
-	s->t->compact_ns = ns ? idx : 0;
+	}
+	s->t->compact_ns = idx;
+	if (end && !s->nr && looked > KVT_COMPACT_NS)
+		s->t->compact_none = s->t->mem.pass;
 }
 
 /* What could not be emptied may be by now. */
@@ -342,7 +354,7 @@ static u32 kvt_compact_claim(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 
 	return nr;
 }
 
-/* Empty a region into others, unless it would be quarantined then. */
+/* Empty a region into others, unless something in it stays, or it would be quarantined then. */
 static void kvt_compact_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, struct kvt_mv *mv)
 {
 	u32 ids[KVT_MOVE_BATCH], nr, hand = KVT_SLOT_END, pages = 0;
@@ -353,12 +365,13 @@ static void kvt_compact_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, st
 	do {
 		nr = kvt_compact_claim(p, t, r, &hand, ids, &pages, &stuck);
 		/* Its blocks keep the region meanwhile. */
-		if (nr && !looked && kvt_pages_foreign(t, r * KVT_PIECE_PAGES, pages)) {
+		if (stuck ||
+		    (nr && !looked && kvt_pages_foreign(t, r * KVT_PIECE_PAGES, pages))) {
 			kvt_unclaim(p, ids, nr);
 			break;
 		}
 		looked = true;
-	} while (nr && kvt_shift_batch(p, mv, ids, nr) == nr && !stuck);
+	} while (nr && kvt_shift_batch(p, mv, ids, nr) == nr);
 	kvt_region_settle(p, t, r, t->state != KVTIER_TIER_ONLINE);
 }
 
@@ -383,11 +396,12 @@ bool kvt_compact(struct kvt_pool *p, struct kvt_tier *t, u32 pieces)
 	if (t->state != KVTIER_TIER_ONLINE || kvt_mem_holes(&t->mem) < KVT_PIECE_PAGES)
 		return false;
 	kvt_sparse_again(t);
-	for (rounds = 0; rounds < KVT_COMPACT_ROUNDS && !done; rounds++) {
+	for (rounds = 0; rounds < KVT_COMPACT_ROUNDS && !done && t->compact_none != t->mem.pass;
+	     rounds++) {
 		struct kvt_sparse s = { .t = t, .pieces = pieces };
 
 		kvt_sparse_find(p, &s);
-		if (!s.nr && !t->compact_ns)
+		if (!s.nr)
 			break;
 		if (!mv)
 			mv = kvmalloc_array(KVT_MOVE_BATCH, sizeof(*mv), GFP_KERNEL | __GFP_NOWARN);

@@ -72,14 +72,16 @@ struct kvt_tier;
  * @ns_idx:   for each of them, of the namespace in pool->ns; 0: there is none
  * @refill:   some segment may lack its footer since a crash. The background's
  * @unread:   some dead segments could not be read when they were to be ended. Meta lock, as
- *            the next three
+ *            the next four
  * @reread_at: jiffies from which that is tried again
  * @reread_delay: before the next attempt but one, in jiffies
- * @read_ms:  when a dead segment was read last
- * @no_room_ms: since when kills have had no segment, 0: they have. The background's
- * @clean_at: jiffies before which nothing is emptied, since nothing could be read. Meta lock, as
- *            the next
- * @clean_delay: that it was put off for, in jiffies; 0: it was not
+ * @outage:   since one could not be read none could
+ * @outage_at: jiffies when that began
+ * @no_room:  kills have no segment. The background's, as the next
+ * @no_room_at: jiffies since when
+ * @probe_at: jiffies before which nothing is emptied, since the device could not be read. Meta lock,
+ *            as the next
+ * @probe_delay: that it was put off for, in jiffies; 0: it was not
  * @kept:     stopped so that it is found again
  * @wiping:   its superblocks are being wiped. Meta lock, as the next one
  * @wiped:    it has none any more
@@ -130,10 +132,12 @@ struct kvt_mlog {
 	bool unread;
 	unsigned long reread_at;
 	unsigned long reread_delay;
-	u32 read_ms;
-	u32 no_room_ms;
-	unsigned long clean_at;
-	unsigned long clean_delay;
+	bool outage;
+	unsigned long outage_at;
+	bool no_room;
+	unsigned long no_room_at;
+	unsigned long probe_at;
+	unsigned long probe_delay;
 	bool kept;
 	bool wiping;
 	bool wiped;

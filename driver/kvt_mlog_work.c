@@ -26,7 +26,8 @@
 #define KVT_DOOM_STEP	256u	/* blocks under one hold of the meta lock */
 #define KVT_REREAD_DELAY	((unsigned long)HZ / 2)	/* until a dead segment is read again */
 #define KVT_REREAD_DELAY_MAX	(8ul * HZ)
-#define KVT_UNREAD_PATIENCE_MS	30000u	/* with that, if somebody waits */
+#define KVT_UNREAD_PATIENCE	(30ul * HZ)	/* with that, if somebody waits */
+#define KVT_UNREAD_DOOMED_MS	30000u	/* the same, if what is doomed has to be ended */
 #define KVT_UNREAD_FOR_GOOD_MS	60000u	/* if others can be read */
 
 /**
@@ -142,7 +143,7 @@ static void kvt_held_collect(struct kvt_mlog *m, u32 seg, struct kvt_held *h)
 	h->unread = !kvt_wlog_held_all(&m->w, seg, &f);
 	if (!h->unread && !f.nr_io) {
 		m->w.segs[seg].unread_ms = 0;
-		m->read_ms = kvt_now_ms();
+		m->outage = false;
 		m->reread_delay = 0;
 	}
 	spin_unlock(&m->tier->pool->meta_lock);
@@ -161,7 +162,7 @@ static u32 kvt_mlog_unread(struct kvt_mlog *m, struct kvt_wseg *ws)
 	if (!ws->unread_ms)
 		ws->unread_ms = now | 1;
 	age = kvt_age_ms(now, ws->unread_ms);
-	if (age > KVT_UNREAD_FOR_GOOD_MS && kvt_age_ms(now, m->read_ms) < age) {
+	if (age > KVT_UNREAD_FOR_GOOD_MS && !m->outage) {
 		ws->unread_ms = 0;
 	} else if (!m->unread) {
 		m->unread = true;
@@ -169,6 +170,9 @@ static u32 kvt_mlog_unread(struct kvt_mlog *m, struct kvt_wseg *ws)
 					KVT_REREAD_DELAY_MAX);
 		m->reread_at = jiffies + m->reread_delay;
 	}
+	if (!m->outage)
+		m->outage_at = jiffies;
+	m->outage = true;
 	return age;
 }
 
@@ -205,7 +209,7 @@ static void kvt_mlog_reread(struct kvt_mlog *m)
  */
 void kvt_mlog_tick(struct kvt_mlog *m)
 {
-	if (kvt_mlog_reread_due(m) || READ_ONCE(m->no_room_ms))
+	if (kvt_mlog_reread_due(m) || READ_ONCE(m->no_room))
 		kvt_mlog_kick(m);
 }
 
@@ -228,7 +232,7 @@ static void kvt_mlog_no_end(struct kvt_mlog *m, u32 seg, bool unread)
 	if (unread)
 		age = kvt_mlog_unread(m, ws);
 	hopeless = ws->doom && m->running && !m->w.given_up &&
-		   (!unread || age > KVT_UNREAD_PATIENCE_MS);
+		   (!unread || age > KVT_UNREAD_DOOMED_MS);
 	spin_unlock(&p->meta_lock);
 	if (first)
 		pr_warn_ratelimited("kvtier%u: tier %s: segment %u is dead and cannot be read, so it cannot be used again for now\n",
@@ -573,18 +577,18 @@ static bool kvt_mlog_worn_out(struct kvt_mlog *m)
 }
 
 /*
- * Have kills been waiting for so long for dead segments that cannot be read that nobody can be
- * expected to wait any longer. Meta lock held.
+ * Have kills been waiting for dead segments that cannot be read for so long that nobody can be
+ * expected to wait any longer. What was so before somebody came is to have been tried again
+ * since. Meta lock held.
  */
 static bool kvt_mlog_waits_in_vain(struct kvt_mlog *m)
 {
-	u32 now = kvt_now_ms();
-
 	lockdep_assert_held(&m->tier->pool->meta_lock);
-	if (!m->no_room_ms)
-		m->no_room_ms = now | 1;
-	return m->unread && kvt_age_ms(now, m->no_room_ms) > KVT_UNREAD_PATIENCE_MS &&
-	       kvt_age_ms(now, m->read_ms) > KVT_UNREAD_PATIENCE_MS;
+	if (!m->no_room)
+		m->no_room_at = jiffies;
+	WRITE_ONCE(m->no_room, true);
+	return m->outage && time_after(jiffies, m->outage_at + KVT_UNREAD_PATIENCE) &&
+	       time_after(jiffies, m->no_room_at + KVT_REREAD_DELAY_MAX + HZ);
 }
 
 enum kvt_room {
@@ -675,7 +679,7 @@ static bool kvt_mlog_kills(struct kvt_mlog *m)
 		mutex_unlock(&m->put_lock[KVT_HEAD_DEMOTE]);
 	}
 	if (st != KVT_W_SEGMENT) {
-		m->no_room_ms = 0;
+		WRITE_ONCE(m->no_room, false);
 		return !st;
 	}
 	mutex_lock(&m->put_lock[KVT_HEAD_CARRY]);
@@ -686,7 +690,7 @@ static bool kvt_mlog_kills(struct kvt_mlog *m)
 	mutex_unlock(&m->put_lock[KVT_HEAD_CARRY]);
 	if (st == KVT_W_SEGMENT && open == KVT_W_SPACE)
 		return kvt_mlog_make_room(m);
-	m->no_room_ms = 0;
+	WRITE_ONCE(m->no_room, false);
 	return !st;
 }
 
@@ -816,7 +820,7 @@ bool kvt_mlog_step(struct kvt_mlog *m, bool urgent)
 	if (kvt_mlog_kills_wanted(m, urgent))
 		any |= kvt_mlog_kills(m);
 	else
-		m->no_room_ms = 0;
+		WRITE_ONCE(m->no_room, false);
 	any |= kvt_mlog_gone(m);
 	any |= kvt_mlog_refill(m);
 	if (READ_ONCE(m->told) != READ_ONCE(m->tier->pool->leavers.tell) &&

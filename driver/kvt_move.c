@@ -240,19 +240,21 @@ static void kvt_mv_unplace(struct kvt_pool *p, struct kvt_mv *mv)
 	if (!mv->placed)
 		return;
 	mv->placed = false;
-	kvt_mv_count_beside(p, mv);
 	/* An engine that was given up may still write there, and read the source. */
 	if (mv->x.err == -ETIMEDOUT) {
+		kvt_mv_count_beside(p, mv);
 		kvt_hot(&p->table, mv->id)->flags |= KVT_HOT_HELD;
 		kvt_limbo_add(p, t, mv->x.dst_addr, kvt_hot(&p->table, mv->id)->ns_group);
 		return;
 	}
-	if (t->ops->is_mem)
+	if (t->ops->is_mem) {
 		kvt_block_mem_free(p, t->id, mv->x.dst_addr,
 				   kvt_hot(&p->table, mv->id)->ns_group);
-	else
+		kvt_mv_count_beside(p, mv);
+	} else {
 		kvt_wlog_unput(&t->mlog->w, mv->x.dst_addr,
 			       kvt_geo_units(&t->mlog->geo, mv->x.bytes));
+	}
 }
 
 /* The move did not happen: as it was before, or dead. Meta lock held. */

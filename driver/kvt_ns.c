@@ -749,11 +749,8 @@ int kvt_ns_claim(struct kvt_pool *p, const struct kvtier_ns_claim *c)
 		ns->uid = uid;
 		ns->gid = gid;
 		/* What the members have says who had it before. */
-		for (i = 0; i < KVT_TIERS; i++) {
-			if (p->tiers[i] && p->tiers[i]->mlog)
-				kvt_wlog_unhome(&p->tiers[i]->mlog->w, &ns->home[i]);
+		for (i = 0; i < KVT_TIERS; i++)
 			ns->home[i].life = 0;
-		}
 		WRITE_ONCE(ns->unclaimed, false);
 		spin_unlock(&p->meta_lock);
 		return 0;

@@ -75,7 +75,7 @@ int kvt_room_wait(struct kvt_pool *p, struct kvt_want *w, u64 deadline_ns)
 static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struct kvt_want *w)
 {
 	u32 ns_group = kvt_ns_group(w->ns->idx, w->group), ids[KVT_MOVE_BATCH], nr, i, r;
-	u32 nr_slots, pieces = kvt_mem_geometry(w->ns->group[w->group].slot_pages,
+	u32 nr_slots, least, pieces = kvt_mem_geometry(w->ns->group[w->group].slot_pages,
 						t->nr_pieces, &nr_slots);
 	u32 put_off = READ_ONCE(p->nr_put_off);
 
@@ -87,8 +87,9 @@ static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struc
 	if (kvt_region_release_empty(p, t, t->nr_pieces) &&
 	    !kvt_region_get(t, w->ns, w->group))
 		return true;
-	/* Before anything goes: what no block is in. */
-	for (i = 0; i < KVT_STEAL_TRIES && kvt_compact(p, t, pieces); i++) {
+	/* Before anything goes: what no block is in. The shortest run that will do. */
+	least = DIV_ROUND_UP(w->ns->group[w->group].slot_pages, KVT_PIECE_PAGES);
+	for (i = 0; i < KVT_STEAL_TRIES && kvt_compact(p, t, least); i++) {
 		if (!kvt_region_get(t, w->ns, w->group))
 			return true;
 	}

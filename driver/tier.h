@@ -214,6 +214,8 @@ struct kvt_tier_count {
  * @window_offset: memory: where its page 0 lies in the read view
  * @mem:      memory: space. Meta lock
  * @compact_ns: memory: index of the namespace where kvt_compact() goes on. The worker's, as the next
+ *            two
+ * @compact_none: @mem.pass when there were none, among very many; 0: never
  * @compact_at: jiffies from which regions that could not be emptied are tried again
  * @nr_lost:  memory: regions that their owner has lost. Meta lock
  * @poisoned: memory: some page is bad, so look before a slot is handed out; never
@@ -269,6 +271,7 @@ struct kvt_tier {
 	u64 window_offset;
 	struct kvt_mem mem;
 	unsigned long compact_ns;
+	u8 compact_none;
 	unsigned long compact_at;
 	struct shrinker *shrinker;
 	u32 shrink_want;

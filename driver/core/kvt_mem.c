@@ -13,6 +13,7 @@
 #include "kvt_mem.h"
 
 #define KVT_SPARSE_LOOK	32u	/* regions of an owner that kvt_mem_sparse() looks at */
+#define KVT_SPARSE_PASS	256u	/* with those that it passes over */
 #define KVT_RUN_UNKNOWN	(~0u)	/* see @no_run: any length may be there */
 
 /**
@@ -422,7 +423,7 @@ void kvt_mem_piece_come(struct kvt_mem *m, u32 piece)
  * @o:      owner
  * @pieces: it has to have so many
  *
- * Of those with free slots, of which it looks at the first KVT_SPARSE_LOOK, the one with the
+ * Of those with free slots, of which it looks at some, the one with the
  * fewest blocks for its size, if they fit into the others; but none that was found not to be
  * possible to empty since @m->pass has changed last. Retired slots are taken for free ones here, so
  * there may be less room than that.
@@ -432,11 +433,14 @@ const struct kvt_region *kvt_mem_sparse(const struct kvt_mem *m, const struct kv
 					u32 pieces)
 {
 	const struct kvt_region *reg = kvt_mem_region(m, o->partial), *best = NULL;
-	u32 room = 0, i;
+	u32 room = 0, i, n = 0;
 
-	for (i = 0; reg && i < KVT_SPARSE_LOOK; i++) {
+	for (i = 0; reg && n < KVT_SPARSE_LOOK && i < KVT_SPARSE_PASS; i++) {
+		bool passed = reg->passed == m->pass;
+
+		n += !passed;
 		room += kvt_region_slots(reg) - reg->nr_used;
-		if (reg->nr_used && reg->nr_pieces >= pieces && reg->passed != m->pass &&
+		if (reg->nr_used && reg->nr_pieces >= pieces && !passed &&
 		    (!best || (u64)reg->nr_used * best->nr_pieces <
 			      (u64)best->nr_used * reg->nr_pieces))
 			best = reg;
