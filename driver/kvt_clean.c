@@ -13,6 +13,7 @@
  * tiers below, which then must not move any: so no path goes through either twice,
  * however many tiers there are, and the stack has a bound.
  */
+#include <linux/random.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
@@ -257,6 +258,7 @@ static bool kvt_seg_probe(struct kvt_tier *t, u32 seg)
 
 	kfree(buf);
 	spin_lock(&t->pool->meta_lock);
+	kvt_mlog_outage(m, !good);
 	WRITE_ONCE(m->probe_delay, good ? 0 : clamp(2 * m->probe_delay, KVT_PROBE_DELAY,
 						    KVT_PROBE_DELAY_MAX));
 	WRITE_ONCE(m->probe_at, jiffies + m->probe_delay);
@@ -276,30 +278,40 @@ bool kvt_log_readable(const struct kvt_tier *t)
 	       !time_before(jiffies, READ_ONCE(t->mlog->probe_at));
 }
 
+/* Is it enough, after a batch of which nothing could be read: of some, or as the device is. */
+static bool kvt_carry_stops(struct kvt_tier *t, u32 seg, bool spare, u32 *fails)
+{
+	return spare ? ++*fails == KVT_RETIRE_FAILS : !kvt_seg_probe(t, seg);
+}
+
 /*
- * Carry what is in a segment forward. Whether it ended for want of a free segment: not
- * for want of memory, or because others were faster, or the tier is to be emptied.
+ * Carry what is in a segment forward. @spare: see kvt_carry(). Whether it ended for want of a
+ * free segment: not for want of memory, or because others were faster, or the tier is to be
+ * emptied. *@stop: for want of a device that can be read.
  */
-static bool kvt_seg_carry(struct kvt_tier *t, u32 seg, bool spare)
+static bool kvt_seg_carry(struct kvt_tier *t, u32 seg, bool spare, bool *stop)
 {
 	u32 pos = 0, nr, placed = 0, fails = 0, ids[KVT_MOVE_BATCH];
 	struct kvt_pool *p = t->pool;
 	bool full = false;
 
+	*stop = false;
+
 	do {
 		struct kvt_carry *c = kvt_carry_alloc(KVT_MOVE_BATCH);
 
 		if (!c)
-			return false;
+			break;
 		spin_lock(&p->meta_lock);
 		nr = kvt_seg_claim(p, t, seg, &pos, ids, KVT_MOVE_BATCH);
 		spin_unlock(&p->meta_lock);
 		placed = nr ? kvt_carry(p, t, ids, nr, c, spare, &full) : 0;
-		fails += placed && spare && kvt_carry_unread(c, nr);
+		*stop = placed && kvt_carry_unread(c, nr);
 		kvt_carry_put(p, c);
 		kvt_garbage_free(p);
-	} while (placed && fails < KVT_RETIRE_FAILS);
-	return full;
+		*stop = *stop && kvt_carry_stops(t, seg, spare, &fails);
+	} while (placed && !*stop);
+	return full && !*stop;
 }
 
 /* Let dead segments be ended, so that they are free again, as far as that pays. */
@@ -356,12 +368,14 @@ static bool kvt_log_thin(struct kvt_tier *t, enum kvt_clean how, bool *less)
 bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how)
 {
 	struct kvt_pool *p = t->pool;
-	bool more, full, doomed, shed;
+	bool more, full, doomed, shed, stop;
 	u32 seg, before;
 
 	if (kvt_log_reap(t))
 		return true;
-	if (!kvt_log_readable(t))
+	/* What leaves then is of no use either; any segment will do to tell. */
+	if (!kvt_log_readable(t) ||
+	    (READ_ONCE(t->mlog->outage) && !kvt_seg_probe(t, get_random_u32_below(t->nr_segs))))
 		return false;
 	if (kvt_log_thin(t, how, &more))
 		return more;
@@ -377,13 +391,13 @@ bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how)
 	}
 	shed = kvt_copy_shed(t, seg);
 	kvt_seg_sift(t, seg);
-	full = kvt_seg_carry(t, seg, READ_ONCE(t->mlog->w.segs[seg].worn));
+	full = kvt_seg_carry(t, seg, false, &stop);
 	/* No room for kills of copies, and none will come, is no better. */
-	full |= !shed;
+	full |= !shed && !stop;
 	doomed = full && READ_ONCE(t->log.nr_free) <= 1 && kvt_mlog_doom(t->mlog, seg);
 	/* One that is doomed must not be sealed again: the background ends that. */
 	if (!doomed)
-		kvt_seg_keep(t, seg, full);
+		kvt_seg_keep(t, seg, full || stop);
 	kvt_log_reap(t);
 	spin_lock(&p->meta_lock);
 	more = t->log.nr_free > before;
@@ -396,10 +410,8 @@ bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how)
 static bool kvt_seg_retire_one(struct kvt_tier *t, u32 seg)
 {
 	struct kvt_pool *p = t->pool;
-	bool mine, empty, full;
+	bool mine, empty, full, stop;
 
-	if (!READ_ONCE(t->mlog->w.segs[seg].worn))
-		return false;
 	spin_lock(&p->meta_lock);
 	mine = t->mlog->w.segs[seg].worn && kvt_log_claim(&t->log, seg);
 	spin_unlock(&p->meta_lock);
@@ -410,7 +422,7 @@ static bool kvt_seg_retire_one(struct kvt_tier *t, u32 seg)
 		return false;
 	}
 	kvt_copy_shed(t, seg);
-	full = kvt_seg_carry(t, seg, true);
+	full = kvt_seg_carry(t, seg, true, &stop);
 	kvt_seg_keep(t, seg, full);
 	spin_lock(&p->meta_lock);
 	empty = t->log.segs[seg].state == KVT_SEG_EMPTY;
@@ -430,13 +442,18 @@ bool kvt_log_retire(struct kvt_tier *t)
 	struct kvt_mlog *m = t->mlog;
 	struct kvt_pool *p = t->pool;
 	bool any = false;
-	u32 seg;
+	u32 seg, bad = 0;
 
 	if (!READ_ONCE(m->w.nr_worn) || READ_ONCE(m->w.given_up) ||
 	    time_before(jiffies, READ_ONCE(m->retire_at)))
 		return false;
-	for (seg = 0; seg < t->nr_segs && kvt_log_readable(t); seg++)
+	/* Two that cannot be read at either end: it is the device. */
+	for (seg = 0; seg < t->nr_segs && bad < 2; seg++) {
+		if (!READ_ONCE(m->w.segs[seg].worn))
+			continue;
 		any |= kvt_seg_retire_one(t, seg);
+		bad += !kvt_log_readable(t);
+	}
 	spin_lock(&p->meta_lock);
 	m->retire_delay = any ? 0 : clamp(2 * m->retire_delay, KVT_RETIRE_DELAY,
 					  KVT_RETIRE_DELAY_MAX);

@@ -423,10 +423,10 @@ static bool kvt_evict_below(struct kvt_pool *p, struct kvt_tier *t, u32 want, u3
 	while (nr--) {
 		if (tiers[nr]->rank <= t->rank || tiers[nr]->state != KVTIER_TIER_ONLINE)
 			continue;
-		if (!tiers[nr]->ops->is_mem && !kvt_log_readable(tiers[nr]))
-			continue;
 		/* What is dead, or a copy, first. */
 		any = !tiers[nr]->ops->is_mem && kvt_log_clean(tiers[nr], KVT_CLEAN_SPARE);
+		if (!any && !tiers[nr]->ops->is_mem && !kvt_log_readable(tiers[nr]))
+			continue;
 		if (!any) {
 			any = kvt_evict_for(p, tiers[nr], want, ns_group);
 			if (!tiers[nr]->ops->is_mem)

@@ -75,10 +75,11 @@ struct kvt_tier;
  *            the next four
  * @reread_at: jiffies from which that is tried again
  * @reread_delay: before the next attempt but one, in jiffies
- * @outage:   since one could not be read none could
+ * @outage:   since a segment could not be read none could
  * @outage_at: jiffies when that began
  * @no_room:  kills have no segment. The background's, as the next
  * @no_room_at: jiffies since when
+ * @tick_at:  jiffies before which kvt_mlog_tick() does not ask for that again. The pool's worker's
  * @probe_at: jiffies before which nothing is emptied, since the device could not be read. Meta lock,
  *            as the next
  * @probe_delay: that it was put off for, in jiffies; 0: it was not
@@ -136,6 +137,7 @@ struct kvt_mlog {
 	unsigned long outage_at;
 	bool no_room;
 	unsigned long no_room_at;
+	unsigned long tick_at;
 	unsigned long probe_at;
 	unsigned long probe_delay;
 	bool kept;
@@ -223,6 +225,7 @@ bool kvt_mlog_reap(struct kvt_mlog *m, bool need);
 bool kvt_mlog_step(struct kvt_mlog *m, bool urgent);
 bool kvt_mlog_doom(struct kvt_mlog *m, u32 seg);
 bool kvt_mlog_end_seg(struct kvt_mlog *m, u32 seg);
+void kvt_mlog_outage(struct kvt_mlog *m, bool failed);	/* meta lock held */
 void kvt_mlog_tick(struct kvt_mlog *m);
 
 /* kvt_mlog_sync.c */

@@ -24,6 +24,7 @@
 #define KVT_REAP_MAX	8u	/* segments ended in one go */
 #define KVT_HELD_STEP	256u	/* namespaces under one hold of the meta lock */
 #define KVT_DOOM_STEP	256u	/* blocks under one hold of the meta lock */
+#define KVT_TICK	(HZ / 4)
 #define KVT_REREAD_DELAY	((unsigned long)HZ / 2)	/* until a dead segment is read again */
 #define KVT_REREAD_DELAY_MAX	(8ul * HZ)
 #define KVT_UNREAD_PATIENCE	(30ul * HZ)	/* with that, if somebody waits */
@@ -143,10 +144,23 @@ static void kvt_held_collect(struct kvt_mlog *m, u32 seg, struct kvt_held *h)
 	h->unread = !kvt_wlog_held_all(&m->w, seg, &f);
 	if (!h->unread && !f.nr_io) {
 		m->w.segs[seg].unread_ms = 0;
-		m->outage = false;
+		kvt_mlog_outage(m, false);
 		m->reread_delay = 0;
 	}
 	spin_unlock(&m->tier->pool->meta_lock);
+}
+
+/**
+ * kvt_mlog_outage() - a segment was read, or could not be
+ * @m:      member, meta lock held
+ * @failed: the latter
+ */
+void kvt_mlog_outage(struct kvt_mlog *m, bool failed)
+{
+	lockdep_assert_held(&m->tier->pool->meta_lock);
+	if (failed && !m->outage)
+		m->outage_at = jiffies;
+	WRITE_ONCE(m->outage, failed);
 }
 
 /*
@@ -164,15 +178,15 @@ static u32 kvt_mlog_unread(struct kvt_mlog *m, struct kvt_wseg *ws)
 	age = kvt_age_ms(now, ws->unread_ms);
 	if (age > KVT_UNREAD_FOR_GOOD_MS && !m->outage) {
 		ws->unread_ms = 0;
-	} else if (!m->unread) {
+		return age;
+	}
+	if (!m->unread) {
 		m->unread = true;
 		m->reread_delay = clamp(2 * m->reread_delay, KVT_REREAD_DELAY,
 					KVT_REREAD_DELAY_MAX);
 		m->reread_at = jiffies + m->reread_delay;
 	}
-	if (!m->outage)
-		m->outage_at = jiffies;
-	m->outage = true;
+	kvt_mlog_outage(m, true);
 	return age;
 }
 
@@ -188,7 +202,8 @@ static void kvt_mlog_reread(struct kvt_mlog *m)
 	struct kvt_pool *p = m->tier->pool;
 	u32 seg;
 
-	if (!kvt_mlog_reread_due(m))
+	/* One that stops has no time for what has failed. */
+	if (!kvt_mlog_reread_due(m) || !READ_ONCE(m->running))
 		return;
 	spin_lock(&p->meta_lock);
 	for (seg = 0; seg < m->geo.nr_segs; seg++) {
@@ -209,8 +224,13 @@ static void kvt_mlog_reread(struct kvt_mlog *m)
  */
 void kvt_mlog_tick(struct kvt_mlog *m)
 {
-	if (kvt_mlog_reread_due(m) || READ_ONCE(m->no_room))
-		kvt_mlog_kick(m);
+	if (!kvt_mlog_reread_due(m) && !READ_ONCE(m->no_room))
+		return;
+	/* Not each time: who has no room for kills has that worker called. */
+	if (m->tick_at && time_before(jiffies, m->tick_at))
+		return;
+	m->tick_at = (jiffies + KVT_TICK) | 1;
+	kvt_mlog_kick(m);
 }
 
 /*
