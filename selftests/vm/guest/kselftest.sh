@@ -30,6 +30,9 @@ too_long()
 		[ "${KVT_KERNEL:-stock}" = stock ] ||
 			why='at full length only on this kernel: make check-long'
 		;;
+	quick/crowd | full/crowd)
+		why='a quarter of a million namespaces, in make check-long only'
+		;;
 	quick/ahead | full/ahead)
 		why='its tests depend on how fast the machine is, in make check-long only'
 		;;
