@@ -15,7 +15,7 @@
 #define KVT_COMPACT_PICKS	4u
 #define KVT_COMPACT_ROUNDS	4u
 #define KVT_COMPACT_NS		1024u	/* namespaces among which some are looked for */
-#define KVT_COMPACT_NS_STEP	16u	/* of these, under one hold of the meta lock */
+#define KVT_COMPACT_LOOKS	4096u	/* namespaces and regions under one hold of the meta lock */
 #define KVT_COMPACT_PAUSE	(HZ / 4)	/* until a region that could not be emptied is tried again */
 
 /* The region of that name if it is being emptied, or NULL. Meta lock held. */
@@ -214,6 +214,7 @@ bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool kee
 struct kvt_sparse {
 	struct kvt_tier *t;
 	u32 pieces;	/* that they have to have */
+	u32 looks;	/* since the lock was let go */
 	u32 nr;
 	struct {
 		u32 r;
@@ -239,14 +240,21 @@ static void kvt_sparse_look(struct kvt_sparse *s, const struct kvt_ns *ns)
 {
 	u32 i;
 
+	s->looks += 1 + ns->nr_groups;
 	for (i = 0; i < ns->nr_groups; i++) {
 		const struct kvt_region *reg = kvt_mem_sparse(&s->t->mem,
 							      &ns->group[i].owner[s->t->id],
-							      s->pieces);
+							      s->pieces, &s->looks);
 
 		if (reg)
 			kvt_sparse_add(s, reg);
 	}
+}
+
+/* Is it not known that there are no regions of so many pieces that could be emptied. */
+static bool kvt_compact_due(const struct kvt_tier *t, u32 pieces)
+{
+	return t->compact_none != t->mem.pass || pieces < t->compact_pieces;
 }
 
 /*
@@ -257,11 +265,12 @@ static void kvt_sparse_find(struct kvt_pool *p, struct kvt_sparse *s)
 {
 	unsigned long begin = s->t->compact_ns, idx = begin;
 	bool round = false, end = false;
-	u32 n, looked = 0;
+	u32 looked = 0;
 
 	while (!end && (!s->nr || looked < KVT_COMPACT_NS)) {
+		s->looks = 0;
 		spin_lock(&p->meta_lock);
-		for (n = 0; n < KVT_COMPACT_NS_STEP && !end; n++, looked++) {
+		for (; s->looks < KVT_COMPACT_LOOKS && !end; looked++) {
 			struct kvt_ns *ns = xa_find(&p->ns, &idx, ULONG_MAX, XA_PRESENT);
 
 			if (ns && !(round && idx >= begin)) {
@@ -278,8 +287,12 @@ static void kvt_sparse_find(struct kvt_pool *p, struct kvt_sparse *s)
 		cond_resched();
 	}
 	s->t->compact_ns = idx;
-	if (end && !s->nr && looked > KVT_COMPACT_NS)
-		s->t->compact_none = s->t->mem.pass;
+	if (!end || s->nr || looked <= KVT_COMPACT_NS)
+		return;
+	/* Nor are there longer ones; shorter ones there may be. */
+	if (kvt_compact_due(s->t, s->pieces))
+		s->t->compact_pieces = s->pieces;
+	s->t->compact_none = s->t->mem.pass;
 }
 
 /* What could not be emptied may be by now. */
@@ -354,14 +367,17 @@ static u32 kvt_compact_claim(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 
 	return nr;
 }
 
-/* Empty a region into others, unless something in it stays, or it would be quarantined then. */
-static void kvt_compact_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, struct kvt_mv *mv)
+/*
+ * Empty a region into others, unless something in it stays, or it would be quarantined then.
+ * Whether it is its owner's no more.
+ */
+static bool kvt_compact_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, struct kvt_mv *mv)
 {
 	u32 ids[KVT_MOVE_BATCH], nr, hand = KVT_SLOT_END, pages = 0;
 	bool stuck = false, looked = false;
 
 	if (!kvt_region_close(p, t, r))
-		return;
+		return false;
 	do {
 		nr = kvt_compact_claim(p, t, r, &hand, ids, &pages, &stuck);
 		/* Its blocks keep the region meanwhile. */
@@ -372,7 +388,7 @@ static void kvt_compact_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, st
 		}
 		looked = true;
 	} while (nr && kvt_shift_batch(p, mv, ids, nr) == nr);
-	kvt_region_settle(p, t, r, t->state != KVTIER_TIER_ONLINE);
+	return kvt_region_settle(p, t, r, t->state != KVTIER_TIER_ONLINE);
 }
 
 /**
@@ -385,18 +401,18 @@ static void kvt_compact_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, st
  * no use to others: what an owner has in one of its regions is moved to free slots in the rest.
  * A region that could not be emptied, since somebody reads something in it, is passed over for a
  * while.
- * Return: whether there are more free pieces than before.
+ * Return: whether one was emptied. Its pieces are free, unless somebody was faster.
  */
 bool kvt_compact(struct kvt_pool *p, struct kvt_tier *t, u32 pieces)
 {
-	u32 before = READ_ONCE(t->mem.nr_free), rounds, i;
+	u32 rounds, i;
 	struct kvt_mv *mv = NULL;
 	bool done = false;
 
 	if (t->state != KVTIER_TIER_ONLINE || kvt_mem_holes(&t->mem) < KVT_PIECE_PAGES)
 		return false;
 	kvt_sparse_again(t);
-	for (rounds = 0; rounds < KVT_COMPACT_ROUNDS && !done && t->compact_none != t->mem.pass;
+	for (rounds = 0; rounds < KVT_COMPACT_ROUNDS && !done && kvt_compact_due(t, pieces);
 	     rounds++) {
 		struct kvt_sparse s = { .t = t, .pieces = pieces };
 
@@ -405,10 +421,8 @@ bool kvt_compact(struct kvt_pool *p, struct kvt_tier *t, u32 pieces)
 			break;
 		if (!mv)
 			mv = kvmalloc_array(KVT_MOVE_BATCH, sizeof(*mv), GFP_KERNEL | __GFP_NOWARN);
-		for (i = 0; mv && i < s.nr && !done; i++) {
-			kvt_compact_region(p, t, s.pick[i].r, mv);
-			done = READ_ONCE(t->mem.nr_free) > before;
-		}
+		for (i = 0; mv && i < s.nr && !done; i++)
+			done = kvt_compact_region(p, t, s.pick[i].r, mv);
 	}
 	kvfree(mv);
 	if (done)

@@ -254,6 +254,15 @@ struct kvt_want {
 	int result;
 };
 
+/* What the last one wanted who did not wait: as above, @ns_id 0: nothing. */
+struct kvt_wish {
+	u64 ns_id;
+	u32 ns_idx;
+	u32 group;
+	u32 region;
+	u32 tier;
+};
+
 /* Asynchronous calls that wait for blocks and promotions of one hash. */
 struct kvt_async_queue {
 	spinlock_t lock;
@@ -291,18 +300,18 @@ struct kvt_async_queue {
  * @lease_bytes: lease tables of all open files
  * @moved:      waiters for blocks, by id; woken when a block settles
  * @room:       waiters for room
- * @wants:      see struct kvt_want
+ * @wants, @wish: see struct kvt_want, kvt_wish. Meta lock
  * @up:         blocks that were used on a slow memory tier; up_lock (a leaf lock)
  * @over:     namespaces that may be near or above a limit on a tier. Meta lock
  * @nr_put_off: moves down that had to wait, though there is room below. Meta lock
  * @looks:      ahead that are to be made
- * @hurry:      changes when somebody waits for a block that is on its way, see kvt_promote.c
+ * @hurry:      changes when somebody waits for a block of a PREFETCH, see kvt_promote.c
  * @garbage:    memory to be freed outside locks
  * @work:       reclaim, see kvt_reclaim.c
  * @tick:       wakes @work for what depends on time
  * @reclaim_wq: one worker
- * @promote_wq: moves up
- * @ahead_wq:   of these, what may have to wait for the others
+ * @promote_wq: moves up, and looks ahead (one work)
+ * @ahead_wq:   of these, what may have to wait for the others, and there may be many of
  * @scrub:      see kvt_scrub.c
  * @async_wq:   completes asynchronous calls
  * @async_work: on it
@@ -370,6 +379,7 @@ struct kvt_pool {
 	wait_queue_head_t room;
 	wait_queue_head_t log_wait;
 	struct list_head wants;
+	struct kvt_wish wish;
 	struct list_head over;
 	spinlock_t up_lock;
 	u32 nr_up;
@@ -773,6 +783,7 @@ void kvt_reclaim_work(struct work_struct *work);
 void kvt_reclaim_tick(struct work_struct *work);
 void kvt_reclaim_kick(struct kvt_pool *p);
 int kvt_room_wait(struct kvt_pool *p, struct kvt_want *w, u64 deadline_ns);
+void kvt_room_wish(struct kvt_pool *p, const struct kvt_want *w);
 void kvt_room_wake(struct kvt_pool *p);
 void kvt_promote_later(struct kvt_pool *p, const u32 *ids, u32 nr);
 

@@ -423,6 +423,7 @@ static void kvt_pool_stop(struct kvt_pool *p)
 {
 	kvt_scrub_end(p);
 	kvt_looks_stop(p);
+	kvt_room_wake(p);
 	/* The tick queues the work and the work re-arms the tick only when !dying. */
 	cancel_delayed_work_sync(&p->tick);
 	cancel_work_sync(&p->work);

@@ -9,7 +9,8 @@
  *
  * Waiters put a want on the pool's list and sleep, killable. The worker copies
  * the want, works, and answers it if it is still there; a waiter who left took
- * his want with him.
+ * his want with him. Who does not wait leaves a wish, one for all of them: the worker does
+ * the same for the last one, once, and he finds room when he asks again.
  */
 #include <linux/sched/signal.h>
 
@@ -60,7 +61,9 @@ int kvt_room_wait(struct kvt_pool *p, struct kvt_want *w, u64 deadline_ns)
 	list_add_tail(&w->link, &p->wants);
 	spin_unlock(&p->meta_lock);
 	kvt_reclaim_kick(p);
-	ret = wait_event_killable_timeout(p->room, READ_ONCE(w->result), left);
+	/* A pool that ends has no worker, and promotions may still want room. */
+	ret = wait_event_killable_timeout(p->room, READ_ONCE(w->result) || READ_ONCE(p->dying),
+					  left);
 	spin_lock(&p->meta_lock);
 	list_del(&w->link);
 	spin_unlock(&p->meta_lock);
@@ -68,7 +71,26 @@ int kvt_room_wait(struct kvt_pool *p, struct kvt_want *w, u64 deadline_ns)
 		return -EINTR;
 	if (!ret)
 		return -ETIMEDOUT;
-	return w->result > 0 ? 0 : w->result;
+	return w->result > 0 ? 0 : -ENOSPC;
+}
+
+/**
+ * kvt_room_wish() - have the worker make room for one block of somebody who does not wait
+ * @p: pool; any context that may take the meta lock
+ * @w: as for kvt_room_wait()
+ */
+void kvt_room_wish(struct kvt_pool *p, const struct kvt_want *w)
+{
+	spin_lock(&p->meta_lock);
+	p->wish = (struct kvt_wish) {
+		.ns_id = w->ns->id,
+		.ns_idx = w->ns->idx,
+		.group = w->group,
+		.region = w->region,
+		.tier = w->tier,
+	};
+	spin_unlock(&p->meta_lock);
+	kvt_reclaim_kick(p);
 }
 
 /* A region for the owner out of what others do not use, or use least. */
@@ -87,9 +109,14 @@ static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struc
 	if (kvt_region_release_empty(p, t, t->nr_pieces) &&
 	    !kvt_region_get(t, w->ns, w->group))
 		return true;
-	/* Before anything goes: what no block is in. The shortest run that will do. */
+	/*
+	 * Before anything goes: what no block is in. The shortest run that will do; where there
+	 * is none, what makes one together, at last.
+	 */
 	least = DIV_ROUND_UP(w->ns->group[w->group].slot_pages, KVT_PIECE_PAGES);
-	for (i = 0; i < KVT_STEAL_TRIES && kvt_compact(p, t, least); i++) {
+	for (i = 0; i < KVT_STEAL_TRIES; i++) {
+		if (!kvt_compact(p, t, least) && (least == 1 || !kvt_compact(p, t, 1)))
+			break;
 		if (!kvt_region_get(t, w->ns, w->group))
 			return true;
 	}
@@ -167,6 +194,25 @@ static int kvt_serve(struct kvt_pool *p, const struct kvt_want *w)
 	return 1;
 }
 
+/* Take the wish. Who had it may have gone, and then needs nothing any more. */
+static bool kvt_wish_take(struct kvt_pool *p, struct kvt_want *w)
+{
+	struct kvt_wish *wish = &p->wish;
+	bool there;
+
+	spin_lock(&p->meta_lock);
+	*w = (struct kvt_want) {
+		.ns = wish->ns_id ? xa_load(&p->ns, wish->ns_idx) : NULL,
+		.group = wish->group,
+		.region = wish->region,
+		.tier = wish->tier,
+	};
+	there = w->ns && w->ns->id == wish->ns_id && w->ns->nr_files;
+	wish->ns_id = 0;
+	spin_unlock(&p->meta_lock);
+	return there;
+}
+
 /* Serve the first want that has no answer yet. */
 static bool kvt_serve_next(struct kvt_pool *p)
 {
@@ -183,7 +229,7 @@ static bool kvt_serve_next(struct kvt_pool *p)
 	}
 	spin_unlock(&p->meta_lock);
 	if (!which)
-		return false;
+		return kvt_wish_take(p, &copy) && kvt_serve(p, &copy) > 0;
 	/* The namespace outlives this: only this worker frees namespaces. */
 	result = kvt_serve(p, &copy);
 	spin_lock(&p->meta_lock);

@@ -220,7 +220,7 @@ static int kvt_reserve_room(struct kvt_putter *w, u32 i)
 	int err;
 
 	if (!(w->flags & KVTIER_RESERVE_WAIT)) {
-		kvt_reclaim_kick(p);
+		kvt_room_wish(p, &want);
 		return -ENOSPC;
 	}
 	parent = kvt_reserve_keep_parent(w, i);

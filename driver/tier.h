@@ -216,6 +216,7 @@ struct kvt_tier_count {
  * @compact_ns: memory: index of the namespace where kvt_compact() goes on. The worker's, as the next
  *            two
  * @compact_none: @mem.pass when there were none, among very many; 0: never
+ * @compact_pieces: ... of that many pieces
  * @compact_at: jiffies from which regions that could not be emptied are tried again
  * @nr_lost:  memory: regions that their owner has lost. Meta lock
  * @poisoned: memory: some page is bad, so look before a slot is handed out; never
@@ -272,6 +273,7 @@ struct kvt_tier {
 	struct kvt_mem mem;
 	unsigned long compact_ns;
 	u8 compact_none;
+	u32 compact_pieces;
 	unsigned long compact_at;
 	struct shrinker *shrinker;
 	u32 shrink_want;

@@ -12,8 +12,8 @@
  */
 #include "kvt_mem.h"
 
-#define KVT_SPARSE_LOOK	32u	/* regions of an owner that kvt_mem_sparse() looks at */
-#define KVT_SPARSE_PASS	256u	/* with those that it passes over */
+#define KVT_SPARSE_LOOK	32u	/* regions of an owner that kvt_mem_sparse() chooses from */
+#define KVT_SPARSE_MAX	1024u	/* that it looks at: a region of small slots has 512 */
 #define KVT_RUN_UNKNOWN	(~0u)	/* see @no_run: any length may be there */
 
 /**
@@ -422,32 +422,35 @@ void kvt_mem_piece_come(struct kvt_mem *m, u32 piece)
  * @m:      space; meta lock held
  * @o:      owner
  * @pieces: it has to have so many
+ * @looks:  grows by as many regions as were looked at
  *
- * Of those with free slots, of which it looks at some, the one with the
- * fewest blocks for its size, if they fit into the others; but none that was found not to be
- * possible to empty since @m->pass has changed last. Retired slots are taken for free ones here, so
- * there may be less room than that.
+ * Of those with free slots the one with the fewest blocks for its size, if they fit into the
+ * others; but none that was found not to be possible to empty since @m->pass has changed last.
+ * The choice is among some, unless none of these will do: where there is least free comes first.
+ * Retired slots are taken for free ones here, so there may be less room than that.
  * Return: region with blocks, or NULL.
  */
 const struct kvt_region *kvt_mem_sparse(const struct kvt_mem *m, const struct kvt_owner *o,
-					u32 pieces)
+					u32 pieces, u32 *looks)
 {
 	const struct kvt_region *reg = kvt_mem_region(m, o->partial), *best = NULL;
 	u32 room = 0, i, n = 0;
+	bool fits = false;
 
-	for (i = 0; reg && n < KVT_SPARSE_LOOK && i < KVT_SPARSE_PASS; i++) {
-		bool passed = reg->passed == m->pass;
+	for (i = 0; reg && !(fits && n >= KVT_SPARSE_LOOK) && i < KVT_SPARSE_MAX; i++) {
+		bool may = reg->nr_used && reg->nr_pieces >= pieces && reg->passed != m->pass;
 
-		n += !passed;
+		n += may;
 		room += kvt_region_slots(reg) - reg->nr_used;
-		if (reg->nr_used && reg->nr_pieces >= pieces && !passed &&
-		    (!best || (u64)reg->nr_used * best->nr_pieces <
-			      (u64)best->nr_used * reg->nr_pieces))
+		if (may && (!best || (u64)reg->nr_used * best->nr_pieces <
+				     (u64)best->nr_used * reg->nr_pieces))
 			best = reg;
+		/* Its own room is no room for what is in it. */
+		fits = best && room >= kvt_region_slots(best);
 		reg = kvt_mem_region(m, reg->next);
 	}
-	/* Its own room is no room for what is in it. */
-	return best && room >= kvt_region_slots(best) ? best : NULL;
+	*looks += i;
+	return fits ? best : NULL;
 }
 
 /* Number of the slot that a page of the region is in. */

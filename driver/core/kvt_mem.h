@@ -236,7 +236,7 @@ void kvt_mem_region_undrain(struct kvt_mem *m, struct kvt_owner *o, struct kvt_r
 void kvt_mem_region_free(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region *reg,
 			 u64 ns_id, bool scrubbed);
 const struct kvt_region *kvt_mem_sparse(const struct kvt_mem *m, const struct kvt_owner *o,
-					u32 pieces);
+					u32 pieces, u32 *looks);
 u32 kvt_mem_slot_alloc(struct kvt_mem *m, struct kvt_owner *o, u32 r, u32 id);
 void kvt_mem_slot_free(struct kvt_mem *m, struct kvt_owner *o, u32 page);
 void kvt_mem_slot_assign(struct kvt_mem *m, u32 page, u32 id);

@@ -4,53 +4,7 @@
  */
 #include "kvt_kunit.h"
 #include "../core/kvt_mem.h"
-
-#define NR_PIECES	24
-#define NS_A		100
-#define NS_B		200
-
-struct fixture {
-	struct kvt_mem m;
-	struct kvt_owner a;
-	struct kvt_owner b;
-	u32 map[NR_PIECES];
-	union kvt_dirent *dir[1];
-	union kvt_dirent chunk[KVT_DIR_ENTRIES];
-};
-
-static struct fixture *setup(struct kunit *test, u32 content)
-{
-	struct fixture *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, f);
-	kvt_mem_init(&f->m, f->map, f->dir, NR_PIECES, content);
-	KUNIT_ASSERT_EQ(test, kvt_mem_dir_chunks(NR_PIECES), 1u);
-	KUNIT_ASSERT_TRUE(test, kvt_mem_dir_full(&f->m));
-	KUNIT_ASSERT_TRUE(test, kvt_mem_dir_add(&f->m, f->chunk));
-	f->a.partial = KVT_NO_REGION;
-	f->b.partial = KVT_NO_REGION;
-	return f;
-}
-
-static u64 ns_of(const struct fixture *f, const struct kvt_owner *o)
-{
-	return o == &f->a ? NS_A : NS_B;
-}
-
-/* A region of @pieces for slots of @slot_pages, or NULL; NS_A owns @o a, NS_B b. */
-static struct kvt_region *region_get(struct kunit *test, struct fixture *f,
-				     struct kvt_owner *o, u32 slot_pages, u32 pieces)
-{
-	u32 nr_slots = kvt_run_slots(pieces, slot_pages);
-	struct kvt_region *reg = kunit_kzalloc(test, sizeof(*reg) + nr_slots * sizeof(u32),
-					       GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, reg);
-	if (!kvt_mem_region_alloc(&f->m, o, reg, ns_of(f, o), kvt_ns_group(o == &f->a ? 1 : 2, 0),
-				  slot_pages, pieces))
-		return NULL;
-	return reg;
-}
+#include "kvt_mem_kunit.h"
 
 static bool is_dirty(const struct kvt_region *reg)
 {
@@ -69,27 +23,6 @@ static void region_put(struct kunit *test, struct fixture *f, struct kvt_owner *
 	kvt_mem_region_free(&f->m, o, reg, ns_of(f, o), scrubbed);
 	/* Its memory may go now: nothing looks at it any more. */
 	memset(reg, 0xa5, sizeof(*reg));
-}
-
-/* The owner's list holds exactly @nr regions, linked both ways. */
-static void partial_is(struct kunit *test, struct fixture *f, struct kvt_owner *o, u32 nr)
-{
-	u32 r = o->partial, prev = KVT_NO_REGION, n = 0;
-
-	while (r != KVT_NO_REGION) {
-		const struct kvt_region *reg = kvt_mem_region(&f->m, r);
-
-		KUNIT_ASSERT_TRUE(test, n < nr);
-		KUNIT_ASSERT_NOT_NULL(test, reg);
-		KUNIT_ASSERT_EQ(test, reg->prev, prev);
-		KUNIT_ASSERT_TRUE(test, reg->listed);
-		KUNIT_ASSERT_EQ(test, (u32)reg->state, (u32)KVT_REGION_ACTIVE);
-		KUNIT_ASSERT_LT(test, reg->nr_used, kvt_region_slots(reg));
-		prev = r;
-		r = reg->next;
-		n++;
-	}
-	KUNIT_EXPECT_EQ(test, n, nr);
 }
 
 /* Slot sizes of real models in KiB (rounded up to 4), TP 1 to 8, 16 to 512 tokens. */
@@ -365,97 +298,6 @@ static void mem_partial_list(struct kunit *test)
 
 /* An arena's slots go to whoever names the region, to nobody else. */
 /* Fill the first @used slots of a region, one after the other. */
-static void fill(struct kunit *test, struct fixture *f, struct kvt_owner *o,
-		 struct kvt_region *reg, u32 used)
-{
-	u32 i, page[KVT_PIECE_PAGES / 32];
-
-	KUNIT_ASSERT_TRUE(test, used <= ARRAY_SIZE(page));
-	for (i = 0; i < ARRAY_SIZE(page); i++)
-		page[i] = kvt_mem_slot_alloc(&f->m, o, reg->first, i);
-	for (i = used; i < ARRAY_SIZE(page); i++)
-		kvt_mem_slot_free(&f->m, o, page[i]);
-	KUNIT_ASSERT_EQ(test, reg->nr_used, used);
-}
-
-/* The one with the fewest blocks, if the others have room for them. */
-static void mem_sparse_fits_into_others(struct kunit *test)
-{
-	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
-	struct kvt_region *x, *y, *z;
-
-	KUNIT_EXPECT_NULL(test, kvt_mem_sparse(&f->m, &f->a, 1));
-	x = region_get(test, f, &f->a, 32, 1);	/* 16 slots */
-	fill(test, f, &f->a, x, 3);
-	/* There is no other. */
-	KUNIT_EXPECT_NULL(test, kvt_mem_sparse(&f->m, &f->a, 1));
-	y = region_get(test, f, &f->a, 32, 1);
-	fill(test, f, &f->a, y, 14);
-	KUNIT_EXPECT_NULL(test, kvt_mem_sparse(&f->m, &f->a, 1));
-	z = region_get(test, f, &f->a, 32, 1);
-	fill(test, f, &f->a, z, 15);
-	/* Two slots here, one there. */
-	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_sparse(&f->m, &f->a, 1), (const struct kvt_region *)x);
-	/* Another owner's are of no use. */
-	region_get(test, f, &f->b, 32, 1);
-	kvt_mem_region_drain(&f->m, &f->a, z);
-	KUNIT_EXPECT_NULL(test, kvt_mem_sparse(&f->m, &f->a, 1));
-	kvt_mem_region_undrain(&f->m, &f->a, z);
-	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_sparse(&f->m, &f->a, 1), (const struct kvt_region *)x);
-	KUNIT_EXPECT_NULL(test, kvt_mem_sparse(&f->m, &f->a, 2));
-	/* One that could not be emptied is passed over for a while, and not filled up at once. */
-	KUNIT_EXPECT_EQ(test, f->a.partial, y->first);
-	kvt_mem_region_drain(&f->m, &f->a, x);
-	kvt_mem_region_undrain(&f->m, &f->a, x);
-	KUNIT_EXPECT_EQ(test, f->a.partial, y->first);
-	partial_is(test, f, &f->a, 3);
-	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_sparse(&f->m, &f->a, 1), (const struct kvt_region *)y);
-	f->m.pass++;
-	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_sparse(&f->m, &f->a, 1), (const struct kvt_region *)x);
-	kvt_mem_region_arena(&f->m, &f->a, z, 1);
-	KUNIT_EXPECT_NULL(test, kvt_mem_sparse(&f->m, &f->a, 1));
-}
-
-/* Twice the size may have twice the blocks; what is empty is no answer, but room. */
-static void mem_sparse_for_its_size(struct kunit *test)
-{
-	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
-	struct kvt_region *one = region_get(test, f, &f->a, 32, 1);
-	struct kvt_region *two = region_get(test, f, &f->a, 32, 2);
-	u32 i;
-
-	for (i = 0; i < 5; i++)
-		KUNIT_ASSERT_NE(test, kvt_mem_slot_alloc(&f->m, &f->a, two->first, i), KVT_NO_PAGE);
-	fill(test, f, &f->a, one, 3);
-	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_sparse(&f->m, &f->a, 1), (const struct kvt_region *)two);
-	kvt_mem_slot_alloc(&f->m, &f->a, two->first, i);
-	kvt_mem_slot_alloc(&f->m, &f->a, two->first, i + 1);
-	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_sparse(&f->m, &f->a, 1), (const struct kvt_region *)one);
-	for (i = 0; i < 3; i++)
-		kvt_mem_slot_free(&f->m, &f->a, one->first * KVT_PIECE_PAGES + i * 32);
-	/* Seven blocks into sixteen slots. */
-	KUNIT_EXPECT_PTR_EQ(test, kvt_mem_sparse(&f->m, &f->a, 1), (const struct kvt_region *)two);
-}
-
-/* All pages of regions but those of blocks, whatever else is bad or absent. */
-static void mem_holes_are_what_is_not_used(struct kunit *test)
-{
-	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
-	struct kvt_region *reg;
-	u32 piece;
-
-	KUNIT_EXPECT_EQ(test, kvt_mem_holes(&f->m), (u64)0);
-	reg = region_get(test, f, &f->a, 32, 1);
-	KUNIT_EXPECT_EQ(test, kvt_mem_holes(&f->m), (u64)KVT_PIECE_PAGES);
-	fill(test, f, &f->a, reg, 15);
-	KUNIT_EXPECT_EQ(test, kvt_mem_holes(&f->m), (u64)32);
-	kvt_mem_poison(&f->m, &f->a, reg->first * KVT_PIECE_PAGES + 15 * 32);
-	KUNIT_EXPECT_EQ(test, kvt_mem_holes(&f->m), (u64)0);
-	kvt_mem_poison(&f->m, NULL, (NR_PIECES - 1) * KVT_PIECE_PAGES);
-	KUNIT_EXPECT_EQ(test, kvt_mem_pieces_leave(&f->m, &piece, 1), 1u);
-	KUNIT_EXPECT_EQ(test, kvt_mem_holes(&f->m), (u64)0);
-}
-
 static void mem_arena_is_private(struct kunit *test)
 {
 	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
@@ -862,9 +704,6 @@ static struct kunit_case mem_cases[] = {
 	KUNIT_CASE(mem_regions_by_piece),
 	KUNIT_CASE(mem_directory_grows),
 	KUNIT_CASE(mem_partial_list),
-	KUNIT_CASE(mem_sparse_fits_into_others),
-	KUNIT_CASE(mem_sparse_for_its_size),
-	KUNIT_CASE(mem_holes_are_what_is_not_used),
 	KUNIT_CASE(mem_arena_is_private),
 	KUNIT_CASE(mem_owners_are_apart),
 	KUNIT_CASE(mem_dirty_until_scrubbed),

@@ -112,6 +112,20 @@ TEST_F(compact, holes_are_room)
 	EXPECT_LE(2, number(&self->pool, "tiers/dram0/compactions"));
 }
 
+/* Who does not wait is refused, and finds room when he asks again. */
+TEST_F(compact, who_does_not_wait)
+{
+	struct kvtier_block_result res;
+	struct kvt_key key = kvt_key(SET, 1000);
+
+	ASSERT_EQ(0, scatter(&self->a));
+	ASSERT_EQ(0, kvt_reserve(self->b.fd, 0, 0, &key, NULL, 1, &res, 0));
+	ASSERT_EQ(KVTIER_ST_NOSPACE, res.status);
+	EXPECT_TRUE(KVT_UNTIL(20000, put(&self->b, 1000, 1, 0) == 1));
+	EXPECT_EQ(LEFT, right(&self->a, 0, LEFT, EVERY));
+	EXPECT_EQ(0, evictions(&self->pool));
+}
+
 /* Nor does its limit on the tier keep an owner from making room within it. */
 TEST_F(compact, at_its_limit)
 {
