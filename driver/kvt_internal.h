@@ -813,7 +813,7 @@ struct kvt_promo *kvt_promo_alloc(struct kvt_pool *p, u32 max, bool ahead);
 bool kvt_promo_add(struct kvt_promo *pr, u32 id, u32 gen);
 u32 kvt_promo_nr(const struct kvt_promo *pr);
 void kvt_promo_start(struct kvt_promo *pr);
-void kvt_promo_hurry(struct kvt_pool *p);
+void kvt_promo_hurry(struct kvt_pool *p, u32 id);
 bool kvt_promo_done(const struct kvt_promo *pr);
 int kvt_promo_wait(struct kvt_promo *pr, u64 deadline_ns);
 int kvt_promo_error(const struct kvt_promo *pr, u32 id, u32 gen);

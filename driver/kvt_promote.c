@@ -12,9 +12,10 @@
  *
  * One *ahead* of need (PREFETCH) gives way: before each of its batches, which are small, it
  * waits until nobody has asked for what is still to be read from its tier. For two seconds in
- * all, since its blocks are claimed: nobody else can move them, and their ends wait. And not any
- * more once somebody waits for a block that is on its way, which may be one of its own
- * (kvt_promo_hurry()). It leases nothing: nobody is going to look.
+ * all from when it was asked for, since its blocks are claimed: nobody else can move them, and
+ * their ends wait. And not any more once somebody waits for a block of such a promotion, which
+ * may be one of its own (kvt_promo_hurry()). While it waits it leases nothing; while it reads it
+ * does, or each of its batches would push out the one before.
  */
 #include <linux/slab.h>
 
@@ -24,6 +25,7 @@
 #define KVT_PROMO_KILL_WAIT	(2 * HZ)	/* for a batch, until its sources can go */
 #define KVT_PROMO_PATIENCE	(2 * HZ)	/* with what others have asked for */
 #define KVT_PROMO_AHEAD_BYTES	(4u << 20)	/* a batch of more than one block, ahead of need */
+#define KVT_PROMO_STEP		256u	/* blocks under one hold of the meta lock */
 
 struct kvt_promo_block {
 	u32 id;
@@ -37,6 +39,7 @@ struct kvt_promo_block {
  * @refs:   the caller's and the worker's
  * @claims: the same, on the leases; the worker's goes before @done is set
  * @ahead:  it gives way to those that are not
+ * @started: jiffies
  * @patience: jiffies for which it still does. The worker's
  * @hurry:  pool->hurry when it began: it does as long as that is the same
  * @nr:     blocks
@@ -49,6 +52,7 @@ struct kvt_promo {
 	atomic_t claims;
 	wait_queue_head_t wait;
 	bool ahead;
+	unsigned long started;
 	long patience;
 	u32 hurry;
 	bool done;
@@ -79,7 +83,6 @@ struct kvt_promo *kvt_promo_alloc(struct kvt_pool *p, u32 max, bool ahead)
 	init_waitqueue_head(&pr->wait);
 	pr->max = max;
 	pr->ahead = ahead;
-	pr->patience = KVT_PROMO_PATIENCE;
 	pr->hurry = READ_ONCE(p->hurry);
 	return pr;
 }
@@ -126,16 +129,22 @@ static void kvt_promo_release(struct kref *refs)
 	kvfree(container_of(refs, struct kvt_promo, refs));
 }
 
-static void kvt_promo_unclaim(struct kvt_promo *pr)
+/* Give back what it leases: the worker while it is not done, or whose claim is the last. */
+static void kvt_promo_unlease(struct kvt_promo *pr)
 {
 	u32 i;
 
-	if (!atomic_dec_and_test(&pr->claims))
-		return;
 	for (i = 0; i < pr->nr; i++) {
 		if (pr->block[i].leased)
 			kvt_lease_drop(pr->pool, pr->block[i].id);
+		pr->block[i].leased = false;
 	}
+}
+
+static void kvt_promo_unclaim(struct kvt_promo *pr)
+{
+	if (atomic_dec_and_test(&pr->claims))
+		kvt_promo_unlease(pr);
 }
 
 /* Give the caller's reference back, and with it what the promotion leases for him. */
@@ -153,6 +162,23 @@ static void kvt_promo_count(const struct kvt_promo *pr, struct kvt_tier *t, s64 
 		atomic64_add(bytes, &t->asked_bytes);
 }
 
+/* Who comes upon one of its blocks is to see that it gives way. */
+static void kvt_promo_mark(const struct kvt_promo *pr)
+{
+	struct kvt_pool *p = pr->pool;
+	u32 i, end;
+
+	for (i = 0; i < pr->nr; cond_resched()) {
+		spin_lock(&p->meta_lock);
+		for (end = min(pr->nr, i + KVT_PROMO_STEP); i < end; i++) {
+			struct kvt_hot *h = kvt_hot(&p->table, pr->block[i].id);
+
+			WRITE_ONCE(h->flags, h->flags | KVT_HOT_LATER);
+		}
+		spin_unlock(&p->meta_lock);
+	}
+}
+
 /**
  * kvt_promo_start() - let it run
  * @pr: promotion with at least one block; the caller keeps his reference
@@ -162,12 +188,16 @@ void kvt_promo_start(struct kvt_promo *pr)
 	struct kvt_pool *p = pr->pool;
 	u32 i;
 
-	for (i = 0; i < pr->nr; i++) {
+	/* What gives way does not count before it is read. */
+	for (i = 0; !pr->ahead && i < pr->nr; i++) {
 		const struct kvt_hot *h = kvt_hot(&p->table, pr->block[i].id);
 
 		kvt_promo_count(pr, p->tiers[h->log_tier],
 				kvt_slot_bytes(kvt_group_of(p, h->ns_group)));
 	}
+	if (pr->ahead)
+		kvt_promo_mark(pr);
+	pr->started = jiffies;
 	kref_get(&pr->refs);
 	queue_work(pr->ahead ? p->ahead_wq : p->promote_wq, &pr->work);
 }
@@ -272,7 +302,7 @@ static void kvt_promo_finish(struct kvt_promo *pr, u32 first, struct kvt_mv *mv,
 		/* A short lack of room in the log is not the caller's to see. */
 		kvt_mv_wait_kill(p, &mv[i], end);
 		spin_lock(&p->meta_lock);
-		if (!kvt_mv_finish(p, &mv[i], !pr->ahead))
+		if (!kvt_mv_finish(p, &mv[i], true))
 			b->err = mv[i].x.err ?: -ENOENT;
 		b->leased = mv[i].leased;
 		spin_unlock(&p->meta_lock);
@@ -286,9 +316,15 @@ static void kvt_promo_batch(struct kvt_promo *pr, u32 first, u32 nr, struct kvt_
 	u32 i, placed = 0;
 
 	spin_lock(&p->meta_lock);
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < nr; i++) {
+		struct kvt_hot *h = kvt_hot(&p->table, pr->block[first + i].id);
+
+		WRITE_ONCE(h->flags, h->flags & ~KVT_HOT_LATER);
 		kvt_mv_start(p, &mv[i], pr->block[first + i].id);
+	}
 	spin_unlock(&p->meta_lock);
+	for (i = 0; pr->ahead && i < nr; i++)
+		kvt_promo_count(pr, mv[i].x.src, mv[i].x.bytes);
 	for (i = 0; i < nr && !*full; i++) {
 		*full = kvt_promo_place(p, &mv[i]) != 0;
 		placed += !*full;
@@ -310,12 +346,15 @@ static void kvt_promo_batch(struct kvt_promo *pr, u32 first, u32 nr, struct kvt_
 
 /**
  * kvt_promo_hurry() - somebody waits for a block that is on its way
- * @p: pool; any context
+ * @p:  pool; any context
+ * @id: block
  *
- * Whose it is cannot be seen, so none of those that have begun gives way any more.
+ * If that gives way: whose it is cannot be seen, so none of those that have begun does any more.
  */
-void kvt_promo_hurry(struct kvt_pool *p)
+void kvt_promo_hurry(struct kvt_pool *p, u32 id)
 {
+	if (!(READ_ONCE(kvt_hot(&p->table, id)->flags) & KVT_HOT_LATER))
+		return;
 	/* If two do so at once it is enough that it changes. */
 	WRITE_ONCE(p->hurry, READ_ONCE(p->hurry) + 1);
 	kvt_looks_wake(p);
@@ -357,20 +396,26 @@ static u32 kvt_promo_step(struct kvt_promo *pr, u32 first, u32 most, bool full)
 		return nr;
 	bytes = kvt_slot_bytes(kvt_group_of(p, kvt_hot(&p->table, pr->block[first].id)->ns_group));
 	nr = clamp(KVT_PROMO_AHEAD_BYTES / bytes, 1u, nr);
-	if (pr->patience)
+	if (pr->patience && !kvt_promo_may_go(pr, first, nr)) {
+		/* What is there already is nobody's memory meanwhile. */
+		kvt_promo_unlease(pr);
 		pr->patience = wait_event_timeout(p->looks.wait, kvt_promo_may_go(pr, first, nr),
 						  pr->patience);
+	}
 	return nr;
 }
 
 static void kvt_promo_run(struct kvt_promo *pr)
 {
 	struct kvt_mv *mv = kvmalloc_array(KVT_MOVE_BATCH, sizeof(*mv), GFP_KERNEL), one;
+	unsigned long waited = jiffies - pr->started;
 	struct kvt_pool *p = pr->pool;
 	bool full = false;
 	u32 step, i;
 	int idx;
 
+	/* Others of the kind may have had all workers for a while. */
+	pr->patience = waited < KVT_PROMO_PATIENCE ? KVT_PROMO_PATIENCE - waited : 0;
 	for (i = 0; i < pr->nr; i += step) {
 		step = kvt_promo_step(pr, i, mv ? KVT_MOVE_BATCH : 1, full);
 		/* Each may wait for room; those to come keep the tiers they are on. */
@@ -433,7 +478,7 @@ int kvt_block_wait(struct kvt_pool *p, u32 id, u32 gen, u64 deadline_ns)
 	long ret;
 
 	if (kvt_ctl(kvt_hot(&p->table, id)) & KVT_CTL_MOVING)
-		kvt_promo_hurry(p);
+		kvt_promo_hurry(p, id);
 	ret = wait_event_killable_timeout(*kvt_block_wq(p, id), kvt_block_settled(p, id, gen),
 					  kvt_deadline_jiffies(deadline_ns));
 	return ret > 0 ? 0 : ret < 0 ? -EINTR : -ETIMEDOUT;

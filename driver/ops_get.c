@@ -270,7 +270,7 @@ static int kvt_get_round(struct kvt_getter *g, enum kvt_found found)
 	if (!(g->flags & KVTIER_GET_WAIT)) {
 		/* He will ask again, or wait for the completion. */
 		if (found == KVT_FOUND_MOVING)
-			kvt_promo_hurry(p);
+			kvt_promo_hurry(p, id);
 		return 0;
 	}
 	if (kvt_block_wait(p, id, gen, g->deadline_ns) == -EINTR)

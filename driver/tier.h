@@ -240,7 +240,8 @@ struct kvt_tier_count {
  * @mlog:     block: what is on the device. See kvt_mlog.h
  * @leaving:  block: it is not to be told of to other members any more. Meta lock
  * @read_cost: block: what reads cost, for LOOKUP
- * @reads_bytes: block: of blocks that are to come up, and have not yet
+ * @reads_bytes: block: of blocks that are to come up, and have not yet; of those ahead of need only
+ *               while they are read
  * @asked_bytes: block: of these, what somebody has asked for now, and not ahead of need
  * @write_errors: block: batches in a row of which nothing was written. Meta lock
  * @lowering: it was above the high watermark and is not yet below the low one. The

@@ -10,11 +10,13 @@
 #define MEM_BYTES	(64 * KVT_MIB)
 #define DISK_BYTES	(2048 * KVT_MIB)	/* 1 % of it is more than all chains */
 #define LONG		16	/* four times as much as is read at a time */
+#define WIDE		48	/* more than what is evicted at a time */
+#define MOST		60	/* of memory */
 #define SET		97
 #define READ_MS		2000ull
 #define A_MOMENT_MS	500ull
 
-enum { AHEAD, ASKED, LATER, YOUNG };	/* chains */
+enum { AHEAD, ASKED, LATER, YOUNG, WANTED, LAST, OTHERS };	/* chains */
 
 FIXTURE(prefetch)
 {
@@ -32,8 +34,8 @@ static void keys_of(struct kvt_key *keys, int chain, int nr)
 /* How many of a chain's first blocks are not in memory. */
 static int down(FIXTURE_DATA(prefetch) *self, int chain, int nr)
 {
-	struct kvtier_lookup_result look[LONG];
-	struct kvt_key keys[LONG];
+	struct kvtier_lookup_result look[MOST];
+	struct kvt_key keys[MOST];
 	int i, n = 0;
 
 	keys_of(keys, chain, nr);
@@ -46,7 +48,7 @@ static int down(FIXTURE_DATA(prefetch) *self, int chain, int nr)
 
 static int put(FIXTURE_DATA(prefetch) *self, int chain, int nr)
 {
-	struct kvt_key keys[LONG];
+	struct kvt_key keys[MOST];
 
 	keys_of(keys, chain, nr);
 	return kvt_put(&self->c, KVTIER_RESERVE_WAIT, 0, keys, NULL, nr);
@@ -153,6 +155,27 @@ TEST_F_TIMEOUT(prefetch, asked_for_itself, 300)
 	EXPECT_GT(LONG, down(self, AHEAD, LONG));
 	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_GOOD));
 	EXPECT_TRUE(KVT_UNTIL(60000, !down(self, AHEAD, LONG)));
+}
+
+/* With more to come than there is room for in one go, what has come up stays until all has. */
+TEST_F_TIMEOUT(prefetch, does_not_push_itself_out, 300)
+{
+	struct kvt_key keys[WIDE];
+
+	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_GOOD));
+	ASSERT_EQ(WIDE, put(self, WANTED, WIDE));
+	/* The youngest stays. */
+	ASSERT_EQ(1, put(self, LAST, 1));
+	ASSERT_EQ(0, watermarks(self, "1", "2"));
+	ASSERT_TRUE(KVT_UNTIL(20000, down(self, WANTED, WIDE) == WIDE));
+	/* This one goes by when something was used last, and PREFETCH is no use. */
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "policy", "reuse"));
+	/* Nothing goes before somebody needs its place. */
+	ASSERT_EQ(0, watermarks(self, "99", "100"));
+	ASSERT_EQ(MOST, put(self, OTHERS, MOST));
+	keys_of(keys, WANTED, WIDE);
+	ASSERT_EQ(WIDE, kvt_prefetch(self->c.fd, 0, 0, keys, WIDE, 0, -1));
+	EXPECT_TRUE(KVT_UNTIL(20000, !down(self, WANTED, WIDE)));
 }
 
 TEST_HARNESS_MAIN
