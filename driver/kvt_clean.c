@@ -253,9 +253,13 @@ static bool kvt_seg_probe(struct kvt_tier *t, u32 seg)
 {
 	struct kvt_mlog *m = t->mlog;
 	void *buf = kmalloc(KVT_UNIT_BYTES_MIN, GFP_KERNEL | __GFP_NOWARN);
-	bool good = !buf || !kvt_probe_at(t, seg, 0, buf) ||
-		    !kvt_probe_at(t, seg, m->geo.seg_units - 1, buf);
+	bool good;
 
+	/* Then nothing is known, and nothing is changed. */
+	if (!buf)
+		return !READ_ONCE(m->outage);
+	good = !kvt_probe_at(t, seg, 0, buf) ||
+	       !kvt_probe_at(t, seg, m->geo.seg_units - 1, buf);
 	kfree(buf);
 	spin_lock(&t->pool->meta_lock);
 	kvt_mlog_outage(m, !good);
@@ -264,6 +268,34 @@ static bool kvt_seg_probe(struct kvt_tier *t, u32 seg)
 	WRITE_ONCE(m->probe_at, jiffies + m->probe_delay);
 	spin_unlock(&t->pool->meta_lock);
 	return good;
+}
+
+/* A segment with blocks in it, any. Others may be read without asking the media at all. */
+static u32 kvt_log_any_sealed(struct kvt_tier *t)
+{
+	u32 seg = get_random_u32_below(t->nr_segs), i;
+
+	spin_lock(&t->pool->meta_lock);
+	for (i = 0; i < t->nr_segs; i++, seg = (seg + 1) % t->nr_segs) {
+		u8 state = t->log.segs[seg].state;
+
+		if (state == KVT_SEG_SEALED || state == KVT_SEG_CLEANING)
+			break;
+	}
+	spin_unlock(&t->pool->meta_lock);
+	return i < t->nr_segs ? seg : KVT_NO_SEG;
+}
+
+/**
+ * kvt_log_probe() - can a block tier's device be read now
+ * @t: block tier; no spinlock held, sleeps
+ * Return: what a segment in use says; if there is none, whether that was so last.
+ */
+bool kvt_log_probe(struct kvt_tier *t)
+{
+	u32 seg = kvt_log_any_sealed(t);
+
+	return seg == KVT_NO_SEG ? !READ_ONCE(t->mlog->outage) : kvt_seg_probe(t, seg);
 }
 
 /**
@@ -359,6 +391,20 @@ static bool kvt_log_thin(struct kvt_tier *t, enum kvt_clean how, bool *less)
 	return dense && (wait || *less || how == KVT_CLEAN_SPARE);
 }
 
+/* One that cannot be written again gives no room: as long as there are others, these. */
+static bool kvt_seg_worth_dooming(struct kvt_tier *t, u32 seg)
+{
+	const struct kvt_wlog *w = &t->mlog->w;
+	bool other = false;
+	u32 i;
+
+	spin_lock(&t->pool->meta_lock);
+	for (i = 0; w->segs[seg].bad && i < t->nr_segs && !other; i++)
+		other = !w->segs[i].bad && t->log.segs[i].state == KVT_SEG_SEALED;
+	spin_unlock(&t->pool->meta_lock);
+	return !other;
+}
+
 /**
  * kvt_log_clean() - empty one segment
  * @t:   block tier; srcu held, may sleep; called by the pool's worker, or by detach
@@ -374,8 +420,7 @@ bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how)
 	if (kvt_log_reap(t))
 		return true;
 	/* What leaves then is of no use either; any segment will do to tell. */
-	if (!kvt_log_readable(t) ||
-	    (READ_ONCE(t->mlog->outage) && !kvt_seg_probe(t, get_random_u32_below(t->nr_segs))))
+	if (!kvt_log_readable(t) || (READ_ONCE(t->mlog->outage) && !kvt_log_probe(t)))
 		return false;
 	if (kvt_log_thin(t, how, &more))
 		return more;
@@ -394,7 +439,8 @@ bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how)
 	full = kvt_seg_carry(t, seg, false, &stop);
 	/* No room for kills of copies, and none will come, is no better. */
 	full |= !shed && !stop;
-	doomed = full && READ_ONCE(t->log.nr_free) <= 1 && kvt_mlog_doom(t->mlog, seg);
+	doomed = full && READ_ONCE(t->log.nr_free) <= 1 && kvt_seg_worth_dooming(t, seg) &&
+		 kvt_mlog_doom(t->mlog, seg);
 	/* One that is doomed must not be sealed again: the background ends that. */
 	if (!doomed)
 		kvt_seg_keep(t, seg, full || stop);
@@ -406,8 +452,8 @@ bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how)
 	return more;
 }
 
-/* Empty one segment that is worn, as far as that goes. Whether it is empty now. */
-static bool kvt_seg_retire_one(struct kvt_tier *t, u32 seg)
+/* Empty one segment that is worn, as far as that goes. Whether it is empty now. *@bad: unreadable. */
+static bool kvt_seg_retire_one(struct kvt_tier *t, u32 seg, bool *bad)
 {
 	struct kvt_pool *p = t->pool;
 	bool mine, empty, full, stop;
@@ -415,12 +461,11 @@ static bool kvt_seg_retire_one(struct kvt_tier *t, u32 seg)
 	spin_lock(&p->meta_lock);
 	mine = t->mlog->w.segs[seg].worn && kvt_log_claim(&t->log, seg);
 	spin_unlock(&p->meta_lock);
-	if (!mine)
-		return false;
-	if (!kvt_seg_probe(t, seg)) {
+	*bad = mine && !kvt_seg_probe(t, seg);
+	if (*bad)
 		kvt_seg_keep(t, seg, false);
+	if (!mine || *bad)
 		return false;
-	}
 	kvt_copy_shed(t, seg);
 	full = kvt_seg_carry(t, seg, true, &stop);
 	kvt_seg_keep(t, seg, full);
@@ -441,19 +486,20 @@ bool kvt_log_retire(struct kvt_tier *t)
 {
 	struct kvt_mlog *m = t->mlog;
 	struct kvt_pool *p = t->pool;
-	bool any = false;
-	u32 seg, bad = 0;
+	bool any = false, bad;
+	u32 n, seg = m->retire_seg, nr_bad = 0;
 
 	if (!READ_ONCE(m->w.nr_worn) || READ_ONCE(m->w.given_up) ||
 	    time_before(jiffies, READ_ONCE(m->retire_at)))
 		return false;
-	/* Two that cannot be read at either end: it is the device. */
-	for (seg = 0; seg < t->nr_segs && bad < 2; seg++) {
+	/* Two that cannot be read at either end: it is the device. Others come next time. */
+	for (n = 0; n < t->nr_segs && nr_bad < 2; n++, seg = (seg + 1) % t->nr_segs) {
 		if (!READ_ONCE(m->w.segs[seg].worn))
 			continue;
-		any |= kvt_seg_retire_one(t, seg);
-		bad += !kvt_log_readable(t);
+		any |= kvt_seg_retire_one(t, seg, &bad);
+		nr_bad += bad;
 	}
+	m->retire_seg = seg;
 	spin_lock(&p->meta_lock);
 	m->retire_delay = any ? 0 : clamp(2 * m->retire_delay, KVT_RETIRE_DELAY,
 					  KVT_RETIRE_DELAY_MAX);

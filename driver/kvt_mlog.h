@@ -9,6 +9,7 @@
  *   kvt_mlog_io.c    batches, flushes, footers, and what follows from their end
  *   kvt_mlog_put.c   places for blocks: records, namespaces, opening segments
  *   kvt_mlog_work.c  in the background: ends of segments, kills, what waits for room
+ *   kvt_mlog_doom.c  segments that are given up with what is in them
  *   kvt_mlog_sync.c  waiting: fsync, DROP
  *   kvt_mlog_zone.c  writing in order, on zoned devices
  *
@@ -92,6 +93,7 @@ struct kvt_tier;
  * @told:     ... when the newest durable one was made
  * @retire_at: jiffies before which worn segments are left alone. Meta lock, as @retire_delay
  * @retire_delay: after the next attempt in vain, in jiffies; 0: none was
+ * @retire_seg: where to begin then. The pool's worker's
  * @gone:     namespaces that ended, and their kvt_ns_home's @first; @nr_gone of them. Meta lock
  * @turn:     NULL, or the device is zoned: for each segment the unit whose batch is to be
  *            written next. Meta lock; see kvt_mlog_zone.c, as for the next two
@@ -149,6 +151,7 @@ struct kvt_mlog {
 	u32 told;
 	unsigned long retire_at;
 	unsigned long retire_delay;
+	u32 retire_seg;
 };
 
 /**
@@ -223,10 +226,13 @@ void kvt_mlog_kick(struct kvt_mlog *m);
 bool kvt_mlog_end_one(struct kvt_mlog *m);
 bool kvt_mlog_reap(struct kvt_mlog *m, bool need);
 bool kvt_mlog_step(struct kvt_mlog *m, bool urgent);
-bool kvt_mlog_doom(struct kvt_mlog *m, u32 seg);
 bool kvt_mlog_end_seg(struct kvt_mlog *m, u32 seg);
 void kvt_mlog_outage(struct kvt_mlog *m, bool failed);	/* meta lock held */
 void kvt_mlog_tick(struct kvt_mlog *m);
+
+/* kvt_mlog_doom.c */
+bool kvt_mlog_doom(struct kvt_mlog *m, u32 seg);
+bool kvt_mlog_dooms(struct kvt_mlog *m);
 
 /* kvt_mlog_sync.c */
 int kvt_mlog_fsync(struct kvt_pool *p, u64 *seen);

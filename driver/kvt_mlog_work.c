@@ -23,7 +23,6 @@
 #define KVT_END_TRIES	4u
 #define KVT_REAP_MAX	8u	/* segments ended in one go */
 #define KVT_HELD_STEP	256u	/* namespaces under one hold of the meta lock */
-#define KVT_DOOM_STEP	256u	/* blocks under one hold of the meta lock */
 #define KVT_TICK	(HZ / 4)
 #define KVT_REREAD_DELAY	((unsigned long)HZ / 2)	/* until a dead segment is read again */
 #define KVT_REREAD_DELAY_MAX	(8ul * HZ)
@@ -163,6 +162,12 @@ void kvt_mlog_outage(struct kvt_mlog *m, bool failed)
 	WRITE_ONCE(m->outage, failed);
 }
 
+/* For how long a dead segment could not be read, in ms. */
+static u32 kvt_mlog_unread_for(const struct kvt_wseg *ws, u32 now_ms)
+{
+	return ws->unread_ms ? kvt_age_ms(now_ms, ws->unread_ms) : 0;
+}
+
 /*
  * A dead segment cannot be read. Devices fail for a while: it is tried again, with others of the
  * kind. But not for ever if others can be read: then it is the segment. Meta lock held. Returns
@@ -170,12 +175,11 @@ void kvt_mlog_outage(struct kvt_mlog *m, bool failed)
  */
 static u32 kvt_mlog_unread(struct kvt_mlog *m, struct kvt_wseg *ws)
 {
-	u32 now = kvt_now_ms(), age;
+	u32 now = kvt_now_ms(), age = kvt_mlog_unread_for(ws, now);
 
 	lockdep_assert_held(&m->tier->pool->meta_lock);
 	if (!ws->unread_ms)
 		ws->unread_ms = now | 1;
-	age = kvt_age_ms(now, ws->unread_ms);
 	if (age > KVT_UNREAD_FOR_GOOD_MS && !m->outage) {
 		ws->unread_ms = 0;
 		return age;
@@ -246,6 +250,9 @@ static void kvt_mlog_no_end(struct kvt_mlog *m, u32 seg, bool unread)
 	bool hopeless, first;
 	u32 age = 0;
 
+	/* Whether others can be read is to be known of now: paths come and go. */
+	if (unread && kvt_mlog_unread_for(ws, kvt_now_ms()) > KVT_UNREAD_FOR_GOOD_MS)
+		kvt_log_probe(m->tier);
 	spin_lock(&p->meta_lock);
 	first = unread && !ws->unread_ms;
 	ws->no_end = true;
@@ -336,6 +343,29 @@ static void kvt_held_filter(struct kvt_held *h, u32 seg)
 	h->nr_ns = n;
 }
 
+/* See kvt_wlog_end_urgent(). */
+static bool kvt_held_urgent(struct kvt_mlog *m, u32 seg)
+{
+	bool urgent;
+
+	spin_lock(&m->tier->pool->meta_lock);
+	urgent = kvt_wlog_end_urgent(&m->w, seg);
+	spin_unlock(&m->tier->pool->meta_lock);
+	return urgent;
+}
+
+/* What was opened for an end that could not be begun is free again, if nobody has used it. */
+static void kvt_held_unopen(struct kvt_mlog *m)
+{
+	u32 i;
+
+	spin_lock(&m->tier->pool->meta_lock);
+	i = m->w.head_open[KVT_HEAD_CARRY];
+	if (i < KVT_WLOG_OPENS && !m->w.opens[i].nr_batches)
+		kvt_wlog_seal(&m->w, KVT_HEAD_CARRY);
+	spin_unlock(&m->tier->pool->meta_lock);
+}
+
 /* All of an end under one hold of the lock. */
 static enum kvt_wlog_status kvt_held_end(struct kvt_held *h, u32 seg)
 {
@@ -403,11 +433,14 @@ static bool kvt_mlog_end_held(struct kvt_mlog *m, u32 seg, struct kvt_held *h)
 	for (tries = 0; tries < KVT_END_TRIES; tries++) {
 		st = kvt_held_end(h, seg);
 		done = !st;
-		if (st != KVT_W_SEGMENT || !kvt_mlog_open(m, KVT_HEAD_CARRY, 0, true, &open))
+		if (st != KVT_W_SEGMENT ||
+		    !kvt_mlog_open(m, KVT_HEAD_CARRY, 0, kvt_held_urgent(m, seg), &open))
 			break;
 	}
 	/* Also if it did not come to an end: what is open has to be closed. */
 	kvt_mlog_close_empty(m, KVT_HEAD_CARRY);
+	if (!done)
+		kvt_held_unopen(m);
 	if (st == KVT_W_NEVER)
 		kvt_mlog_no_end(m, seg, false);
 	if (st == KVT_W_SEGMENT && open == KVT_W_SPACE)
@@ -500,61 +533,9 @@ static enum kvt_wlog_status kvt_mlog_kills_at(struct kvt_mlog *m, enum kvt_log_h
 	return st;
 }
 
-/* Does the segment have a block that may not go. In steps: there may be many. */
-static bool kvt_seg_pinned(struct kvt_mlog *m, u32 seg)
-{
-	const struct kvt_seg *s = &m->tier->log.segs[seg];
-	struct kvt_pool *p = m->tier->pool;
-	u32 mask = KVT_CTL_LOG | KVT_CTL_MEM, pos = 0, end, nr;
-	bool pinned = false;
-
-	do {
-		spin_lock(&p->meta_lock);
-		nr = s->state == KVT_SEG_CLEANING ? s->nr_ids : 0;
-		for (end = min(nr, pos + KVT_DOOM_STEP); pos < end && !pinned; pos++) {
-			const struct kvt_hot *h = kvt_hot(&p->table, s->ids[pos]);
-			u32 ctl = kvt_ctl(h);
-
-			/* One that is dead goes, pinned or not; of one in memory only a copy. */
-			pinned = (ctl & mask) == KVT_CTL_LOG && (ctl & KVT_CTL_STAYS) &&
-				 kvt_ctl_state(ctl) == KVT_READY &&
-				 h->log_tier == m->tier->id &&
-				 kvt_log_seg_of(&m->tier->log, h->log_unit) == seg;
-		}
-		spin_unlock(&p->meta_lock);
-		cond_resched();
-	} while (!pinned && pos < nr);
-	return pinned;
-}
-
-/**
- * kvt_mlog_doom() - there is no room to carry what is in a segment: it has to go
- * @m:   member; no spinlock held, sleeps
- * @seg: CLEANING, by the caller
- * Return: whether it is doomed: the background does the rest then, and it is not the
- * caller's any more.
- */
-bool kvt_mlog_doom(struct kvt_mlog *m, u32 seg)
-{
-	struct kvt_pool *p = m->tier->pool;
-	bool doomed;
-
-	if (kvt_seg_pinned(m, seg))
-		return false;
-	spin_lock(&p->meta_lock);
-	/* One at a time: when it has ended there is room. */
-	doomed = !m->w.given_up && !m->w.nr_doomed &&
-		 m->tier->log.segs[seg].state == KVT_SEG_CLEANING;
-	if (doomed)
-		kvt_wlog_doom(&m->w, seg);
-	spin_unlock(&p->meta_lock);
-	kvt_mlog_kick(m);
-	return doomed;
-}
-
 /*
- * Take the sealed segment with the least in it to be emptied. @after: only those behind
- * that in this order; it moves on.
+ * Take the sealed segment with the least in it to be emptied, one that can be written again
+ * before others. @after: only those behind that in this order; it moves on.
  */
 static u32 kvt_room_claim(struct kvt_mlog *m, u64 *after)
 {
@@ -565,7 +546,7 @@ static u32 kvt_room_claim(struct kvt_mlog *m, u64 *after)
 	spin_lock(&m->tier->pool->meta_lock);
 	for (i = 0; i < log->nr_segs; i++) {
 		const struct kvt_seg *s = &log->segs[i];
-		u64 key = (u64)kvt_seg_needed(s) << 32 | i;
+		u64 key = (u64)m->w.segs[i].bad << 63 | (u64)kvt_seg_needed(s) << 32 | i;
 
 		if (s->state == KVT_SEG_SEALED && !s->writes && key >= *after)
 			best = min(best, key);
@@ -622,10 +603,12 @@ enum kvt_room {
 static enum kvt_room kvt_mlog_room(struct kvt_mlog *m)
 {
 	struct kvt_tier *t = m->tier;
-	enum kvt_room room = KVT_ROOM_DOOM;
+	enum kvt_room room;
 	u32 i;
 
 	spin_lock(&t->pool->meta_lock);
+	/* What cannot be read now cannot be ended, either: nothing would be gained. */
+	room = m->outage ? KVT_ROOM_WAIT : KVT_ROOM_DOOM;
 	if (m->w.given_up || !m->running)
 		room = KVT_ROOM_WAIT;
 	else if (kvt_mlog_worn_out(m) || kvt_wlog_stuck(&m->w) || kvt_mlog_waits_in_vain(m))
@@ -656,6 +639,9 @@ static bool kvt_mlog_make_room(struct kvt_mlog *m)
 	u64 after = 0;
 	u32 seg;
 
+	/* Others may have been readable all the time, only nobody has looked. */
+	if (room == KVT_ROOM_NEVER && READ_ONCE(m->outage) && kvt_log_probe(m->tier))
+		room = kvt_mlog_room(m);
 	if (room == KVT_ROOM_NEVER)
 		kvt_mlog_give_up(m->tier, "it has no segment left that can be written");
 	if (room == KVT_ROOM_CLEAN)
@@ -703,7 +689,11 @@ static bool kvt_mlog_kills(struct kvt_mlog *m)
 		return !st;
 	}
 	mutex_lock(&m->put_lock[KVT_HEAD_CARRY]);
-	if (kvt_mlog_open(m, KVT_HEAD_CARRY, 0, false, &open))
+	/* Somebody may have opened one meanwhile. */
+	st = kvt_mlog_kills_at(m, KVT_HEAD_CARRY);
+	if (st != KVT_W_SEGMENT)
+		open = KVT_W_OK;
+	else if (kvt_mlog_open(m, KVT_HEAD_CARRY, 0, false, &open))
 		st = kvt_mlog_kills_at(m, KVT_HEAD_CARRY);
 	else if (open == KVT_W_SPACE)
 		st = kvt_mlog_kills_reaped(m, &open);
@@ -741,76 +731,6 @@ static bool kvt_mlog_gone(struct kvt_mlog *m)
 	kvt_mlog_close_empty(m, KVT_HEAD_CARRY);
 	mutex_unlock(&m->put_lock[KVT_HEAD_CARRY]);
 	return done;
-}
-
-/* Evict from @pos on. Meta lock held. Returns where it stopped. */
-static u32 kvt_doom_step(struct kvt_mlog *m, u32 seg, u32 pos)
-{
-	struct kvt_log *log = &m->tier->log;
-	struct kvt_pool *p = m->tier->pool;
-	struct kvt_seg *s = &log->segs[seg];
-	u32 end = min(s->nr_ids, pos + KVT_DOOM_STEP);
-
-	lockdep_assert_held(&p->meta_lock);
-	for (; pos < end; pos++) {
-		u32 id = s->ids[pos];
-		struct kvt_hot *h = kvt_hot(&p->table, id);
-
-		if (!(kvt_ctl(h) & KVT_CTL_LOG) || h->log_tier != m->tier->id ||
-		    kvt_log_seg_of(log, h->log_unit) != seg)
-			continue;
-		if (kvt_ctl(h) & KVT_CTL_MEM) {
-			kvt_copy_drop(p, id);
-			continue;
-		}
-		if (!kvt_move_try(h))
-			continue;
-		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
-		kvt_block_lose(p, id, KVT_WHY_ROOM);
-		kvt_block_wake(p, id);
-	}
-	return pos;
-}
-
-/* Go on with one doomed segment. Whether it is dead now. */
-static bool kvt_doom_seg(struct kvt_mlog *m, u32 seg)
-{
-	struct kvt_log *log = &m->tier->log;
-	struct kvt_pool *p = m->tier->pool;
-	bool dead = false;
-	u32 pos = 0, nr;
-
-	do {
-		spin_lock(&p->meta_lock);
-		nr = log->segs[seg].nr_ids;
-		pos = kvt_doom_step(m, seg, pos);
-		spin_unlock(&p->meta_lock);
-		cond_resched();
-	} while (pos < nr);
-	spin_lock(&p->meta_lock);
-	if (!log->segs[seg].live) {
-		kvt_log_clean_end(log, seg);
-		dead = true;
-	}
-	spin_unlock(&p->meta_lock);
-	return dead;
-}
-
-static bool kvt_mlog_dooms(struct kvt_mlog *m)
-{
-	struct kvt_pool *p = m->tier->pool;
-	bool any = false, doomed;
-	u32 seg;
-
-	for (seg = 0; READ_ONCE(m->w.nr_doomed) && seg < m->geo.nr_segs; seg++) {
-		spin_lock(&p->meta_lock);
-		doomed = m->w.segs[seg].doom &&
-			 m->tier->log.segs[seg].state == KVT_SEG_CLEANING;
-		spin_unlock(&p->meta_lock);
-		if (doomed)
-			any |= kvt_doom_seg(m, seg);
-	}
-	return any;
 }
 
 static bool kvt_mlog_kills_wanted(struct kvt_mlog *m, bool urgent)

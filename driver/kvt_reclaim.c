@@ -253,6 +253,27 @@ static bool kvt_tier_lowering(struct kvt_pool *p, struct kvt_tier *t)
 	return t->lowering;
 }
 
+/*
+ * Would what goes down go out instead: all that is below are logs without a free segment whose
+ * devices cannot be read for the moment. Who needs room gets it all the same, see kvt_serve().
+ */
+static bool kvt_below_is_out(struct kvt_pool *p, const struct kvt_tier *t)
+{
+	struct kvt_tier *o[KVT_TIERS];
+	u32 nr = kvt_tier_snapshot(p, o, false), i;
+	bool out = false;
+
+	for (i = 0; i < nr; i++) {
+		if (o[i]->rank <= t->rank || o[i]->state != KVTIER_TIER_ONLINE)
+			continue;
+		if (o[i]->ops->is_mem || kvt_log_readable(o[i]) ||
+		    READ_ONCE(o[i]->log.nr_free) > o[i]->log.keep[KVT_HEAD_DEMOTE])
+			return false;
+		out = true;
+	}
+	return out;
+}
+
 /* One batch down, or out. Whether anything was achieved. */
 static bool kvt_balance_tier(struct kvt_pool *p, struct kvt_tier *t)
 {
@@ -266,7 +287,7 @@ static bool kvt_balance_tier(struct kvt_pool *p, struct kvt_tier *t)
 	    READ_ONCE(t->log.nr_free) < kvt_log_goal(&t->log) &&
 	    kvt_log_clean(t, KVT_CLEAN_LOWER))
 		return true;
-	if (!kvt_tier_lowering(p, t))
+	if (!kvt_tier_lowering(p, t) || kvt_below_is_out(p, t))
 		return false;
 	gone = kvt_lower_some(p, t, KVT_MOVE_BATCH);
 	if (!gone)

@@ -24,6 +24,7 @@ enum kvt_clean {
 bool kvt_tier_has_room(struct kvt_pool *p, struct kvt_tier *t);
 bool kvt_tier_room_below(struct kvt_pool *p, const struct kvt_tier *from);
 bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how);
+bool kvt_log_probe(struct kvt_tier *t);
 bool kvt_log_readable(const struct kvt_tier *t);
 bool kvt_log_retire(struct kvt_tier *t);
 void kvt_log_evacuate(struct kvt_pool *p, struct kvt_tier *t, bool discard);

@@ -47,9 +47,15 @@ static bool kvt_wseg_before(const struct kvt_wlog *w, const struct kvt_wseg *a,
 			    const struct kvt_wseg *b)
 {
 	u32 kills_a = kvt_wseg_kills(w, a, NULL), kills_b = kvt_wseg_kills(w, b, NULL);
+	bool only_bad = a->bad != b->bad;
 
+	/* The end of one that cannot be written any more frees nothing, and may need a segment. */
+	if (only_bad && w->cfg.log->nr_free <= 1)
+		return b->bad;
 	if (!a->doom != !b->doom)
 		return a->doom;
+	if (only_bad)
+		return b->bad;
 	return kills_a != kills_b ? kills_a < kills_b : kvt_wseg_names(a) < kvt_wseg_names(b);
 }
 
@@ -58,7 +64,7 @@ static bool kvt_wseg_before(const struct kvt_wlog *w, const struct kvt_wseg *a,
  * @w: writer
  *
  * One that is worn, else one that is doomed, for whose end there are fences that wait, else
- * the one that has the least to be carried.
+ * the one that has the least to be carried. What cannot be written again comes last.
  * The caller collects what the segment holds for others, with kvt_recover_segment()
  * and entries_only: kills for which kvt_wlog_kill_outlives() holds, and one definition of each namespace that exists and is
  * not kvt_wlog_homed(), or for which kvt_wlog_ns_needed() holds. A namespace that exists
@@ -78,12 +84,42 @@ u32 kvt_wlog_next_end(const struct kvt_wlog *w)
 	for (i = 0; i < w->cfg.geo->nr_segs; i++) {
 		if (!kvt_wlog_may_end(w, i))
 			continue;
-		if (w->segs[i].worn)
+		if (w->segs[i].worn && !w->segs[i].bad)
 			return i;
 		if (best == KVT_NO_SEG || kvt_wseg_before(w, &w->segs[i], &w->segs[best]))
 			best = i;
 	}
 	return best;
+}
+
+/* May this segment still become room for others: it is in use, or dead. */
+static bool kvt_wseg_hope(const struct kvt_wlog *w, u32 seg)
+{
+	const struct kvt_wseg *ws = &w->segs[seg];
+	u8 state = w->cfg.log->segs[seg].state;
+
+	if (ws->bad || state == KVT_SEG_BAD || state == KVT_SEG_FREE)
+		return false;
+	return state != KVT_SEG_EMPTY || !ws->no_end || ws->unread_ms;
+}
+
+/**
+ * kvt_wlog_end_urgent() - may the end of a dead segment take the last free one
+ * @w:   writer
+ * @seg: from kvt_wlog_next_end()
+ * Return: whether it gives one back for it, or must be told, or nothing else ever will.
+ */
+bool kvt_wlog_end_urgent(const struct kvt_wlog *w, u32 seg)
+{
+	u32 i;
+
+	if (!w->segs[seg].bad || w->segs[seg].doom)
+		return true;
+	for (i = 0; i < w->cfg.geo->nr_segs; i++) {
+		if (i != seg && kvt_wseg_hope(w, i))
+			return false;
+	}
+	return true;
 }
 
 /* Fits what one or two dead segments hold for others, or both together, what is left of another. */

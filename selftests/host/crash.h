@@ -271,6 +271,8 @@ struct cr_store {
 	u32 nr_mem;
 	bool restored_durable;
 	u32 write_errors;	/* one in so many, 0: none */
+	u32 last_seg;		/* that was opened, when there was no other */
+	bool last_for_bad;	/* ... for the end of one that cannot be written again, first */
 	u64 *count;
 };
 

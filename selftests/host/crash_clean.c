@@ -124,6 +124,23 @@ static void end_ns(struct cr_store *s, u32 seg, const struct kvt_nsdef *d)
 	CR_ASSERT(!cr_tell_ns(s, KVT_HEAD_CARRY, &def, 0));
 }
 
+/* For the end of a dead segment: the last free one, if need be. */
+static bool end_open(struct cr_store *s, u32 seg)
+{
+	u32 i;
+
+	if (!cr_open(s, KVT_HEAD_CARRY, kvt_wlog_end_urgent(&s->w, seg)))
+		return false;
+	s->last_seg = s->log.open[KVT_HEAD_CARRY];
+	s->last_for_bad = s->w.segs[seg].bad;
+	/* Others that would have given one back come first, but what is doomed has to be told. */
+	for (i = 0; i < s->geo.nr_segs && !s->w.segs[seg].doom; i++) {
+		if (!s->w.segs[i].bad && kvt_wlog_may_end(&s->w, i))
+			s->last_for_bad = false;
+	}
+	return true;
+}
+
 /* End one dead segment. False: there is none, or it cannot be done now. */
 bool cr_end_one(struct cr_store *s)
 {
@@ -138,12 +155,14 @@ bool cr_end_one(struct cr_store *s)
 		st = kvt_wlog_end_start(&s->w, h.nr_kills, h.nr_ns);
 		if (st == KVT_W_CLOSE)
 			cr_close(s, KVT_HEAD_CARRY);
-		else if (st != KVT_W_SEGMENT || !cr_open(s, KVT_HEAD_CARRY, true))
+		else if (st != KVT_W_SEGMENT || !end_open(s, seg))
 			break;
 	}
 	/* The driver gives such a member up. What was promised is there after a restart. */
 	if (st == KVT_W_SEGMENT && kvt_wlog_stuck(&s->w)) {
 		CR_ASSERT(s->write_errors);
+		/* Not for the end of one that gives nothing back, while others would have. */
+		CR_ASSERT(s->w.segs[s->last_seg].bad || s->last_for_bad);
 		s->count[CR_N_STUCK]++;
 		longjmp(*s->dev->crash, 1);
 	}
