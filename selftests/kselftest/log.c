@@ -384,7 +384,7 @@ static void hollow(struct __test_metadata *_metadata, FIXTURE_DATA(log) *self, i
 
 TEST_F_TIMEOUT(log, hollow_is_room, 300)
 {
-	hollow(_metadata, self, 16, CHAIN, 4, 80);
+	hollow(_metadata, self, 16, CHAIN, 4, 240);
 }
 
 TEST_F_TIMEOUT(log, thin_is_room, 300)
