@@ -254,13 +254,11 @@ struct kvt_want {
 	int result;
 };
 
-/* What the last one wanted who did not wait: as above, @ns_id 0: nothing. */
+/* For whom a region would be welcome: the last one who found no slot, and did not wait. */
 struct kvt_wish {
-	u64 ns_id;
+	u64 ns_id;	/* 0: nobody */
 	u32 ns_idx;
 	u32 group;
-	u32 region;
-	u32 tier;
 };
 
 /* Asynchronous calls that wait for blocks and promotions of one hash. */

@@ -9,8 +9,9 @@
  *
  * Waiters put a want on the pool's list and sleep, killable. The worker copies
  * the want, works, and answers it if it is still there; a waiter who left took
- * his want with him. Who does not wait leaves a wish, one for all of them: the worker does
- * the same for the last one, once, and he finds room when he asks again.
+ * his want with him. Who does not wait leaves a wish, one for all of them: the last one gets
+ * what no block is in, and finds it when he asks again. Nothing leaves for a wish but what does
+ * between the watermarks.
  */
 #include <linux/sched/signal.h>
 
@@ -75,31 +76,27 @@ int kvt_room_wait(struct kvt_pool *p, struct kvt_want *w, u64 deadline_ns)
 }
 
 /**
- * kvt_room_wish() - have the worker make room for one block of somebody who does not wait
+ * kvt_room_wish() - have the worker look for memory that no block is in
  * @p: pool; any context that may take the meta lock
- * @w: as for kvt_room_wait()
+ * @w: as for kvt_room_wait(), of somebody who does not. An arena has its memory
  */
 void kvt_room_wish(struct kvt_pool *p, const struct kvt_want *w)
 {
-	spin_lock(&p->meta_lock);
-	p->wish = (struct kvt_wish) {
-		.ns_id = w->ns->id,
-		.ns_idx = w->ns->idx,
-		.group = w->group,
-		.region = w->region,
-		.tier = w->tier,
-	};
-	spin_unlock(&p->meta_lock);
+	if (w->region == KVT_NO_REGION) {
+		spin_lock(&p->meta_lock);
+		p->wish = (struct kvt_wish) {
+			.ns_id = w->ns->id, .ns_idx = w->ns->idx, .group = w->group
+		};
+		spin_unlock(&p->meta_lock);
+	}
 	kvt_reclaim_kick(p);
 }
 
-/* A region for the owner out of what others do not use, or use least. */
-static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struct kvt_want *w)
+/* A region for the owner out of what nobody uses. */
+static bool kvt_unused_region(struct kvt_pool *p, struct kvt_tier *t, const struct kvt_want *w)
 {
-	u32 ns_group = kvt_ns_group(w->ns->idx, w->group), ids[KVT_MOVE_BATCH], nr, i, r;
-	u32 nr_slots, least, pieces = kvt_mem_geometry(w->ns->group[w->group].slot_pages,
-						t->nr_pieces, &nr_slots);
-	u32 put_off = READ_ONCE(p->nr_put_off);
+	u32 nr_slots, least, i, pieces = kvt_mem_geometry(w->ns->group[w->group].slot_pages,
+							  t->nr_pieces, &nr_slots);
 
 	if (!pieces)
 		return false;
@@ -120,6 +117,19 @@ static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struc
 		if (!kvt_region_get(t, w->ns, w->group))
 			return true;
 	}
+	return false;
+}
+
+/* A region for the owner out of what others do not use, or use least. */
+static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struct kvt_want *w)
+{
+	u32 ns_group = kvt_ns_group(w->ns->idx, w->group), ids[KVT_MOVE_BATCH], nr, i, r;
+	u32 put_off = READ_ONCE(p->nr_put_off);
+
+	if (w->ns->group[w->group].slot_pages > t->nr_pieces * KVT_PIECE_PAGES)
+		return false;
+	if (kvt_unused_region(p, t, w))
+		return true;
 	for (i = 0; i < KVT_STEAL_TRIES && put_off == READ_ONCE(p->nr_put_off); i++) {
 		nr = kvt_collect(p, t, !kvt_tier_has_lower(p, t), 0, w->ns, ids, 1);
 		if (!nr)
@@ -204,13 +214,35 @@ static bool kvt_wish_take(struct kvt_pool *p, struct kvt_want *w)
 	*w = (struct kvt_want) {
 		.ns = wish->ns_id ? xa_load(&p->ns, wish->ns_idx) : NULL,
 		.group = wish->group,
-		.region = wish->region,
-		.tier = wish->tier,
 	};
 	there = w->ns && w->ns->id == wish->ns_id && w->ns->nr_files;
 	wish->ns_id = 0;
 	spin_unlock(&p->meta_lock);
 	return there;
+}
+
+/* A region for the wish, if it is to have one. */
+static bool kvt_serve_wish(struct kvt_pool *p)
+{
+	struct kvt_tier *t[KVT_TIERS];
+	u32 nr = kvt_tier_snapshot(p, t, true), i;
+	struct kvt_want w;
+	bool barred;
+
+	if (!kvt_wish_take(p, &w))
+		return false;
+	for (i = 0; i < nr; i++) {
+		if (t[i]->state != KVTIER_TIER_ONLINE)
+			continue;
+		spin_lock(&p->meta_lock);
+		barred = kvt_kept_barred(p, w.ns) ||
+			 w.ns->group[w.group].owner[t[i]->id].partial != KVT_NO_REGION;
+		spin_unlock(&p->meta_lock);
+		if (!barred && (!kvt_region_get(t[i], w.ns, w.group) ||
+				kvt_unused_region(p, t[i], &w)))
+			return true;
+	}
+	return false;
 }
 
 /* Serve the first want that has no answer yet. */
@@ -229,7 +261,7 @@ static bool kvt_serve_next(struct kvt_pool *p)
 	}
 	spin_unlock(&p->meta_lock);
 	if (!which)
-		return kvt_wish_take(p, &copy) && kvt_serve(p, &copy) > 0;
+		return kvt_serve_wish(p);
 	/* The namespace outlives this: only this worker frees namespaces. */
 	result = kvt_serve(p, &copy);
 	spin_lock(&p->meta_lock);
