@@ -25,7 +25,6 @@
 #define KVT_PROMO_KILL_WAIT	(2 * HZ)	/* for a batch, until its sources can go */
 #define KVT_PROMO_PATIENCE	(2 * HZ)	/* with what others have asked for */
 #define KVT_PROMO_AHEAD_BYTES	(4u << 20)	/* a batch of more than one block, ahead of need */
-#define KVT_PROMO_STEP		256u	/* blocks under one hold of the meta lock */
 
 struct kvt_promo_block {
 	u32 id;
@@ -118,6 +117,12 @@ bool kvt_promo_add(struct kvt_promo *pr, u32 id, u32 gen)
 		kvt_block_wake(pr->pool, id);
 		return false;
 	}
+	if (pr->ahead) {
+		/* At once: who comes upon it is to see that it gives way. */
+		spin_lock(&pr->pool->meta_lock);
+		WRITE_ONCE(h->flags, h->flags | KVT_HOT_LATER);
+		spin_unlock(&pr->pool->meta_lock);
+	}
 	b = &pr->block[pr->nr++];
 	b->id = id;
 	b->gen = gen;
@@ -162,23 +167,6 @@ static void kvt_promo_count(const struct kvt_promo *pr, struct kvt_tier *t, s64 
 		atomic64_add(bytes, &t->asked_bytes);
 }
 
-/* Who comes upon one of its blocks is to see that it gives way. */
-static void kvt_promo_mark(const struct kvt_promo *pr)
-{
-	struct kvt_pool *p = pr->pool;
-	u32 i, end;
-
-	for (i = 0; i < pr->nr; cond_resched()) {
-		spin_lock(&p->meta_lock);
-		for (end = min(pr->nr, i + KVT_PROMO_STEP); i < end; i++) {
-			struct kvt_hot *h = kvt_hot(&p->table, pr->block[i].id);
-
-			WRITE_ONCE(h->flags, h->flags | KVT_HOT_LATER);
-		}
-		spin_unlock(&p->meta_lock);
-	}
-}
-
 /**
  * kvt_promo_start() - let it run
  * @pr: promotion with at least one block; the caller keeps his reference
@@ -195,8 +183,6 @@ void kvt_promo_start(struct kvt_promo *pr)
 		kvt_promo_count(pr, p->tiers[h->log_tier],
 				kvt_slot_bytes(kvt_group_of(p, h->ns_group)));
 	}
-	if (pr->ahead)
-		kvt_promo_mark(pr);
 	pr->started = jiffies;
 	kref_get(&pr->refs);
 	queue_work(pr->ahead ? p->ahead_wq : p->promote_wq, &pr->work);
