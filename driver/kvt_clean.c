@@ -252,7 +252,7 @@ static int kvt_probe_at(struct kvt_tier *t, u32 seg, u32 unit, void *buf)
 static bool kvt_seg_probe(struct kvt_tier *t, u32 seg)
 {
 	struct kvt_mlog *m = t->mlog;
-	void *buf = kmalloc(KVT_UNIT_BYTES_MIN, GFP_KERNEL | __GFP_NOWARN);
+	void *buf = kmalloc(KVT_UNIT_BYTES_MIN, GFP_NOIO | __GFP_NOWARN);
 	bool good;
 
 	/* Then nothing is known, and nothing is changed. */
@@ -391,7 +391,7 @@ static bool kvt_log_thin(struct kvt_tier *t, enum kvt_clean how, bool *less)
 	return dense && (wait || *less || how == KVT_CLEAN_SPARE);
 }
 
-/* One that cannot be written again gives no room: as long as there are others, these. */
+/* One that cannot be written again gives no room: others do, if that is not in vain. */
 static bool kvt_seg_worth_dooming(struct kvt_tier *t, u32 seg)
 {
 	const struct kvt_wlog *w = &t->mlog->w;
@@ -399,7 +399,7 @@ static bool kvt_seg_worth_dooming(struct kvt_tier *t, u32 seg)
 	u32 i;
 
 	spin_lock(&t->pool->meta_lock);
-	for (i = 0; w->segs[seg].bad && i < t->nr_segs && !other; i++)
+	for (i = 0; w->segs[seg].bad && !kvt_mlog_starved(t->mlog) && i < t->nr_segs && !other; i++)
 		other = !w->segs[i].bad && t->log.segs[i].state == KVT_SEG_SEALED;
 	spin_unlock(&t->pool->meta_lock);
 	return !other;

@@ -225,6 +225,7 @@ void kvt_mlog_work(struct work_struct *work);
 void kvt_mlog_kick(struct kvt_mlog *m);
 bool kvt_mlog_end_one(struct kvt_mlog *m);
 bool kvt_mlog_reap(struct kvt_mlog *m, bool need);
+bool kvt_mlog_starved(const struct kvt_mlog *m);	/* meta lock held */
 bool kvt_mlog_step(struct kvt_mlog *m, bool urgent);
 bool kvt_mlog_end_seg(struct kvt_mlog *m, u32 seg);
 void kvt_mlog_outage(struct kvt_mlog *m, bool failed);	/* meta lock held */

@@ -26,6 +26,7 @@
 #define KVT_TICK	(HZ / 4)
 #define KVT_REREAD_DELAY	((unsigned long)HZ / 2)	/* until a dead segment is read again */
 #define KVT_REREAD_DELAY_MAX	(8ul * HZ)
+#define KVT_STARVED		(5ul * HZ)
 #define KVT_UNREAD_PATIENCE	(30ul * HZ)	/* with that, if somebody waits */
 #define KVT_UNREAD_DOOMED_MS	30000u	/* the same, if what is doomed has to be ended */
 #define KVT_UNREAD_FOR_GOOD_MS	60000u	/* if others can be read */
@@ -251,7 +252,8 @@ static void kvt_mlog_no_end(struct kvt_mlog *m, u32 seg, bool unread)
 	u32 age = 0;
 
 	/* Whether others can be read is to be known of now: paths come and go. */
-	if (unread && kvt_mlog_unread_for(ws, kvt_now_ms()) > KVT_UNREAD_FOR_GOOD_MS)
+	if (unread && kvt_mlog_unread_for(ws, kvt_now_ms()) > KVT_UNREAD_FOR_GOOD_MS &&
+	    kvt_log_readable(m->tier))
 		kvt_log_probe(m->tier);
 	spin_lock(&p->meta_lock);
 	first = unread && !ws->unread_ms;
@@ -343,15 +345,30 @@ static void kvt_held_filter(struct kvt_held *h, u32 seg)
 	h->nr_ns = n;
 }
 
-/* See kvt_wlog_end_urgent(). */
-static bool kvt_held_urgent(struct kvt_mlog *m, u32 seg)
+/**
+ * kvt_mlog_starved() - have kills had no segment to go to for longer than it should take
+ * @m: member, meta lock held
+ * Return: then what is saved up for better times is to be used: these may never come, for
+ * segments that look as if they could be emptied may be full of pinned blocks.
+ */
+bool kvt_mlog_starved(const struct kvt_mlog *m)
 {
-	bool urgent;
+	lockdep_assert_held(&m->tier->pool->meta_lock);
+	return m->no_room && time_after(jiffies, m->no_room_at + KVT_STARVED);
+}
+
+/* Have a segment for an end. Nothing is sealed for one that there is not: see *@st. */
+static bool kvt_held_open(struct kvt_mlog *m, u32 seg, enum kvt_wlog_status *st)
+{
+	const struct kvt_log *log = &m->tier->log;
+	bool urgent, there;
 
 	spin_lock(&m->tier->pool->meta_lock);
-	urgent = kvt_wlog_end_urgent(&m->w, seg);
+	urgent = kvt_wlog_end_urgent(&m->w, seg) || kvt_mlog_starved(m);
+	there = log->nr_free > (urgent ? 0 : log->keep[KVT_HEAD_CARRY]);
 	spin_unlock(&m->tier->pool->meta_lock);
-	return urgent;
+	*st = KVT_W_SPACE;
+	return (there || urgent) && kvt_mlog_open(m, KVT_HEAD_CARRY, 0, urgent, st);
 }
 
 /* What was opened for an end that could not be begun is free again, if nobody has used it. */
@@ -433,8 +450,7 @@ static bool kvt_mlog_end_held(struct kvt_mlog *m, u32 seg, struct kvt_held *h)
 	for (tries = 0; tries < KVT_END_TRIES; tries++) {
 		st = kvt_held_end(h, seg);
 		done = !st;
-		if (st != KVT_W_SEGMENT ||
-		    !kvt_mlog_open(m, KVT_HEAD_CARRY, 0, kvt_held_urgent(m, seg), &open))
+		if (st != KVT_W_SEGMENT || !kvt_held_open(m, seg, &open))
 			break;
 	}
 	/* Also if it did not come to an end: what is open has to be closed. */
@@ -639,8 +655,9 @@ static bool kvt_mlog_make_room(struct kvt_mlog *m)
 	u64 after = 0;
 	u32 seg;
 
-	/* Others may have been readable all the time, only nobody has looked. */
-	if (room == KVT_ROOM_NEVER && READ_ONCE(m->outage) && kvt_log_probe(m->tier))
+	/* Others may be readable again, or have been all the time, only nobody has looked. */
+	if (room != KVT_ROOM_CLEAN && READ_ONCE(m->outage) && kvt_log_readable(m->tier) &&
+	    kvt_log_probe(m->tier))
 		room = kvt_mlog_room(m);
 	if (room == KVT_ROOM_NEVER)
 		kvt_mlog_give_up(m->tier, "it has no segment left that can be written");
