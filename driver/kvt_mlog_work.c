@@ -26,10 +26,10 @@
 #define KVT_TICK	(HZ / 4)
 #define KVT_REREAD_DELAY	((unsigned long)HZ / 2)	/* until a dead segment is read again */
 #define KVT_REREAD_DELAY_MAX	(8ul * HZ)
-#define KVT_STARVED		(5ul * HZ)
 #define KVT_UNREAD_PATIENCE	(30ul * HZ)	/* with that, if somebody waits */
 #define KVT_UNREAD_DOOMED_MS	30000u	/* the same, if what is doomed has to be ended */
 #define KVT_UNREAD_FOR_GOOD_MS	60000u	/* if others can be read */
+#define KVT_STARVED		(5ul * HZ)	/* kills have no segment: use what is saved up */
 
 /**
  * kvt_mlog_kick() - there may be something to do in the background
