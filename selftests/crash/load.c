@@ -22,7 +22,7 @@
 
 /*
  * A namespace that is open. @there: a loose block may be gone all the same; then @version is
- * what it was put as, 0: not known.
+ * what it was put as, 0: not known. @evicted: before all in it was pinned.
  */
 struct space {
 	struct kvtier_ns *h;
@@ -30,6 +30,7 @@ struct space {
 	uint32_t blocks;
 	bool there[MAIN_BLOCKS];
 	uint32_t version[LOOSE_BLOCKS];
+	uint64_t evicted;
 };
 
 struct worker {
@@ -136,14 +137,20 @@ static uint32_t pick_chain(struct worker *w, const struct space *s)
 	return pick(w, s->blocks / CHAIN) * CHAIN;
 }
 
-/* Else what is durable could be evicted, when the log is short of room for a while. */
-static void pin(const struct space *s, uint32_t first, uint32_t nr)
+/* How many were pinned, or -errno. */
+static int try_pin(const struct space *s, uint32_t first, uint32_t nr)
 {
 	struct kvtier_opts o = opts_of(first);
 	struct kvtier_key keys[CHAIN];
 
 	chain_keys(keys, s, first);
-	check(kvtier_advise(s->h, &o, KVTIER_ADV_PIN, 0, keys, nr, NULL), nr, "pin");
+	return kvtier_advise(s->h, &o, KVTIER_ADV_PIN, 0, keys, nr, NULL);
+}
+
+/* Else what is durable could be evicted, when the log is short of room for a while. */
+static void pin(const struct space *s, uint32_t first, uint32_t nr)
+{
+	check(try_pin(s, first, nr), nr, "pin");
 }
 
 static void put(struct worker *w, struct space *s, uint32_t head)
@@ -288,8 +295,9 @@ static void must_not_evict(struct space *s)
 {
 	struct kvtier_stat st = stat_of(s);
 
-	if (st.evictions)
-		die("%llu blocks were evicted or lost", (unsigned long long)st.evictions);
+	if (st.evictions != s->evicted)
+		die("%llu blocks were evicted or lost",
+		    (unsigned long long)(st.evictions - s->evicted));
 }
 
 static void durable(struct worker *w, struct space *s, bool sync)
@@ -507,8 +515,8 @@ static void churn(struct worker *w)
 	put(w, s, pick_chain(w, s));
 }
 
-/* What an earlier crash has left is taken over: chains, and namespaces. */
-static void take_over(struct worker *w, struct space *s)
+/* What is there. */
+static void take_stock(struct worker *w, struct space *s)
 {
 	bool durable[MAIN_BLOCKS], low[MAIN_BLOCKS];
 	uint32_t i;
@@ -527,9 +535,27 @@ static void take_over(struct worker *w, struct space *s)
 				drop(w, s, i, nr);
 		}
 	}
-	for (i = 0; i < s->blocks; i++)
-		if (s->there[i] && !ns_loose(s->ns))
-			pin(s, i, 1);
+}
+
+/*
+ * What an earlier crash has left is taken over: chains, and namespaces. Pins are forgotten by
+ * then, so a pool with few segments free may have evicted some, and go on until all are pinned.
+ */
+static void take_over(struct worker *w, struct space *s)
+{
+	uint64_t before;
+	uint32_t i;
+
+	do {
+		before = stat_of(s).evictions;
+		take_stock(w, s);
+		if (ns_loose(s->ns))
+			return;
+		for (i = 0; i < s->blocks; i++)
+			if (s->there[i] && try_pin(s, i, 1) < 0)
+				die("pins");
+		s->evicted = stat_of(s).evictions;
+	} while (s->evicted != before);
 }
 
 static void start(struct worker *w)
