@@ -543,19 +543,21 @@ static void take_stock(struct worker *w, struct space *s)
  */
 static void take_over(struct worker *w, struct space *s)
 {
+	uint32_t i, left;
 	uint64_t before;
-	uint32_t i;
 
 	do {
 		before = stat_of(s).evictions;
 		take_stock(w, s);
 		if (ns_loose(s->ns))
 			return;
+		left = 0;
 		for (i = 0; i < s->blocks; i++)
-			if (s->there[i] && try_pin(s, i, 1) < 0)
-				die("pins");
+			left += s->there[i] && try_pin(s, i, 1) != 1;
 		s->evicted = stat_of(s).evictions;
 	} while (s->evicted != before);
+	if (left)
+		die("%u blocks are there and cannot be pinned", left);
 }
 
 static void start(struct worker *w)
