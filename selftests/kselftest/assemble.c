@@ -553,8 +553,9 @@ TEST_F_TIMEOUT(assemble, an_old_copy, 600)
 
 TEST_F_TIMEOUT(assemble, strangers, 300)
 {
+	__u8 *page = aligned_alloc(4096, 4096);
 	struct kvt_pool other;
-	__u8 id = 0x77;
+	__u8 id;
 
 	ASSERT_EQ(CHAIN, put_chains(&self->c, 0, 1));
 	ASSERT_EQ(0, send_down(self));
@@ -575,6 +576,10 @@ TEST_F_TIMEOUT(assemble, strangers, 300)
 	EXPECT_EQ(-ENOTUNIQ, assemble(self, 0, 2, 0));
 	EXPECT_EQ(-ENOTUNIQ, self->dev[1].error);
 	EXPECT_EQ(-EMEDIUMTYPE, assemble(self, 3, 1, 0));
+	/* The id is random: only what it is not is sure to be another's. */
+	ASSERT_EQ(0, kvt_disk_io(&self->disk[0], 0, page, 4096, false));
+	id = ~page[SUPER_POOL];
+	free(page);
 	ASSERT_EQ(0, kvt_disk_super(&self->disk[1], 0, SUPER_POOL, &id, 1));
 	ASSERT_EQ(0, kvt_disk_super(&self->disk[1], 1, SUPER_POOL, &id, 1));
 	EXPECT_EQ(-EXDEV, assemble(self, 0, 2, 0));
