@@ -23,7 +23,7 @@ all: modules tools
 help:
 	@echo 'make demo            set everything up and run the main job in a VM (TRACES=DIR: real traces)'
 	@echo 'make check           all test suites; check-quick: host and stock kernel only;'
-	@echo '                     check-long: at full length, and the suite teeth'
+	@echo '                     check-long: at full length, and the suites teeth, kcsan'
 	@echo 'make bench           measurements, into out/bench; bench-readme: puts them into README.md'
 	@echo 'make shell           an interactive VM with everything in it'
 	@echo 'make modules         kernel modules into out/FLAVOUR (FLAVOUR=stock|debug|newest|host;'
@@ -31,7 +31,7 @@ help:
 	@echo 'make lib tools       library and tool'
 	@echo 'make host-test fuzz  core logic in user space under sanitizers; fuzzers'
 	@echo 'make fuzz-ioctl      commands in any order on the debug kernel (DURATION=seconds, 3600; SEED=N)'
-	@echo 'make torture         everything at once, every byte read compared (DURATION=, FLAVOUR=stock|debug)'
+	@echo 'make torture         everything at once, every byte read compared (DURATION=, FLAVOUR=stock|debug|kcsan)'
 	@echo 'make policy-report   what policies keep of traces (TRACES=DIR: real ones): table, charts in out/policy'
 	@echo 'make crash           the log on a simulated device that loses power 100,000 times'
 	@echo 'make kselftest       build the in-VM test programs'

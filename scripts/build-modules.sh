@@ -6,6 +6,7 @@
 #
 #   stock   Debian's 6.12 kernel (the one the tests boot)
 #   debug   the instrumented kernel of the rig; coverage is recorded as well
+#   kcsan   the kernel of the rig that looks for data races
 #   newest  the newest kernel Debian offers, compile only
 #   host    the running kernel, or KDIR=
 #
@@ -23,9 +24,10 @@ kdir()
 	case $1 in
 	stock) "$KVT_ROOT/selftests/vm/kernel.sh" headers ;;
 	debug) "$KVT_ROOT/selftests/vm/kernel.sh" debug-headers ;;
+	kcsan) "$KVT_ROOT/selftests/vm/kernel.sh" kcsan-headers ;;
 	newest) "$KVT_ROOT/selftests/vm/kernel.sh" newest-headers ;;
 	host) echo "${KDIR:-/lib/modules/$(uname -r)/build}" ;;
-	*) die "unknown flavour '$1' (stock, debug, newest, host)" ;;
+	*) die "unknown flavour '$1' (stock, debug, kcsan, newest, host)" ;;
 	esac
 }
 

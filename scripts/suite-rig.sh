@@ -71,6 +71,8 @@ guest_complaints='
 . /kvt/guest/lib.sh
 dmesg_mark
 echo "<6>INFO: nothing to complain about" >/dev/kmsg
+# A data race of the kernel with itself is not ours to mend.
+echo "<3>BUG: KCSAN: data-race in tick_nohz_stop_tick / tick_sched_timer" >/dev/kmsg
 dmesg_check quiet || exit 2
 while IFS= read -r line; do
 	dmesg_mark
@@ -82,6 +84,11 @@ turning off the locking correctness validator.
 BUG kmalloc-64 (Not tainted): Right Redzone overwritten
 BUG kvtier_entry (Tainted: G           O      ): Poison overwritten
 sysfs: cannot create duplicate filename "/class/kvtier"
+BUG: KCSAN: data-race in kvt_ring_add [kvtier] / rcu_all_qs
+BUG: KCSAN: data-race in kvt_ring_add+0x10/0x20 [kvtier]
+BUG: KASAN: slab-out-of-bounds in kvt_ring_add
+BUG: kernel NULL pointer dereference
+BUG:made up
 END
 echo all noticed'
 # A line that comes in two parts is one. And what bash leaves when its time is up just as

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Readers, fillers, evictor, drainer, poisoner and killer at once, for long:
-# torture.sh [SECONDS [stock|debug]] (an hour on the stock kernel).
+# torture.sh [SECONDS [stock|debug|kcsan]] (an hour on the stock kernel).
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -7,6 +7,8 @@
 #   headers         build tree for modules of the stock kernel
 #   debug           the instrumented kernel, same layout as stock
 #   debug-headers   its build tree
+#   kcsan           the one that looks for data races, likewise
+#   kcsan-headers   its build tree
 #   newest-headers  build tree of the newest kernel Debian offers (compile only)
 #   source          unpacked source of the stock kernel (checkpatch, debug)
 #
@@ -194,7 +196,7 @@ main()
 		with_lock "source" make_source "$entry"
 		echo "$entry"
 		;;
-	debug | debug-headers)
+	debug | debug-headers | kcsan | kcsan-headers)
 		"$KVT_ROOT/scripts/setup.sh" debug
 		entry=$(debug_entry "${1%-headers}")
 		if [ ! -d "$entry" ]; then
@@ -211,7 +213,7 @@ main()
 		exec "$HERE/newest-headers.sh"
 		;;
 	*)
-		sed -n '4,11s/^# \{0,1\}//p' "$0" >&2
+		sed -n '4,13s/^# \{0,1\}//p' "$0" >&2
 		exit 2
 		;;
 	esac

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Makes the guest's initramfs: mkinitramfs.sh --kernel stock|debug --output FILE
+# Makes the guest's initramfs: mkinitramfs.sh --kernel stock|debug|kcsan --output FILE
 #	[--payload DIR] [--bin PROGRAM]... [--redis]
 #
 # The result is two cpio archives in a row, which the kernel unpacks one over

@@ -5,9 +5,9 @@
 #
 #	run.sh [OPTIONS] -- COMMAND [ARG]...	(or one string for bash)
 #
-#   --kernel stock|debug  kernel to boot (stock)
+#   --kernel stock|debug|kcsan  kernel to boot (stock)
 #   --timeout S           kill the machine after S seconds (300)
-#   --mem M               guest memory in MiB (2048; debug: 3072)
+#   --mem M               guest memory in MiB (2048; debug, kcsan: 3072)
 #   --smp N               virtual CPUs (2)
 #   --cxl N               emulated CXL RAM devices (2), --cxl-size M MiB each (256)
 #   --soft M              M MiB of memory besides that are not for the kernel, but for dax
@@ -383,7 +383,7 @@ main()
 	local qemu_status=0 status
 	parse_args "$@"
 	[ -n "$MEM_MIB" ] || case $KERNEL_KIND in
-	debug) MEM_MIB=3072 ;;
+	debug | kcsan) MEM_MIB=3072 ;;
 	*) MEM_MIB=2048 ;;
 	esac
 	"$KVT_ROOT/scripts/setup.sh" build vm
