@@ -176,6 +176,7 @@ static void kvt_filling_settle(struct kvt_pool *p, const u32 *ids, u32 nr, u64 l
 			kvt_list_add_head(&p->table, &p->limbo, ids[i]);
 			continue;
 		}
+		kvt_slot_unfix(p, p->tiers[h->mem_tier], h->mem_page);
 		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
 		kvt_block_reap(p, ids[i]);
 	}
@@ -312,6 +313,7 @@ void kvt_limbo_add(struct kvt_pool *p, struct kvt_tier *t, u32 page, u32 ns_grou
 	h->ns_group = ns_group;
 	h->flags = 0;
 	kvt_block_mem_set(p, id, t, page);
+	kvt_slot_fix(p, t, page, true);
 	ns->nr_blocks++;
 	kvt_ns_use(ns, kvt_slot_bytes(g));
 	atomic_set_release(&h->ctl, KVT_LIMBO | KVT_CTL_MEM);
@@ -342,6 +344,7 @@ static int kvt_limbo_one(struct kvt_pool *p, s32 *budget)
 	if (foreign) {
 		kvt_list_add_head(&p->table, &p->limbo, id);
 	} else {
+		kvt_slot_unfix(p, p->tiers[h->mem_tier], h->mem_page);
 		kvt_ctl_update(h, 0, 0, KVT_CTL_STATE, KVT_DEAD);
 		kvt_block_reap(p, id);
 	}

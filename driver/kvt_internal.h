@@ -71,6 +71,7 @@
 #include "core/kvt_wlog.h"
 #include "kvt_budget.h"
 #include "kvt_export.h"
+#include "kvt_fixed.h"
 #include "kvt_kept.h"
 #include "kvt_leavers.h"
 #include "kvt_limits.h"
@@ -111,6 +112,7 @@ enum kvt_count {
 	KVT_CNT_DEMOTIONS,
 	KVT_CNT_LEASES_TAKEN,
 	KVT_CNT_LEASES_GIVEN,
+	KVT_CNT_FIXED_REFUSED,
 	KVT_CNT_LOST_TOUCHES,
 	KVT_CNT_PREFETCHES,
 	KVT_CNT_PREFETCHES_USED,
@@ -176,6 +178,7 @@ struct kvt_group {
  * @on_tiers:   block tiers, by id, that it was ever defined on; KVT_ON_LEAVER
  * @home:       where, by tier
  * @kept:       memory it keeps from others
+ * @fixed:      what leases and reservations fix. See there for locks
  * @maps:       mappings of its files
  * @nr_exports: dma-bufs
  * @session_lock: see above
@@ -218,6 +221,7 @@ struct kvt_ns {
 	u32 on_tiers;
 	struct kvt_ns_home home[KVT_TIERS];
 	struct kvt_kept kept;
+	struct kvt_fixed fixed;
 	struct kvt_maps maps;
 	u32 nr_exports;
 	struct mutex session_lock;
@@ -574,6 +578,7 @@ static inline struct kvt_tier *kvt_tier_at(struct kvt_pool *p, u32 id)
 enum kvt_found {
 	KVT_FOUND_NOT,
 	KVT_FOUND_MEM,		/* in memory */
+	KVT_FOUND_LIMIT,	/* in memory, and not leased: see kvt_fixed.c */
 	KVT_FOUND_LOG,		/* on a block tier only, nobody moves it */
 	KVT_FOUND_MOVING,	/* between places for a moment */
 	KVT_FOUND_FILLING,

@@ -387,7 +387,7 @@ static void kvt_mv_arrive(struct kvt_pool *p, struct kvt_mv *mv, bool lease)
 		kvt_ctl_update(h, 0, 0, 0, KVT_CTL_MEM);
 		if (!mv->x.src->ops->is_mem && (kvt_ctl(h) & KVT_CTL_LOG))
 			kvt_copy_made(p, mv->id);
-		mv->leased = lease && kvt_lease_try(h);
+		mv->leased = lease && kvt_lease_take(p, mv->id) == KVT_LEASED;
 	} else {
 		h->log_tier = t->id;
 		h->log_unit = mv->x.dst_addr;

@@ -270,6 +270,7 @@ static void kvt_ns_fill(struct kvt_ns *ns, struct kvt_pool *p, const struct cred
 	u32 i, t;
 
 	ns->pool = p;
+	kvt_fixed_init(&ns->fixed);
 	ns->uid = cred->fsuid;
 	ns->gid = cred->fsgid;
 	ns->mode = o->mode;
@@ -645,6 +646,7 @@ static void kvt_ns_fill_def(struct kvt_ns *ns, const struct kvt_nsdef *def)
 	u32 i, t;
 
 	ns->id = def->id;
+	kvt_fixed_init(&ns->fixed);
 	ns->uid = make_kuid(&init_user_ns, def->uid);
 	ns->gid = make_kgid(&init_user_ns, def->gid);
 	ns->mode = def->mode;

@@ -39,7 +39,7 @@ bool kvt_block_expired(struct kvt_pool *p, u32 id)
  * @id:       out, unless FOUND_NOT
  * @gen:      out, unless FOUND_NOT
  *
- * Takes only the shard's lock.
+ * Takes only the shard's lock. To lease, the pool's srcu or meta lock is held.
  */
 enum kvt_found kvt_block_find(struct kvt_pool *p, u32 ns_group, const u8 *key, bool lease,
 			      u32 *id, u32 *gen)
@@ -47,6 +47,7 @@ enum kvt_found kvt_block_find(struct kvt_pool *p, u32 ns_group, const u8 *key, b
 	u32 hash = kvt_ix_hash(&p->index, ns_group, key), ctl;
 	struct kvt_shard *s = kvt_ix_shard(&p->index, hash);
 	enum kvt_found found = KVT_FOUND_NOT;
+	enum kvt_leased leased;
 	struct kvt_hot *h;
 
 	spin_lock(&s->lock);
@@ -57,8 +58,9 @@ enum kvt_found kvt_block_find(struct kvt_pool *p, u32 ns_group, const u8 *key, b
 	*gen = h->gen;
 	if (kvt_block_expired(p, *id))
 		goto out;
-	if (lease && kvt_lease_try(h)) {
-		found = KVT_FOUND_MEM;
+	leased = lease ? kvt_lease_found(p, h) : KVT_LEASED_NOT;
+	if (leased != KVT_LEASED_NOT) {
+		found = leased == KVT_LEASED ? KVT_FOUND_MEM : KVT_FOUND_LIMIT;
 		goto out;
 	}
 	ctl = kvt_ctl(h);
@@ -556,7 +558,7 @@ void kvt_block_wake(struct kvt_pool *p, u32 id)
  */
 void kvt_lease_drop(struct kvt_pool *p, u32 id)
 {
-	if (!kvt_lease_put(kvt_hot(&p->table, id)))
+	if (!kvt_lease_end(p, id))
 		return;
 	spin_lock(&p->meta_lock);
 	kvt_block_reap(p, id);

@@ -2,11 +2,10 @@
 /*
  * sysfs: /sys/class/kvtier/kvtierN/, its tiers/<name>/ and namespaces/<id>/.
  *
- * One value per file. Everything is read-only but the pool's tunables and what namespaces
- * may have on tiers. What concerns one namespace is for root's eyes only, which of them
- * there are included, and so is what counts: from it one tenant could follow what others
- * do. An object's directory is removed, and its open files waited for, before the object
- * goes.
+ * One value per file. Everything is read-only but tunables and limits. What
+ * concerns one namespace is for root's eyes only, which of them there are included,
+ * and so is what counts: from it one tenant could follow what others do. An object's
+ * directory is removed, and its open files waited for, before the object goes.
  */
 #include <linux/kernfs.h>
 
@@ -543,6 +542,15 @@ KVT_NS_LEFT(evicted_lost, KVT_WHY_LOST);
 KVT_NS_LEFT(evicted_detach, KVT_WHY_DETACH);
 KVT_NS_LEFT(dropped, KVT_WHY_DROP);
 
+#define KVT_NS_LIMIT(_name, of)						\
+static struct kvt_ns_attr ns_attr_##_name = {				\
+	.attr = { .name = #_name, .mode = 0600 },			\
+	.show = of##_show, .store = of##_store }
+
+KVT_NS_LIMIT(fixed_limit_bytes, kvt_fixed_limit);
+KVT_NS_ATTR(fixed_bytes, "%llu", kvt_fixed_bytes(ns));
+KVT_NS_COUNT(fixed_refused, KVT_CNT_FIXED_REFUSED);
+
 static ssize_t ns_groups_show(struct kvt_ns *ns, char *buf)
 {
 	ssize_t len = 0;
@@ -590,7 +598,8 @@ static struct attribute *kvt_ns_sysfs_attrs[] = {
 	&ns_attr_evicted_quota.attr, &ns_attr_evicted_ttl.attr, &ns_attr_evicted_worth.attr,
 	&ns_attr_evicted_io.attr, &ns_attr_evicted_lost.attr, &ns_attr_evicted_detach.attr,
 	&ns_attr_dropped.attr, &ns_attr_tier_used_bytes.attr, &ns_attr_tier_limits.attr,
-	&ns_attr_tier_mins.attr, NULL
+	&ns_attr_tier_mins.attr, &ns_attr_fixed_bytes.attr,
+	&ns_attr_fixed_limit_bytes.attr, &ns_attr_fixed_refused.attr, NULL
 };
 ATTRIBUTE_GROUPS(kvt_ns_sysfs);
 

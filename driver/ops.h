@@ -84,7 +84,8 @@ int kvt_put_statuses(u64 uptr, const s32 *st, u32 nr);
  * @flags:    KVTIER_GET_*
  * @deadline_ns: for WAIT
  * @promo:    out: started, not waited for
- * @err:      out: of a promotion that failed: the key at @at is not to be had
+ * @err:      out: of a promotion that failed, or -EDQUOT, the namespace's limit: the key at
+ *            @at is not to be had
  */
 struct kvt_getter {
 	struct kvt_batch *b;

@@ -50,8 +50,10 @@ s32 kvt_commit_locked(struct kvt_pool *p, struct kvt_ns *ns, u32 id, bool lease)
 	kvt_count(p, ns, KVT_CNT_PUTS, 1);
 	trace_kvtier_put(p->id, ns->id, h->ns_group & 15, h->key, t->id);
 	kvt_ctl_update(h, 0, 0, KVT_CTL_STATE | KVT_CTL_MOVING, KVT_READY);
-	if (lease && kvt_lease_try(h))
+	/* The reservation has fixed the region, so this is not refused. */
+	if (lease && kvt_lease_take(p, id) == KVT_LEASED)
 		status = KVTIER_ST_HIT;
+	kvt_slot_unfix(p, t, h->mem_page);
 	return status;
 }
 

@@ -5,7 +5,7 @@
  * GET leases blocks one by one until it meets one that is not in memory. If that
  * is on a block tier, it and all that follow it in the chain start moving up
  * together; then GET waits and goes on where it stopped, or tells the caller.
- * A hit takes the shard's lock for a moment and nothing else; the touch of the
+ * A hit takes the shard's lock for a moment, and no other; the touch of the
  * whole batch is noted at its end.
  */
 #include <linux/nospec.h>
@@ -207,6 +207,10 @@ static enum kvt_found kvt_get_leases(struct kvt_getter *g)
 		b->res[i].offset = kvt_window_offset(p->tiers[h->mem_tier], h->mem_page);
 		b->res[i].status = KVTIER_ST_HIT;
 	}
+	if (found == KVT_FOUND_LIMIT) {
+		g->err = -EDQUOT;
+		kvt_count(p, b->f->ns, KVT_CNT_FIXED_REFUSED, 1);
+	}
 	return found;
 }
 
@@ -282,6 +286,8 @@ static s32 kvt_get_status(enum kvt_found found, int err)
 {
 	if (err == -ENOSPC)
 		return KVTIER_ST_NOSPACE;
+	if (err == -EDQUOT)
+		return KVTIER_ST_LIMIT;
 	if (found == KVT_FOUND_NOT)
 		return err == -EIO || err == -EBADMSG ? KVTIER_ST_IOERR : KVTIER_ST_MISS;
 	if (found == KVT_FOUND_FILLING)
@@ -330,7 +336,7 @@ int kvt_get_prefix(struct kvt_getter *g)
 		/* The same promotion failing again and again must end. */
 		fails = g->at != last ? 0 : fails + 1;
 		last = g->at;
-		if (g->at == g->end || g->err == -ENOSPC || fails > 64) {
+		if (g->at == g->end || g->err == -ENOSPC || g->err == -EDQUOT || fails > 64) {
 			err = 0;
 			break;
 		}
@@ -519,7 +525,7 @@ static u32 kvt_release_chunk(struct kvt_file *f, const u64 *handles, s32 *st, u3
 		h = kvt_hot(&p->table, l->block);
 		if (h->mem_tier != fastest)
 			slow[nr_slow++] = l->block;
-		if (kvt_lease_put(h))
+		if (kvt_lease_end(p, l->block))
 			dead[nr_dead++] = l->block;
 		kvt_lease_del(f, l);
 		st[i] = KVTIER_ST_DONE;

@@ -21,6 +21,7 @@
 #define KVT_RSV_ROOM	2	/* no slot: wait for room */
 #define KVT_RSV_ENTRY	3	/* no free entry */
 #define KVT_RSV_QUOTA	4	/* over quota: make the namespace's own go */
+#define KVT_RSV_LIMIT	5	/* at the limit of what the namespace may fix */
 
 bool kvt_key_zero(const u8 *key)
 {
@@ -108,6 +109,16 @@ static void kvt_reserve_enter(struct kvt_putter *w, u32 i, u32 id, u32 parent, u
 			   kvt_window_offset(p->tiers[tier], page);
 }
 
+/* Whether it could be leased. Meta lock held. */
+static bool kvt_reserve_lease(struct kvt_batch *b, u32 id)
+{
+	enum kvt_leased leased = kvt_lease_take(b->f->pool, id);
+
+	if (leased == KVT_LEASED_LIMIT)
+		kvt_count(b->f->pool, b->f->ns, KVT_CNT_FIXED_REFUSED, 1);
+	return leased == KVT_LEASED;
+}
+
 /* The key names a block already. */
 static int kvt_reserve_found(struct kvt_putter *w, u32 i, u32 id)
 {
@@ -130,7 +141,7 @@ static int kvt_reserve_found(struct kvt_putter *w, u32 i, u32 id)
 	}
 	b->res[i].status = KVTIER_ST_EXISTS;
 	b->res[i].tier = kvt_block_tier(h, kvt_ctl(h));
-	if ((w->flags & KVTIER_RESERVE_LEASE) && kvt_lease_try(h)) {
+	if ((w->flags & KVTIER_RESERVE_LEASE) && kvt_reserve_lease(b, id)) {
 		b->res[i].tier = h->mem_tier;
 		b->res[i].offset = kvt_window_offset(p->tiers[h->mem_tier], h->mem_page);
 		b->res[i].handle = 1;	/* leased; the real one comes later */
@@ -149,6 +160,22 @@ static int kvt_reserve_slot(struct kvt_putter *w, u32 id, u32 skip, u32 *tier, u
 	*tier = w->tier;
 	*page = kvt_block_mem_alloc(p, p->tiers[w->tier], b->f->ns, group, w->region, id);
 	return *page == KVT_NO_PAGE ? -ENOSPC : 0;
+}
+
+/* A slot that may be filled. Meta lock held. 0 or KVT_RSV_* */
+static int kvt_reserve_fixed(struct kvt_putter *w, u32 id, u32 skip, u32 *tier, u32 *page)
+{
+	struct kvt_batch *b = w->b;
+	struct kvt_pool *p = b->f->pool;
+	int err = kvt_reserve_slot(w, id, skip, tier, page);
+
+	lockdep_assert_held(&p->meta_lock);
+	if (err)
+		return err == -EAGAIN ? KVT_RSV_REGION : KVT_RSV_ROOM;
+	if (kvt_slot_fix(p, p->tiers[*tier], *page, false))
+		return 0;
+	kvt_block_mem_free(p, *tier, *page, b->ns_group);
+	return KVT_RSV_LIMIT;
 }
 
 /*
@@ -177,10 +204,10 @@ static int kvt_reserve_locked(struct kvt_putter *w, u32 i, u32 skip, u32 *tier)
 	id = kvt_table_alloc(&p->table);
 	if (id == KVT_NIL)
 		return KVT_RSV_ENTRY;
-	err = kvt_reserve_slot(w, id, skip, tier, &page);
+	err = kvt_reserve_fixed(w, id, skip, tier, &page);
 	if (err) {
 		kvt_table_free(&p->table, id);
-		return err == -EAGAIN ? KVT_RSV_REGION : KVT_RSV_ROOM;
+		return err;
 	}
 	kvt_reserve_enter(w, i, id, parent, *tier, page);
 	w->nr_reserved++;
@@ -198,7 +225,7 @@ static u32 kvt_reserve_keep_parent(struct kvt_putter *w, u32 i)
 
 	spin_lock(&p->meta_lock);
 	if (!kvt_reserve_parent(w, i, &parent) || parent == KVT_NIL ||
-	    !kvt_lease_try(kvt_hot(&p->table, parent)))
+	    kvt_lease_take(p, parent) != KVT_LEASED)
 		parent = KVT_NIL;
 	spin_unlock(&p->meta_lock);
 	return parent;
@@ -326,6 +353,10 @@ static int kvt_reserve_obstacle(struct kvt_putter *w, u32 i, int what, u32 *skip
 		b->res[i].status = KVTIER_ST_QUOTA;
 		/* One look is enough for a call: the next key would find no more. */
 		return !w->over_quota && kvt_reserve_quota(w, i) ? 0 : -ENOSPC;
+	case KVT_RSV_LIMIT:
+		b->res[i].status = KVTIER_ST_LIMIT;
+		kvt_count(p, b->f->ns, KVT_CNT_FIXED_REFUSED, 1);
+		return -EDQUOT;
 	}
 	return 0;
 }

@@ -27,7 +27,8 @@ writable()
 {
 	sed -n -E "s,^static ssize_t ([a-z0-9_]+)_store\(.*,$CLASS/\1,p
 		s,^static int ns_([a-z0-9_]+)_store\(.*,$CLASS/namespaces/<id>/\1,p
-		s,^KVT_WATERMARK\(([a-z0-9_]+)\);,$CLASS/\1,p" "$SYSFS" |
+		s,^KVT_WATERMARK\(([a-z0-9_]+)\);,$CLASS/\1,p
+		s,^KVT_NS_LIMIT\(([a-z0-9_]+)\, .*,$CLASS/namespaces/<id>/\1,p" "$SYSFS" |
 		grep -v -e '/kvt_watermark$' -e '/kvt_ns_sysfs$' || true
 	sed -n -E "s,^module_param_named\(([a-z0-9_]+)\,.*0[246]*[26][046]*\);,$PARAMETERS/\1,p" \
 		driver/*.c

@@ -11,6 +11,7 @@
 #   zap      mappings of a region are left when it changes hands
 #   revoke   a slot stays writable after COMMIT
 #   mode     a mode's bits do not count
+#   fixed    what leases and reservations keep in place has no limit
 #   sum      what comes from a disk is not compared with its checksum
 #   super    no flush before a superblock: the crash test of the log, built from the copy
 #
@@ -59,6 +60,12 @@ tooth()
 		EDIT='s/return (bits & want) == want;/return bits || want;/'
 		PROGRAM=redteam_ns
 		ATTACK=redteam.namespaces_probed_by_errno
+		;;
+	fixed)
+		FILE=driver/kvt_fixed.c
+		EDIT='s/if (!force \&\& !READ_ONCE(reg->arena))/if (force \&\& READ_ONCE(reg->arena))/'
+		PROGRAM=redteam_ops
+		ATTACK=redteam.all_memory_held
 		;;
 	sum)
 		FILE=driver/kvt_xfer.c
@@ -184,7 +191,7 @@ bite_machine()
 main()
 {
 	local name machine=()
-	[ $# -gt 0 ] || set -- super mode sum scrub pin revoke zap
+	[ $# -gt 0 ] || set -- super mode fixed sum scrub pin revoke zap
 	copy_tree
 	for name in "$@"; do
 		tooth "$name"

@@ -202,11 +202,12 @@ static inline u32 kvt_ctl_leases(u32 ctl)
 }
 
 /**
- * kvt_lease_try() - take a lease if the block's bytes are readable in memory
- * @h: entry
+ * kvt_lease_try_first() - take a lease if the block's bytes are readable in memory
+ * @h:     entry
+ * @first: out: nobody else had one
  * Return: true with the lease taken. Any context, no lock.
  */
-static inline bool kvt_lease_try(struct kvt_hot *h)
+static inline bool kvt_lease_try_first(struct kvt_hot *h, bool *first)
 {
 	int old = atomic_read(&h->ctl);
 
@@ -215,8 +216,17 @@ static inline bool kvt_lease_try(struct kvt_hot *h)
 			return false;
 		if (kvt_ctl_leases((u32)old) >= KVT_LEASES_MAX)
 			return false;
+		*first = !kvt_ctl_leases((u32)old);
 	} while (!atomic_try_cmpxchg(&h->ctl, &old, (int)((u32)old + KVT_CTL_LEASE_ONE)));
 	return true;
+}
+
+/* The same for who does not ask, because what it fixes is paid for, or nobody counts. */
+static inline bool kvt_lease_try(struct kvt_hot *h)
+{
+	bool first;
+
+	return kvt_lease_try_first(h, &first);
 }
 
 /**

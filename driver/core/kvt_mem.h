@@ -99,6 +99,7 @@ enum kvt_region_state {
  * @state:     enum kvt_region_state
  * @listed:    on that list
  * @retire:    its owner has lost it: once DRAINING it never hands out slots again
+ * @fixed:     slots whose blocks nobody may move, see kvt_fix.h. No lock
  * @slot:      kvt_region_slots() of them: block id, perhaps with KVT_SLOT_POISON;
  *             KVT_SLOT_FREE | next free slot; or KVT_SLOT_RETIRED
  */
@@ -119,6 +120,7 @@ struct kvt_region {
 	u8 passed;
 	bool listed;
 	bool retire;
+	atomic_t fixed;
 	u32 slot[];
 };
 

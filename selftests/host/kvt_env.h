@@ -138,6 +138,11 @@ static inline void atomic_set_release(atomic_t *v, int i)
 	__atomic_store_n(&v->counter, i, __ATOMIC_RELEASE);
 }
 
+static inline int atomic_add_return(int i, atomic_t *v)
+{
+	return __atomic_add_fetch(&v->counter, i, __ATOMIC_SEQ_CST);
+}
+
 static inline int atomic_sub_return(int i, atomic_t *v)
 {
 	return __atomic_sub_fetch(&v->counter, i, __ATOMIC_SEQ_CST);

@@ -5,7 +5,7 @@
 #
 #   unit    driver/tests, the tests that KUnit runs in a kernel; ASan and UBSan
 #   model   random operations on a small store against a reference; ASan, UBSan
-#   race    leases against moves with real threads; TSan
+#   race    leases against moves, and what leases fix, with real threads; TSan
 #   crash   the log on a simulated device that loses power again and again, and
 #           the same with each protection switched off, which must be noticed
 #   fsck_zoned  repair of zoned members, which loses power at each of its writes

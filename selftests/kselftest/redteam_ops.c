@@ -383,6 +383,79 @@ ATTACK(pin_limit_evaded, RT_BOX)
 	return 0;
 }
 
+static void *lease_and_keep(void *arg)
+{
+	struct kvtier_block_result res;
+	struct storm *s = arg;
+	struct kvt_key key;
+	__u32 i, round;
+
+	for (round = 0; round < 10; round++) {
+		for (i = 0; i < s->nr; i++) {
+			key = kvt_key(RT_SET_BOB, (i * 5 + round) % s->nr);
+			if (kvt_get(s->c[(i + round) % 8].fd, 0, 0, &key, 1, &res, 0) == 1)
+				s->done++;
+			key = kvt_key(RT_SET_BOB, 1000 + (i * 3 + round) % 64);
+			kvt_reserve(s->c[i % 8].fd, 0, 0, &key, NULL, 1, &res, 0);
+		}
+	}
+	return NULL;
+}
+
+/* BOB leases and reserves all he can get, by many files and threads, and keeps it. */
+static int hold_all_memory(struct rt *t)
+{
+	struct kvt_key keys[RT_SLOTS / 4];
+	struct storm s = { 0 };
+	struct kvt_client c[8];
+	int i;
+
+	for (i = 0; i < 8; i++)
+		RT_CHECK(!rt_open_own(t, &c[i], t->identity));
+	/* All that ALICE does not hold is his for now. */
+	for (i = 0; i < RT_SLOTS; i++) {
+		keys[0] = kvt_key(RT_SET_BOB, i);
+		if (kvt_put(&t->bob, 0, 0, keys, NULL, 1) != 1)
+			break;
+	}
+	RT_CHECK(i >= RT_SLOTS / 2);
+	s.c = c;
+	s.nr = i;
+	storm_run(lease_and_keep, &s);
+	RT_CHECK(s.done > 0);
+	/* She wants a piece more than she has. */
+	for (i = 0; i < RT_SLOTS / 4; i++) {
+		keys[i] = kvt_key(RT_SET, 500 + i);
+		RT_CHECK(kvt_put(&t->alice, KVTIER_RESERVE_WAIT, 0, &keys[i], NULL, 1) == 1);
+	}
+	for (i = 0; i < RT_SLOTS / 4; i++)
+		RT_CHECK(kvt_check(&t->alice, 0, &keys[i], 1, 0) == 1);
+	for (i = 0; i < 8; i++)
+		kvt_client_close(&c[i]);
+	return rt_expect(t);
+}
+
+/* Two of four pieces are the most that BOB may hold: he gets two, and not three. */
+TEST_F(redteam, all_memory_held)
+{
+	struct kvtier_group group = { .block_bytes = RT_BLOCK };
+	int bob = kvt_open_as(&self->t->pool, RT_BOB);
+	struct kvtier_ns_open a;
+	char name[80], limit[32];
+
+	kvt_ns_args(&a, self->t->identity, &group, 1);
+	ASSERT_EQ(0, kvt_ioctl(bob, KVTIER_OP_NS_OPEN, &a));
+	snprintf(name, sizeof(name), "namespaces/%llu/fixed_limit_bytes",
+		 (unsigned long long)a.ns_id);
+	snprintf(limit, sizeof(limit), "%llu", (unsigned long long)RT_TIER / 2);
+	ASSERT_EQ(0, kvt_sysfs_write(&self->t->pool, name, limit));
+	EXPECT_EQ(0, rt_attack(self->t, RT_UID, hold_all_memory));
+	snprintf(name, sizeof(name), "namespaces/%llu/fixed_bytes", (unsigned long long)a.ns_id);
+	EXPECT_TRUE(KVT_UNTIL(5000, kvt_sysfs_read(&self->t->pool, name, limit, sizeof(limit)) > 0 &&
+			      !strcmp(limit, "0\n")));
+	close(bob);
+}
+
 /* All of a guarantee in arenas, and not one piece more, from many files at once. */
 static void *arena_many(void *arg)
 {

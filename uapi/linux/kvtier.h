@@ -171,7 +171,7 @@ enum {
 #define KVTIER_ST_IOERR		(-7)	/* media failed or bytes did not verify: a miss */
 #define KVTIER_ST_CHILDREN	(-8)	/* DROP: blocks that extend it are there */
 #define KVTIER_ST_FAULT		(-9)	/* READ, WRITE: the buffer cannot be accessed */
-#define KVTIER_ST_LIMIT		(-10)	/* the file's lease or pin limit is reached */
+#define KVTIER_ST_LIMIT		(-10)	/* a limit of the file or the namespace is reached */
 #define KVTIER_ST_SKIPPED	(-11)	/* not reached: an earlier entry ended the prefix */
 
 enum kvtier_tier_type {
@@ -411,7 +411,8 @@ struct kvtier_completion {
  * @nr_prefix:  out: leading entries that are HIT; only these are leased
  *
  * Entries after the first that is not HIT are PENDING, FILLING, MISS or SKIPPED
- * and hold no lease.
+ * and hold no lease. LIMIT: the file has too many handles, or the namespace too much memory
+ * that its leases and reservations keep in place.
  */
 struct kvtier_get {
 	__u32 size;
