@@ -18,6 +18,8 @@
 struct fuzz {
 	__u64 state;
 	__u64 nr_seqs;
+	__u64 exec_ns;		/* spent on sequences */
+	__u64 mend_ns;		/* ... on having the world as it was */
 	struct fz_seq last[LAST];
 	int trace;
 };
@@ -99,14 +101,19 @@ static void show_last(const struct fuzz *f)
 /* 0: go on. */
 static int run(struct fuzz *f, const struct fz_seq *s)
 {
+	__u64 since, ran;
 	int err;
 
 	f->last[f->nr_seqs % LAST] = *s;
 	write_trace(f, s);
 	f->nr_seqs++;
+	since = kvt_now_ns();
 	if (fz_exec(s) && !getenv("KVT_FUZZ_REPLAY"))
 		fz_keep(s);
+	ran = kvt_now_ns();
 	err = fz_world_mend();
+	f->exec_ns += ran - since;
+	f->mend_ns += kvt_now_ns() - ran;
 	if (!err && f->nr_seqs % LOOK_EVERY == 0 && kvt_klog_complaints())
 		err = -EPROTO;
 	if (err) {
@@ -124,16 +131,19 @@ static void report(const struct fuzz *f, __u64 calls)
 	fflush(stdout);
 }
 
-static void report_commands(void)
+static void report_commands(const struct fuzz *f)
 {
 	int i;
 
+	printf("# %llu ms in sequences, %llu ms in between\n",
+	       (unsigned long long)(f->exec_ns / KVT_MSEC), (unsigned long long)(f->mend_ns / KVT_MSEC));
 	for (i = 0; i < FZ_NR_OPS; i++)
 		if (fz_counts.calls[i])
-			printf("# %-14s %7llu calls %7llu answered with 0 %7llu did something\n",
+			printf("# %-14s %7llu calls %7llu answered with 0 %7llu did something, %llu us each\n",
 			       fz_name(i), (unsigned long long)fz_counts.calls[i],
 			       (unsigned long long)fz_counts.ok[i],
-			       (unsigned long long)fz_counts.done[i]);
+			       (unsigned long long)fz_counts.done[i],
+			       (unsigned long long)(fz_counts.ns[i] / fz_counts.calls[i] / 1000));
 }
 
 static int replay(struct fuzz *f, const char *file)
@@ -198,7 +208,7 @@ TEST_F_TIMEOUT(fuzz, commands, 1000000)
 	EXPECT_TRUE(places || !fz_cov_there());
 	ASSERT_EQ(0, run_many(&self->f, self->calls, self->seconds));
 	report(&self->f, fz_calls());
-	report_commands();
+	report_commands(&self->f);
 	/* It has found what plain calls do not run, or was not led by anything. */
 	EXPECT_TRUE(places < fz_cov_places() || !fz_cov_there());
 	EXPECT_TRUE(fz_corpus() > 8 || !fz_cov_there());

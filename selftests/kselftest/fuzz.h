@@ -162,6 +162,7 @@ struct fz_counts {
 	_Atomic __u64 calls[FZ_NR_OPS];
 	_Atomic __u64 ok[FZ_NR_OPS];
 	_Atomic __u64 done[FZ_NR_OPS];
+	_Atomic __u64 ns[FZ_NR_OPS];		/* that they took */
 };
 
 extern struct fz_world fz;

@@ -244,11 +244,16 @@ static void run_call(const struct fz_call *c, int thread)
 
 static void run_part(const struct fz_seq *s, int thread)
 {
+	__u64 since;
 	int i;
 
-	for (i = 0; i < s->nr; i++)
-		if ((s->threaded ? s->call[i].thread : 0) == thread)
-			run_call(&s->call[i], thread);
+	for (i = 0; i < s->nr; i++) {
+		if ((s->threaded ? s->call[i].thread : 0) != thread)
+			continue;
+		since = kvt_now_ns();
+		run_call(&s->call[i], thread);
+		fz_counts.ns[s->call[i].op] += kvt_now_ns() - since;
+	}
 }
 
 /* Counts, groups, keys and handles, all the time; no addresses, which lead anywhere. */
