@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A tenant who stays within what it is guaranteed has as many hits beside one who scans as
+ * with that much memory alone.
+ *
+ * ALICE serves conversations: requests that begin with what was said before, and one of a
+ * few system prompts. After each of them BOB stores blocks that nobody ever asks for.
+ */
+#include "kvt_test.h"
+
+#define BLOCK		(4 * KVT_KIB)
+#define GUARANTEE	(24 * KVT_MIB)
+#define MORE		(8 * KVT_MIB)
+#define PROMPTS		4
+#define PROMPT		16		/* blocks */
+#define TURN		16		/* that a turn adds */
+#define LONGEST		160
+#define SESSIONS	64		/* at a time */
+#define RECENT		8		/* of these, who are likely to go on */
+#define SCAN		64		/* blocks that BOB stores after each request */
+#define SET_PROMPT	400
+#define SET_SESSION	1000
+#define SET_SCAN	399
+
+struct session {
+	__u32 id;
+	__u32 nr;		/* blocks */
+};
+
+/* ALICE's conversations, most recent first. The same in each run. */
+struct workload {
+	unsigned int seed;
+	__u32 next_id;
+	struct session s[SESSIONS];
+};
+
+struct result {
+	__u64 asked;
+	__u64 hits;
+	__u64 failed;
+};
+
+FIXTURE(isolate)
+{
+	struct kvt_key keys[LONGEST + TURN];
+	struct kvtier_block_result res[LONGEST + TURN];
+	__u64 handle[LONGEST + TURN];
+	struct kvt_pool pool;
+	struct kvt_client alice;
+	struct kvt_client bob;
+};
+
+FIXTURE_VARIANT(isolate)
+{
+	const char *policy;
+};
+
+FIXTURE_VARIANT_ADD(isolate, lru) { .policy = "lru" };
+FIXTURE_VARIANT_ADD(isolate, reuse) { .policy = "reuse" };
+
+FIXTURE_SETUP(isolate)
+{
+}
+
+FIXTURE_TEARDOWN(isolate)
+{
+}
+
+static void begin(struct workload *w, struct session *s)
+{
+	s->id = w->next_id++;
+	s->nr = PROMPT + TURN;
+}
+
+/* Whose turn it is: it comes to the front. */
+static struct session *turn(struct workload *w)
+{
+	int among = rand_r(&w->seed) % 2 ? RECENT : SESSIONS, i = rand_r(&w->seed) % among;
+	struct session s = w->s[i];
+
+	memmove(&w->s[1], &w->s[0], i * sizeof(s));
+	s.nr += TURN;
+	if (s.nr > LONGEST || rand_r(&w->seed) % 12 == 0)
+		begin(w, &s);
+	w->s[0] = s;
+	return &w->s[0];
+}
+
+static void ask(FIXTURE_DATA(isolate) *self, const struct session *s, struct result *r)
+{
+	int hits, i;
+
+	kvt_keys(self->keys, SET_PROMPT + s->id % PROMPTS, 0, PROMPT);
+	kvt_keys(self->keys + PROMPT, SET_SESSION + s->id, 0, s->nr - PROMPT);
+	hits = kvt_get(self->alice.fd, 0, 0, self->keys, s->nr, self->res, 0);
+	for (i = 0; i < hits; i++)
+		self->handle[i] = self->res[i].handle;
+	if (hits < 0 || (hits && kvt_release(self->alice.fd, self->handle, hits, NULL) != hits)) {
+		r->failed++;
+		return;
+	}
+	r->asked += s->nr;
+	r->hits += hits;
+	if (kvt_put(&self->alice, KVTIER_RESERVE_WAIT, 0, self->keys, NULL, s->nr) != (int)s->nr)
+		r->failed++;
+}
+
+static int open_both(FIXTURE_DATA(isolate) *self, __u64 min_bytes)
+{
+	struct kvtier_group group = { .block_bytes = BLOCK };
+	struct kvtier_ns_open a;
+	int fd = kvt_open(&self->pool);
+
+	kvt_ns_args(&a, "alice", &group, 1);
+	a.min_bytes = min_bytes;
+	return kvt_client_bind(&self->alice, fd, &a) ?:
+	       kvt_client_open(&self->pool, &self->bob, "bob", BLOCK);
+}
+
+/* Her requests in so much memory; the first third finds it empty and does not count. */
+static int serve(FIXTURE_DATA(isolate) *self, struct result *r, bool scan)
+{
+	int nr = kvt_env_many(400, 1500), i;
+	struct workload w = { .seed = 7 };
+	struct kvt_key keys[SCAN];
+
+	for (i = 0; i < SESSIONS; i++)
+		begin(&w, &w.s[i]);
+	for (i = 0; i < nr; i++) {
+		if (i == nr / 3)
+			*r = (struct result){ .failed = r->failed };
+		ask(self, turn(&w), r);
+		kvt_keys(keys, SET_SCAN, (__u64)i * SCAN, SCAN);
+		if (scan && kvt_put(&self->bob, KVTIER_RESERVE_WAIT, 0, keys, NULL, SCAN) <= 0)
+			r->failed++;
+	}
+	return r->failed ? -EIO : 0;
+}
+
+/* Hits of a thousand, or -errno. */
+static int rate(FIXTURE_DATA(isolate) *self, const char *policy, __u64 bytes, __u64 min_bytes,
+		bool scan)
+{
+	struct result r = { 0 };
+	int err = kvt_setup(&self->pool);
+
+	if (!err)
+		err = kvt_sysfs_write(&self->pool, "policy", policy);
+	if (!err && kvt_tier_dram(&self->pool, 0, bytes) < 0)
+		err = -ENOMEM;
+	if (!err)
+		err = open_both(self, min_bytes);
+	if (!err)
+		err = serve(self, &r, scan);
+	kvt_client_close(&self->alice);
+	kvt_client_close(&self->bob);
+	if (kvt_teardown(&self->pool) && !err)
+		err = -EBUSY;
+	printf("# %s, %llu MiB, %llu guaranteed%s: %llu of %llu, %llu failed\n", policy,
+	       (unsigned long long)(bytes / KVT_MIB), (unsigned long long)(min_bytes / KVT_MIB),
+	       scan ? ", beside a scan" : "", (unsigned long long)r.hits,
+	       (unsigned long long)r.asked, (unsigned long long)r.failed);
+	fflush(stdout);
+	return err ? err : (int)(r.hits * 1000 / r.asked);
+}
+
+TEST_F_TIMEOUT(isolate, hits_beside_a_scan, 1200)
+{
+	int alone = rate(self, variant->policy, GUARANTEE, 0, false);
+	int beside = rate(self, variant->policy, GUARANTEE + MORE, GUARANTEE, true);
+
+	ASSERT_LT(0, alone);
+	EXPECT_LT(alone, 1000);
+	EXPECT_LE(alone - 10, beside);
+	if (strcmp(variant->policy, "lru"))
+		return;
+	/* It would do harm: this policy does not know a scan when it sees one. */
+	beside = rate(self, "lru", GUARANTEE + MORE, 0, true);
+	ASSERT_LT(0, beside);
+	EXPECT_GT(alone - 10, beside);
+}
+
+TEST_HARNESS_MAIN
