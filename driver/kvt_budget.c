@@ -3,8 +3,9 @@
  * What control groups may have in a pool.
  *
  * Memory that the page allocator gives to a process is charged to its cgroup. The pages of a
- * tier are not: they are the operator's, whether DRAM, CXL or NVMe, and the kernel lets no
- * module add a resource to its controllers. So the pool keeps accounts of its own.
+ * tier are not, unless the operator wants it (kvt_charge.c): they are his, whether DRAM, CXL or
+ * NVMe, and the kernel lets no module add a resource to its controllers. So the pool keeps
+ * accounts of its own.
  *
  * A namespace belongs to the cgroup (v2) of the process that made it, or, after it was found
  * on media, of its owner's that opened it first; and so to all cgroups around that. The

@@ -430,6 +430,27 @@ bool kvt_compact(struct kvt_pool *p, struct kvt_tier *t, u32 pieces)
 	return done;
 }
 
+/**
+ * kvt_compact_own() - empty one of an owner's regions into others of his
+ * @p:        pool; srcu held, may sleep
+ * @t:        memory tier
+ * @ns_group: owner, whose namespace the caller keeps
+ * @mv:       room for KVT_MOVE_BATCH moves
+ * Return: whether it went.
+ */
+bool kvt_compact_own(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group, struct kvt_mv *mv)
+{
+	const struct kvt_region *reg;
+	u32 r = KVT_NO_REGION, looks = 0;
+
+	spin_lock(&p->meta_lock);
+	reg = kvt_mem_sparse(&t->mem, &kvt_group_of(p, ns_group)->owner[t->id], 1, &looks);
+	if (reg)
+		r = reg->first;
+	spin_unlock(&p->meta_lock);
+	return r != KVT_NO_REGION && kvt_compact_region(p, t, r, mv);
+}
+
 static bool kvt_region_lost(const struct kvt_region *reg)
 {
 	return reg->retire && reg->state == KVT_REGION_DRAINING;

@@ -22,6 +22,7 @@
  *     pool->async[].lock  spin    calls that wait for one kind of event
  *     pool->up_lock       spin    blocks to be promoted
  *     pool->looks.lock    spin    looks ahead to be made
+ *     charges->lock       spin    who asks a tier for memory, see kvt_charge.c
  *
  * User memory is copied under none of them. unmap_mapping_range() is called
  * under 2 to 4 at most. Nothing that allocates with GFP_KERNEL runs under 6-9.
@@ -70,6 +71,7 @@
 #include "core/kvt_share.h"
 #include "core/kvt_wlog.h"
 #include "kvt_budget.h"
+#include "kvt_charge.h"
 #include "kvt_export.h"
 #include "kvt_fixed.h"
 #include "kvt_kept.h"
@@ -168,6 +170,7 @@ struct kvt_group {
  * @used_bytes: slot bytes of its blocks; changed by kvt_ns_use() alone
  * @nr_cgroups: of @cgroup; 0: not known yet. conf_lock, as the next
  * @cgroup:     numbers of the cgroups it is in, outermost first, see kvt_budget.c
+ * @memcg:      whom its pages in tiers that are charged are charged to, see kvt_charge.c
  * @budgets:    bit for each of the pool's that it counts in. Meta lock
  * @mem_bytes:  slot bytes it has in memory, moves under way included
  * @nr_blocks:  entries that carry its index, DEAD ones too
@@ -211,6 +214,7 @@ struct kvt_ns {
 	u64 arena_bytes;
 	u64 used_bytes;
 	u32 nr_cgroups;
+	struct mem_cgroup *memcg;
 	u32 budgets;
 	u64 cgroup[KVT_CGROUP_LEVELS];
 	u64 mem_bytes;
@@ -658,6 +662,7 @@ u32 kvt_region_next(struct kvt_tier *t, u32 r, bool (*of)(const struct kvt_regio
 void kvt_region_clean(struct kvt_tier *t, struct kvt_region *reg);
 bool kvt_region_unquarantine(struct kvt_pool *p);
 bool kvt_region_release_empty(struct kvt_pool *p, struct kvt_tier *t, u32 pieces);
+bool kvt_region_release_own(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group);
 void kvt_region_release_all(struct kvt_pool *p, struct kvt_tier *t);
 bool kvt_pages_foreign(struct kvt_tier *t, u32 page, u32 nr);
 bool kvt_slot_foreign(struct kvt_tier *t, u32 page, u32 nr);
@@ -807,6 +812,7 @@ u32 kvt_evict_own(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group, enum kvt
 bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool keep,
 			 const struct kvt_ns *asker);
 bool kvt_compact(struct kvt_pool *p, struct kvt_tier *t, u32 pieces);
+bool kvt_compact_own(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group, struct kvt_mv *mv);
 void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t);
 bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group);
 

@@ -92,9 +92,12 @@ static int __init kvt_init(void)
 	err = kvt_xfer_init();
 	if (err)
 		goto unmount;
-	err = kvt_init_chrdev();
+	err = kvt_charge_init();
 	if (err)
 		goto exit_xfer;
+	err = kvt_init_chrdev();
+	if (err)
+		goto exit_charge;
 	err = kvt_tier_dax_init();
 	if (err)
 		goto exit_chrdev;
@@ -108,6 +111,8 @@ exit_dax:
 	kvt_tier_dax_exit();
 exit_chrdev:
 	kvt_exit_chrdev();
+exit_charge:
+	kvt_charge_exit();
 exit_xfer:
 	kvt_xfer_exit();
 unmount:
@@ -121,6 +126,7 @@ static void __exit kvt_exit(void)
 	misc_deregister(&kvt_ctl_dev);
 	kvt_tier_dax_exit();
 	kvt_exit_chrdev();
+	kvt_charge_exit();
 	kvt_xfer_exit();
 	kern_unmount(kvt_mnt);
 }

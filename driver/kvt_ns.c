@@ -295,6 +295,7 @@ static void kvt_ns_fill(struct kvt_ns *ns, struct kvt_pool *p, const struct cred
 
 static void kvt_ns_free(struct kvt_ns *ns)
 {
+	kvt_charge_forget(ns);
 	kvt_maps_free(&ns->maps);
 	free_percpu(ns->counts);
 	kvfree(ns->mind);
@@ -488,6 +489,7 @@ static int kvt_ns_bind_locked(struct kvt_file *f, struct kvtier_ns_open *o,
 	spin_unlock(&p->meta_lock);
 	if (uid_eq(ns->uid, f->file->f_cred->fsuid))
 		kvt_budget_join(ns);
+	kvt_charge_note(ns);
 	if (o->flags & KVTIER_NS_RDONLY)
 		f->rdonly = true;
 	o->nr_groups = ns->nr_groups;

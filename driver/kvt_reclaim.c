@@ -120,11 +120,22 @@ static bool kvt_unused_region(struct kvt_pool *p, struct kvt_tier *t, const stru
 	return false;
 }
 
+/* The owner's own blocks make room for him. Whether any did. */
+static bool kvt_lower_own(struct kvt_pool *p, struct kvt_tier *t, const struct kvt_want *w)
+{
+	u32 ns_group = kvt_ns_group(w->ns->idx, w->group), ids[KVT_MOVE_BATCH], nr;
+
+	nr = kvt_collect_own(p, t, !kvt_tier_has_lower(p, t), ns_group, KVT_NIL,
+			     KVT_OWN_STEPS_WORKER, ids, ARRAY_SIZE(ids));
+	return kvt_demote(p, t, ids, nr, false) != 0;
+}
+
 /* A region for the owner out of what others do not use, or use least. */
 static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struct kvt_want *w)
 {
 	u32 ns_group = kvt_ns_group(w->ns->idx, w->group), ids[KVT_MOVE_BATCH], nr, i, r;
 	u32 put_off = READ_ONCE(p->nr_put_off);
+	int err;
 
 	if (w->ns->group[w->group].slot_pages > t->nr_pieces * KVT_PIECE_PAGES)
 		return false;
@@ -152,13 +163,15 @@ static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struc
 		spin_unlock(&p->meta_lock);
 		kvt_demote(p, t, ids, 1, false);
 		kvt_evacuate_region(p, t, r, true, w->ns);
-		if (!kvt_region_get(t, w->ns, w->group))
+		err = kvt_region_get(t, w->ns, w->group);
+		if (!err)
 			return true;
+		/* There is a piece, and no memory for it in the owner's cgroup. */
+		if (err == -EDQUOT)
+			break;
 	}
 	/* Others' blocks are in use: then the owner's own have to make room. */
-	nr = kvt_collect_own(p, t, !kvt_tier_has_lower(p, t), ns_group, KVT_NIL,
-			     KVT_OWN_STEPS_WORKER, ids, ARRAY_SIZE(ids));
-	return kvt_demote(p, t, ids, nr, false) != 0;
+	return kvt_lower_own(p, t, w);
 }
 
 /*
@@ -169,7 +182,7 @@ static bool kvt_serve_tier(struct kvt_pool *p, struct kvt_tier *t, const struct 
 {
 	struct kvt_group *g = &w->ns->group[w->group];
 	bool partial, barred;
-	int room;
+	int room, err;
 
 	if (t->state != KVTIER_TIER_ONLINE || (w->region != KVT_NO_REGION && t->id != w->tier))
 		return false;
@@ -185,7 +198,11 @@ static bool kvt_serve_tier(struct kvt_pool *p, struct kvt_tier *t, const struct 
 	/* Nobody's blocks make room for what it would not get. */
 	if (barred && !partial)
 		return kvt_limit_lower(p, t, w->ns, kvt_slot_bytes(g));
-	return partial || !kvt_region_get(t, w->ns, w->group) || kvt_steal_region(p, t, w);
+	err = partial ? 0 : kvt_region_get(t, w->ns, w->group);
+	/* What others have is of no use to whom his cgroup gives no more. */
+	if (err == -EDQUOT)
+		return kvt_lower_own(p, t, w);
+	return !err || kvt_steal_region(p, t, w);
 }
 
 static int kvt_serve(struct kvt_pool *p, const struct kvt_want *w)
@@ -228,6 +245,7 @@ static bool kvt_serve_wish(struct kvt_pool *p)
 	u32 nr = kvt_tier_snapshot(p, t, true), i;
 	struct kvt_want w;
 	bool barred;
+	int err;
 
 	if (!kvt_wish_take(p, &w))
 		return false;
@@ -238,8 +256,8 @@ static bool kvt_serve_wish(struct kvt_pool *p)
 		barred = kvt_kept_barred(p, w.ns) ||
 			 w.ns->group[w.group].owner[t[i]->id].partial != KVT_NO_REGION;
 		spin_unlock(&p->meta_lock);
-		if (!barred && (!kvt_region_get(t[i], w.ns, w.group) ||
-				kvt_unused_region(p, t[i], &w)))
+		err = barred ? -ENOSPC : kvt_region_get(t[i], w.ns, w.group);
+		if (!err || (!barred && err != -EDQUOT && kvt_unused_region(p, t[i], &w)))
 			return true;
 	}
 	return false;

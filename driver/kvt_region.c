@@ -184,6 +184,12 @@ static int kvt_region_number(struct kvt_tier *t)
 	return 0;
 }
 
+/* Whose bytes are in a namespace's pieces: nobody knows if there are none, between regions. */
+static u64 kvt_region_content(const struct kvt_tier *t, const struct kvt_ns *ns)
+{
+	return t->charges ? U64_MAX : ns->id;
+}
+
 /* Enter a record; -EAGAIN: others have taken the numbers there were. */
 static int kvt_region_enter(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 nr_pieces,
 			    u32 file_id, struct kvt_region *reg, bool *dirty)
@@ -200,8 +206,9 @@ static int kvt_region_enter(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u3
 		err = -ENOSPC;
 	} else if (kvt_mem_dir_full(&t->mem)) {
 		err = -EAGAIN;
-	} else if (kvt_mem_region_alloc(&t->mem, o, reg, ns->id, kvt_ns_group(ns->idx, group),
-					g->slot_pages, nr_pieces)) {
+	} else if (kvt_mem_region_alloc(&t->mem, o, reg, kvt_region_content(t, ns),
+					kvt_ns_group(ns->idx, group), g->slot_pages,
+					nr_pieces)) {
 		ns->nr_regions++;
 		p->meta_bytes += kvt_region_bytes(kvt_region_slots(reg));
 		if (file_id)
@@ -228,7 +235,8 @@ static void kvt_region_return(struct kvt_tier *t, struct kvt_region *reg)
 	if (reg->retire)
 		ns->kept.retired_bytes -= (u64)reg->nr_pieces << KVT_PIECE_SHIFT;
 	t->pool->meta_bytes -= kvt_region_bytes(kvt_region_slots(reg));
-	kvt_mem_region_free(&t->mem, kvt_region_owner(t, reg), reg, ns->id, false);
+	kvt_mem_region_free(&t->mem, kvt_region_owner(t, reg), reg, kvt_region_content(t, ns),
+			    false);
 	kvt_defer_free(t->pool, reg);
 }
 
@@ -283,7 +291,7 @@ static int kvt_region_take(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32
 		kvfree(reg);
 	} else if (dirty) {
 		/* Nobody maps, takes or frees a DIRTY region but who made it. */
-		err = kvt_region_wipe(t, reg);
+		err = t->charges ? kvt_charge_region(t, ns, reg) : kvt_region_wipe(t, reg);
 		kvt_region_wiped(t, reg, err);
 		r = err ?: r;
 	}
@@ -302,8 +310,8 @@ static void kvt_region_short(struct kvt_tier *t, u32 pieces)
  * @t:     memory tier; srcu held, may sleep
  * @ns:    namespace, kept alive by the caller
  * @group: of it
- * Return: 0; -ENOSPC when no run of free pieces is long enough; -ENOMEM; -EINTR: a fatal
- * signal.
+ * Return: 0; -ENOSPC when no run of free pieces is long enough; -ENOMEM: no memory for a
+ * record; -EDQUOT: the namespace's cgroup does not pay for more; -EINTR: a fatal signal.
  *
  * In a small tier a region is at most a quarter of it, so that a few owners fit.
  * Long runs are tried before short ones.
@@ -320,6 +328,8 @@ int kvt_region_get(struct kvt_tier *t, struct kvt_ns *ns, u32 group)
 	spin_unlock(&t->pool->meta_lock);
 	shortest = kvt_mem_geometry(g->slot_pages, most, &nr_slots);
 	pieces = kvt_mem_growth(&g->owner[t->id], g->slot_pages, most);
+	if (pieces > shortest && !kvt_charge_fits(t, ns, pieces))
+		pieces = shortest;
 	while (pieces) {
 		r = kvt_region_take(t, ns, group, pieces, 0);
 		if (r != -ENOSPC)
@@ -437,6 +447,8 @@ void kvt_region_clean(struct kvt_tier *t, struct kvt_region *reg)
 		  kvt_pages_foreign(t, page, nr) : kvt_slot_foreign(t, page, nr);
 	if (foreign)
 		WRITE_ONCE(t->foreign_until, jiffies + HZ);
+	else
+		kvt_charge_vacate(t, reg);
 	spin_lock(&p->meta_lock);
 	if (foreign) {
 		reg->state = KVT_REGION_QUARANTINED;
@@ -494,6 +506,33 @@ bool kvt_region_release_empty(struct kvt_pool *p, struct kvt_tier *t, u32 pieces
 	return any;
 }
 
+/**
+ * kvt_region_release_own() - take empty regions from one owner
+ * @p:        pool
+ * @t:        memory tier; srcu held, may sleep
+ * @ns_group: owner, whose namespace the caller keeps
+ * Return: whether any was taken.
+ */
+bool kvt_region_release_own(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group)
+{
+	struct kvt_region *reg;
+	bool any = false, take;
+	u32 r;
+
+	for (r = kvt_region_next(t, 0, kvt_region_unused); r != KVT_NO_REGION;
+	     r = kvt_region_next(t, r + 1, kvt_region_unused)) {
+		spin_lock(&p->meta_lock);
+		reg = kvt_mem_region(&t->mem, r);
+		take = reg && reg->ns_group == ns_group && kvt_region_claim_empty(t, reg);
+		spin_unlock(&p->meta_lock);
+		if (take) {
+			kvt_region_clean(t, reg);
+			any = true;
+		}
+	}
+	return any;
+}
+
 static bool kvt_region_quarantined(const struct kvt_region *reg)
 {
 	return reg->state == KVT_REGION_QUARANTINED;
@@ -530,6 +569,7 @@ static bool kvt_tier_unquarantine(struct kvt_tier *t)
 		spin_unlock(&p->meta_lock);
 		if (!kvt_region_forsaken(t, reg, &budget))
 			continue;
+		kvt_charge_vacate(t, reg);
 		spin_lock(&p->meta_lock);
 		kvt_region_quarantine(t, reg, false);
 		kvt_region_return(t, reg);
@@ -573,6 +613,10 @@ void kvt_region_release_all(struct kvt_pool *p, struct kvt_tier *t)
 	     r = kvt_region_next(t, r + 1, NULL)) {
 		spin_lock(&p->meta_lock);
 		reg = kvt_mem_region(&t->mem, r);
+		spin_unlock(&p->meta_lock);
+		/* Nobody else is there. */
+		kvt_charge_vacate(t, reg);
+		spin_lock(&p->meta_lock);
 		if (reg->state == KVT_REGION_ACTIVE)
 			kvt_mem_region_drain(&t->mem, kvt_region_owner(t, reg), reg);
 		if (reg->state == KVT_REGION_QUARANTINED)

@@ -11,6 +11,7 @@
 /* kvt_shrink.c: memory tiers that give way */
 bool kvt_shrink_work(struct kvt_pool *p, struct kvt_tier *t);
 void kvt_shrink_short(struct kvt_tier *t, u32 pieces);
+bool kvt_shrink_concerns(const struct kvt_tier *t, int node);
 int kvt_shrink_start(struct kvt_tier *t);
 void kvt_shrink_stop(struct kvt_tier *t);
 

@@ -16,7 +16,8 @@
  * If that fails it is left alone for a while.
  *
  * The shrinker is not told on whose behalf it is asked: limits of control groups do not
- * reach it.
+ * reach it. A tier that is charged to these has another one, see kvt_charge.c, and no pages
+ * that are free.
  *
  * Lock: the meta lock, which a shrinker only tries to take.
  */
@@ -79,7 +80,7 @@ static void kvt_shrink_free(struct page **first, u32 nr)
 }
 
 /* Is a node's need eased by what is in the tier. */
-static bool kvt_shrink_concerns(const struct kvt_tier *t, int node)
+bool kvt_shrink_concerns(const struct kvt_tier *t, int node)
 {
 	return t->args.type == KVTIER_TIER_NODE ? t->args.node == node :
 						  node_state(node, N_CPU);
@@ -184,7 +185,7 @@ static int kvt_shrink_come(struct kvt_tier *t, u32 piece)
 	if (si_mem_available() < (long)(totalram_pages() / KVT_SHRINK_SPARE))
 		return -ENOMEM;
 	WRITE_ONCE(t->returning, true);
-	err = t->ops->come(t, piece);
+	err = t->ops->come(t, piece, false);
 	WRITE_ONCE(t->returning, false);
 	return err;
 }
@@ -223,6 +224,8 @@ static bool kvt_shrink_return(struct kvt_pool *p, struct kvt_tier *t)
  */
 bool kvt_shrink_work(struct kvt_pool *p, struct kvt_tier *t)
 {
+	if (t->charges)
+		return kvt_charge_work(p, t);
 	if (READ_ONCE(t->shrink_want))
 		return kvt_shrink_give(p, t);
 	return READ_ONCE(t->mem.nr_absent) && kvt_shrink_return(p, t);
@@ -237,7 +240,8 @@ int kvt_shrink_start(struct kvt_tier *t)
 {
 	struct shrinker *s;
 
-	if (!t->ops->leave)
+	kvt_charge_start(t);
+	if (!t->ops->leave || t->charges)
 		return 0;
 	s = shrinker_alloc(SHRINKER_NUMA_AWARE, "kvtier%u-%s", t->pool->id, t->args.name);
 	if (!s)
@@ -262,4 +266,5 @@ void kvt_shrink_stop(struct kvt_tier *t)
 	if (t->shrinker)
 		shrinker_free(t->shrinker);
 	t->shrinker = NULL;
+	kvt_charge_stop(t);
 }

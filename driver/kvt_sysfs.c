@@ -455,7 +455,9 @@ KVT_TIER_FAULTS(checksum_errors, KVT_CAUSE_SUM);
 KVT_TIER_FAULTS(write_errors, KVT_CAUSE_WRITE);
 KVT_TIER_FAULTS(memory_errors, KVT_CAUSE_MEMORY);
 KVT_TIER_LOAD(retired_bytes, "%llu", kvt_tier_retired_bytes(t));
-KVT_TIER_LOAD(absent_bytes, "%llu", (u64)READ_ONCE(t->mem.nr_absent) << KVT_PIECE_SHIFT);
+KVT_TIER_LOAD(absent_bytes, "%llu",
+	      (u64)(t->charges ? READ_ONCE(t->mem.nr_free) : READ_ONCE(t->mem.nr_absent)) <<
+	      KVT_PIECE_SHIFT);
 static struct kvt_tier_attr tier_attr_device = __KVT_ATTR(device, 0444, tier_device_show);
 
 static struct attribute *kvt_tier_attrs[] = {

@@ -90,9 +90,10 @@ int kvt_tier_check(struct kvt_pool *p, const struct kvtier_tier_attach *a)
 {
 	const struct kvt_tier_ops *ops = kvt_tier_type(a->type);
 	const char *c;
-	u32 i;
+	u32 flags = a->type == KVTIER_TIER_DRAM || a->type == KVTIER_TIER_NODE ?
+		    KVTIER_ATTACH_CHARGE : ops && !ops->is_mem ? KVTIER_ATTACH_FORCE : 0, i;
 
-	if (!ops || a->rank > 255 || !a->name[0] || (a->flags && ops->is_mem) ||
+	if (!ops || a->rank > 255 || !a->name[0] || (a->flags & ~flags) ||
 	    (a->nr_bad && a->type != KVTIER_TIER_DAX) ||
 	    strnlen(a->name, sizeof(a->name)) == sizeof(a->name) ||
 	    strnlen(a->path, sizeof(a->path)) == sizeof(a->path))
@@ -277,7 +278,7 @@ static int kvt_tier_bring_up(struct kvt_pool *p, struct kvt_tier *t)
 	err = t->ops->attach(t);
 	if (err)
 		return err;
-	err = kvt_tier_alloc_space(t);
+	err = kvt_charge_prepare(t) ?: kvt_tier_alloc_space(t);
 	if (err)
 		goto detach;
 	if (t->ops->is_mem)
@@ -301,9 +302,12 @@ free_space:
 	/* Detach waits for upcalls, which look at the space. */
 	t->ops->detach(t);
 	kvt_tier_free_space(t);
-	return err;
+	goto end;
 detach:
 	t->ops->detach(t);
+end:
+	kvt_shrink_stop(t);
+	kvt_charge_end(t);
 	return err;
 }
 
@@ -431,6 +435,7 @@ static void kvt_tier_release(struct kvt_pool *p, struct kvt_tier *t)
 	synchronize_srcu(&p->srcu);
 	if (!t->ops->is_mem)
 		kvt_mlog_stop(t, false);
+	kvt_charge_end(t);
 	t->ops->detach(t);
 	kvt_tier_free_space(t);
 	kfree(t);
@@ -637,7 +642,11 @@ void kvt_tier_free_all(struct kvt_pool *p)
 
 	/* What is on block tiers stays there; in memory it is only forgotten. */
 	for (i = 0; i < KVT_TIERS; i++) {
-		if (p->tiers[i] && p->tiers[i]->mlog)
+		if (!p->tiers[i])
+			continue;
+		/* From here on nobody else takes regions. */
+		kvt_shrink_stop(p->tiers[i]);
+		if (p->tiers[i]->mlog)
 			kvt_mlog_stop(p->tiers[i], true);
 	}
 	kvt_tier_kill_blocks(p);

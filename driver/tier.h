@@ -30,6 +30,7 @@
 #include "core/kvt_log.h"
 #include "core/kvt_mem.h"
 
+struct kvt_charges;
 struct kvt_mlog;
 struct kvt_pool;
 struct kvt_tier;
@@ -78,9 +79,11 @@ struct kvt_zone_ops {
  * @insert_pmd: memory, or NULL: map 2 MiB from @page, which is 2 MiB-aligned;
  *           VM_FAULT_FALLBACK if it cannot
  * @leave:   memory, or NULL: the first page of a piece, which has become absent: its
- *           pages are the caller's to free. Meta lock held
+ *           pages are the caller's to free. Meta lock held, or the piece is in a region of
+ *           the caller's
  * @come:    memory, with @leave: there are zeroed pages for it again, if they are to be
- *           had without taking any from others. Sleeps. 0 or -ENOMEM
+ *           had without taking any from others; or charged to the active memory cgroup.
+ *           Sleeps. 0 or -ENOMEM
  * @check_blank: block, or NULL: is nothing on the device that somebody may want to keep;
  *           where programs cannot look themselves. 0; -EEXIST: there is; or another
  *           error. Sleeps
@@ -108,7 +111,7 @@ struct kvt_tier_ops {
 			     unsigned long addr, u32 page, u32 nr, bool write);
 	vm_fault_t (*insert_pmd)(struct kvt_tier *t, struct vm_fault *vmf, u32 page);
 	struct page *(*leave)(struct kvt_tier *t, u32 piece);
-	int (*come)(struct kvt_tier *t, u32 piece);
+	int (*come)(struct kvt_tier *t, u32 piece, bool charge);
 	int (*check_blank)(struct kvt_tier *t);
 	void (*submit)(struct kvt_tier *t, struct kvt_bio_xfer *x);
 	int (*rw)(struct kvt_tier *t, u64 byte, void *buf, u32 len, bool write);
@@ -221,7 +224,8 @@ struct kvt_tier_count {
  * @nr_lost:  memory: regions that their owner has lost. Meta lock
  * @poisoned: memory: some page is bad, so look before a slot is handed out; never
  *            unset. attach() sets it if it knows of any
- * @shrinker: memory, or NULL; see kvt_shrink.c, as the next five
+ * @charges:  memory, or NULL: its regions' pages are charged, see kvt_charge.c
+ * @shrinker: memory, or NULL; see kvt_shrink.c, as the next five; or kvt_charge.c
  * @shrink_want: pieces that the system asked for and has not got. Meta lock
  * @shrunk_at: when it asked last, in jiffies. Meta lock
  * @return_at: not before, in jiffies, is a piece to be taken from the system. The worker's
@@ -276,6 +280,7 @@ struct kvt_tier {
 	u8 compact_none;
 	u32 compact_pieces;
 	unsigned long compact_at;
+	struct kvt_charges *charges;
 	struct shrinker *shrinker;
 	u32 shrink_want;
 	unsigned long shrunk_at;

@@ -10,7 +10,8 @@
  * because a huge entry of ordinary pages leaks references in a mixed mapping.
  *
  * Pages are there from attach to detach, but for pieces that are in no region and were
- * given back to the system meanwhile (kvt_shrink.c). Pages that still have a foreign
+ * given back to the system meanwhile (kvt_shrink.c); of a tier that is charged to cgroups
+ * (kvt_charge.c) only while the piece is in a region. Pages that still have a foreign
  * reference when they are given back live on until that goes.
  */
 #include <linux/gfp.h>
@@ -78,42 +79,51 @@ static struct page *kvt_node_piece(const nodemask_t *nodes, int *turn, gfp_t gfp
 	return NULL;
 }
 
+/* All of its pages, from the beginning. */
+static int kvt_node_fill(struct kvt_node *n)
+{
+	u32 i;
+
+	for (i = 0; i < n->nr; i++) {
+		/* What is not to be had without pushing others out hard is not taken. */
+		n->piece[i] = kvt_node_piece(&n->nodes, &n->turn, GFP_KERNEL | __GFP_NORETRY);
+		if (!n->piece[i])
+			return -ENOMEM;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return 0;
+}
+
 static int kvt_node_attach_from(struct kvt_tier *t, const nodemask_t *nodes)
 {
 	u64 pieces = t->args.capacity_bytes >> KVT_PIECE_SHIFT;
+	bool charge = t->args.flags & KVTIER_ATTACH_CHARGE;
 	struct kvt_node *n;
-	u32 i;
+	int err;
 
 	BUILD_BUG_ON(PAGE_SHIFT != KVT_PAGE_SHIFT);
 	if (!pieces || pieces > KVT_TIER_PIECES_MAX)
 		return -EINVAL;
-	if (pieces * KVT_PIECE_PAGES > si_mem_available())
+	/* What is charged comes when it is needed. More than there is never will. */
+	if (pieces * KVT_PIECE_PAGES > (charge ? totalram_pages() : si_mem_available()))
 		return -ENOMEM;
 	n = kvzalloc(struct_size(n, piece, pieces), GFP_KERNEL);
 	if (!n)
 		return -ENOMEM;
+	n->nr = pieces;
 	n->nodes = *nodes;
 	n->turn = MAX_NUMNODES - 1;
-	for (i = 0; i < pieces; i++) {
-		/* What is not to be had without pushing others out hard is not taken. */
-		struct page *page = kvt_node_piece(nodes, &n->turn, GFP_KERNEL | __GFP_NORETRY);
-
-		if (!page) {
-			kvt_node_free(n);
-			return -ENOMEM;
-		}
-		n->nr++;
-		n->piece[i] = page;
-		if (fatal_signal_pending(current)) {
-			kvt_node_free(n);
-			return -EINTR;
-		}
-		cond_resched();
+	err = charge ? 0 : kvt_node_fill(n);
+	if (err) {
+		kvt_node_free(n);
+		return err;
 	}
 	t->priv = n;
 	t->nr_pieces = n->nr;
 	t->capacity_bytes = (u64)n->nr << KVT_PIECE_SHIFT;
-	t->content = KVT_PIECE_CLEAN;
+	t->content = charge ? KVT_PIECE_UNKNOWN : KVT_PIECE_CLEAN;
 	return 0;
 }
 
@@ -154,7 +164,7 @@ static struct page *kvt_node_page(struct kvt_tier *t, u32 page)
 	return n->piece[page / KVT_PIECE_PAGES] + page % KVT_PIECE_PAGES;
 }
 
-/* No region has it, so nobody looks at its pages. */
+/* No region has it, or one that is about to end, so nobody looks at its pages. */
 static struct page *kvt_node_leave(struct kvt_tier *t, u32 piece)
 {
 	struct kvt_node *n = t->priv;
@@ -164,7 +174,17 @@ static struct page *kvt_node_leave(struct kvt_tier *t, u32 piece)
 	return first;
 }
 
-static int kvt_node_come(struct kvt_tier *t, u32 piece)
+/* For a region, and charged to its owner's cgroup. Several may come at a time. */
+static int kvt_node_come_charged(struct kvt_node *n, u32 piece)
+{
+	int turn = READ_ONCE(n->turn);
+
+	n->piece[piece] = kvt_node_piece(&n->nodes, &turn, GFP_KERNEL_ACCOUNT | __GFP_NORETRY);
+	WRITE_ONCE(n->turn, turn);
+	return n->piece[piece] ? 0 : -ENOMEM;
+}
+
+static int kvt_node_come(struct kvt_tier *t, u32 piece, bool charge)
 {
 	/*
 	 * kswapd is not to be woken: it would go on asking, for this piece too. Less than
@@ -173,8 +193,11 @@ static int kvt_node_come(struct kvt_tier *t, u32 piece)
 	 */
 	const gfp_t gfp = (GFP_KERNEL & ~__GFP_KSWAPD_RECLAIM) | __GFP_RETRY_MAYFAIL;
 	struct kvt_node *n = t->priv;
-	struct page *first = kvt_node_piece(&n->nodes, &n->turn, 0);
+	struct page *first;
 
+	if (charge)
+		return kvt_node_come_charged(n, piece);
+	first = kvt_node_piece(&n->nodes, &n->turn, 0);
 	n->piece[piece] = first ?: kvt_node_piece(&n->nodes, &n->turn, gfp);
 	return n->piece[piece] ? 0 : -ENOMEM;
 }

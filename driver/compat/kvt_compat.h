@@ -24,6 +24,13 @@
 #define KVT_IMPORT_NS_DMA_BUF	MODULE_IMPORT_NS("DMA_BUF")
 #endif
 
+/* What is between the entry and the caller's argument when a list_lru is walked. */
+#ifdef KVT_HAVE_LRU_WALK_LOCK
+#define KVT_LRU_WALK_ARGS	struct list_lru_one *list, spinlock_t *lock
+#else
+#define KVT_LRU_WALK_ARGS	struct list_lru_one *list
+#endif
+
 /**
  * kvt_insert_device_page() - map one ZONE_DEVICE page of type generic
  * @vma:  VM_MIXEDMAP

@@ -255,6 +255,7 @@ static void arg_attach(struct kvtier_tier_attach *a, __u64 *r)
 	if (a->type == KVTIER_TIER_DRAM || a->type == KVTIER_TIER_NODE) {
 		a->capacity_bytes = (1 + fz_below(r, 2)) * KVT_PIECE;
 		a->node = a->type == KVTIER_TIER_NODE ? 0 : -1;
+		a->flags = fz_below(r, 2) ? KVTIER_ATTACH_CHARGE : 0;
 		return;
 	}
 	a->rank += a->type == KVTIER_TIER_BDEV ? 100 : 0;

@@ -200,7 +200,8 @@ struct kvtier_range {
 };
 
 #define KVTIER_ATTACH_FORCE	(1U << 0)
-#define KVTIER_ATTACH_FLAGS	(KVTIER_ATTACH_FORCE)
+#define KVTIER_ATTACH_CHARGE	(1U << 1)
+#define KVTIER_ATTACH_FLAGS	(KVTIER_ATTACH_FORCE | KVTIER_ATTACH_CHARGE)
 
 /**
  * struct kvtier_tier_attach - KVTIER_OP_TIER_ATTACH
@@ -209,7 +210,9 @@ struct kvtier_range {
  *              all zero. Else that is EEXIST. A former member of this very pool, whose
  *              tier failed or which was missing when the pool was assembled, needs no
  *              force. It joins as a new member, empty: what is on it is lost with its
- *              tier
+ *              tier. KVTIER_ATTACH_CHARGE: DRAM, NODE: its memory is taken from the system
+ *              as namespaces need it, and charged to their memory cgroups. EINVAL: a flag
+ *              that this type does not have
  * @type:       enum kvtier_tier_type. DAX of a device of persistent memory means PMEM
  * @rank:       0..255, lower is faster; memory tiers must rank above (lower
  *              number than) block tiers (EINVAL); EEXIST if taken

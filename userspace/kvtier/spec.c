@@ -127,6 +127,16 @@ static int set_node(struct tier_spec *spec, const char *value,
 	return ret;
 }
 
+static int set_charge(struct tier_spec *spec, const char *value,
+		      struct spec_error *error)
+{
+	if (strcmp(value, "yes") && strcmp(value, "no"))
+		return complain(error, "charge '%s' is neither yes nor no", value);
+	if (!strcmp(value, "yes"))
+		spec->params.flags |= KVTIER_ATTACH_CHARGE;
+	return 0;
+}
+
 enum { T_DRAM = 1, T_NODE = 2, T_DAX = 4, T_BDEV = 8, T_PMEM = 16, T_ALL = 31 };
 
 static const struct field {
@@ -143,6 +153,7 @@ static const struct field {
 	{ "dev", T_DAX | T_PMEM, T_DAX | T_PMEM, set_dev },
 	{ "path", T_BDEV, T_BDEV, set_path },
 	{ "segment", T_BDEV | T_PMEM, 0, set_segment },
+	{ "charge", T_DRAM | T_NODE, 0, set_charge },
 };
 
 static const struct {

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory tiers that are charged to cgroups: what a container has there counts against its
+ * memory.max, and gives way to it, and nobody else's does.
+ */
+#include "kvt_test.h"
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#define BLOCK_BYTES	(64 * KVT_KIB)
+#define IN_MIB		((int)(KVT_MIB / BLOCK_BYTES))
+#define SET		91
+#define SET_HOST	92
+#define GROUPS		"/sys/fs/cgroup"
+#define GROUP		GROUPS "/kvt-charge"
+#define MAX_MIB		64
+#define TIER_MIB	128
+#define HOST_MIB	8
+#define LEASED		16
+
+/* What the container is told: a verb, and a number. */
+enum { STORE = 1 << 16, CHECK = 2 << 16, TOUCH = 3 << 16, LEASE = 4 << 16, DROP = 5 << 16,
+       PIN = 6 << 16 };
+
+struct tenant {
+	const struct kvt_pool *pool;
+	struct kvt_client c;
+	int stored;		/* the first so many of SET */
+	__u64 handle[LEASED];
+};
+
+FIXTURE(charge)
+{
+	struct kvt_pool pool;
+	struct kvt_client host;
+	struct kvt_child child;
+	struct tenant t;
+	int tier;
+};
+
+FIXTURE_VARIANT(charge)
+{
+	bool disk;
+};
+
+FIXTURE_VARIANT_ADD(charge, alone) { .disk = false };
+FIXTURE_VARIANT_ADD(charge, above_a_disk) { .disk = true };
+
+/* Blocks of a set that are there; -1: some have wrong bytes. */
+static int there(const struct kvt_client *c, __u32 set, int nr)
+{
+	struct kvt_key key;
+	int i, n, sum = 0;
+
+	for (i = 0; i < nr; i++) {
+		key = kvt_key(set, i);
+		n = kvt_check(c, 0, &key, 1, 10 * KVT_SEC);
+		if (n < 0)
+			return -1;
+		sum += n;
+	}
+	return sum;
+}
+
+static int store(const struct kvt_client *c, __u32 set, int first, int nr)
+{
+	struct kvt_key key;
+	int i, n = 0;
+
+	for (i = first; i < first + nr; i++) {
+		key = kvt_key(set, i);
+		n += kvt_put(c, KVTIER_RESERVE_WAIT, 0, &key, NULL, 1) == 1;
+	}
+	return n;
+}
+
+/* The container's own memory: it stays. */
+static int touch(int mib)
+{
+	char *p = mmap(NULL, mib * KVT_MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
+
+	if (p == MAP_FAILED)
+		return -1;
+	memset(p, 0xa5, mib * KVT_MIB);
+	return mib;
+}
+
+static int lease_first(struct tenant *t, int nr)
+{
+	struct kvtier_block_result res;
+	struct kvt_key key;
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		key = kvt_key(SET, i);
+		if (kvt_get(t->c.fd, 0, 0, &key, 1, &res, 0) != 1)
+			return i;
+		t->handle[i] = res.handle;
+	}
+	return nr;
+}
+
+static int pin_first(struct tenant *t, int nr)
+{
+	struct kvt_key keys[LEASED];
+
+	kvt_keys(keys, SET, 0, nr);
+	return kvt_advise(t->c.fd, 0, keys, nr, KVTIER_ADV_PIN, 0, NULL);
+}
+
+static int drop_all(struct tenant *t)
+{
+	struct kvt_key key;
+	int i, n = 0;
+
+	for (i = 0; i < t->stored; i++) {
+		key = kvt_key(SET, i);
+		n += kvt_drop(t->c.fd, 0, &key, 1, NULL) == 1;
+	}
+	return n;
+}
+
+static int told(struct tenant *t, int word)
+{
+	int nr = word & 0xffff, n;
+
+	switch (word & ~0xffff) {
+	case STORE:
+		n = store(&t->c, SET, t->stored, nr);
+		t->stored += nr;
+		return n;
+	case CHECK:
+		return there(&t->c, SET, nr ? nr : t->stored);
+	case TOUCH:
+		return touch(nr);
+	case LEASE:
+		return lease_first(t, nr);
+	case PIN:
+		return pin_first(t, nr);
+	case DROP:
+		return drop_all(t);
+	}
+	return -1;
+}
+
+static int tenant(struct kvt_child *me, void *arg)
+{
+	struct tenant *t = arg;
+	int word;
+
+	KVT_CHILD_CHECK(!kvt_sh("echo %d > " GROUP "/cgroup.procs", getpid()));
+	KVT_CHILD_CHECK(!kvt_client_open(t->pool, &t->c, "container", BLOCK_BYTES));
+	while ((word = kvt_hear(me, 600000)) > 0)
+		kvt_say(me, told(t, word));
+	return 0;
+}
+
+static int tell(FIXTURE_DATA(charge) *self, int word)
+{
+	int err = kvt_say(&self->child, word);
+
+	return err ? err : kvt_hear(&self->child, 300000);
+}
+
+static long long number(const char *file, const char *name)
+{
+	char line[32] = "";
+
+	kvt_sh_line(line, sizeof(line), "sed -n 's/^%s//p' " GROUP "/%s", name, file);
+	return atoll(line);
+}
+
+/* MiB charged to the container. */
+static int charged(void)
+{
+	return number("memory.current", "") / KVT_MIB;
+}
+
+static bool ends_well(FIXTURE_DATA(charge) *self)
+{
+	long long killed = number("memory.events", "oom_kill ");
+	int host = there(&self->host, SET_HOST, HOST_MIB * IN_MIB);
+
+	if (!killed && host == HOST_MIB * IN_MIB)
+		return true;
+	fprintf(stderr, "# %lld killed, %d of the host's blocks\n", killed, host);
+	return false;
+}
+
+static int attach(FIXTURE_DATA(charge) *self)
+{
+	struct kvtier_tier_attach a;
+	int err;
+
+	kvt_tier_args(&self->pool, &a, KVTIER_TIER_DRAM, 0);
+	a.capacity_bytes = TIER_MIB * KVT_MIB;
+	a.flags = KVTIER_ATTACH_CHARGE;
+	err = kvt_ioctl(self->pool.ctl, KVTIER_OP_TIER_ATTACH, &a);
+	return err ? err : (int)a.tier_id;
+}
+
+FIXTURE_SETUP(charge)
+{
+	self->child.pid = -1;
+	if (access(GROUPS "/cgroup.controllers", R_OK) ||
+	    kvt_sh("grep -q memory " GROUPS "/cgroup.controllers"))
+		SKIP(return, "no memory controller in the cgroup v2 hierarchy");
+	if (variant->disk && !kvt_env_bdev())
+		SKIP(return, "no block device to use (KVT_BDEV)");
+	ASSERT_EQ(0, kvt_sh("echo +memory > " GROUPS "/cgroup.subtree_control"));
+	ASSERT_EQ(0, mkdir(GROUP, 0755));
+	ASSERT_EQ(0, kvt_sh("echo %llu > " GROUP "/memory.max", MAX_MIB * KVT_MIB));
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_high_percent", "100"));
+	self->tier = attach(self);
+	ASSERT_LE(0, self->tier);
+	if (variant->disk)
+		ASSERT_LE(0, kvt_tier_bdev(&self->pool, 1, 256 * KVT_MIB));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->host, "host", BLOCK_BYTES));
+	ASSERT_EQ(HOST_MIB * IN_MIB, store(&self->host, SET_HOST, 0, HOST_MIB * IN_MIB));
+	self->t.pool = &self->pool;
+	ASSERT_EQ(0, kvt_spawn(&self->child, tenant, &self->t));
+}
+
+FIXTURE_TEARDOWN(charge)
+{
+	if (self->child.pid > 0) {
+		kvt_say(&self->child, 0);
+		EXPECT_EQ(0, kvt_join(&self->child, 20000));
+	}
+	kvt_client_close(&self->host);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+	EXPECT_TRUE(KVT_UNTIL(5000, !rmdir(GROUP)));
+}
+
+/* What is stored is charged, to who stores it, and no more when it has gone. */
+TEST_F_TIMEOUT(charge, who_stores_pays, 600)
+{
+	int before, with;
+
+	ASSERT_EQ(IN_MIB, tell(self, STORE | IN_MIB));
+	before = charged();
+	ASSERT_EQ(24 * IN_MIB, tell(self, STORE | (24 * IN_MIB)));
+	with = charged();
+	EXPECT_LE(before + 24, with);
+	/* Regions that are half empty, and tables. */
+	EXPECT_GE(before + 24 + 8, with);
+	EXPECT_EQ(25 * IN_MIB, tell(self, CHECK));
+	ASSERT_EQ(25 * IN_MIB, tell(self, DROP));
+	/* Empty regions stay their owner's until somebody needs memory, he himself too. */
+	EXPECT_EQ(40, tell(self, TOUCH | 40));
+	EXPECT_TRUE(ends_well(self));
+}
+
+/* More than it may have: its own oldest make room, and it is not killed. */
+TEST_F_TIMEOUT(charge, own_blocks_make_room, 600)
+{
+	int nr = (MAX_MIB + 16) * IN_MIB, got;
+
+	ASSERT_EQ(nr, tell(self, STORE | nr));
+	EXPECT_LT(0, number("memory.events", "max "));
+	EXPECT_GE(MAX_MIB, charged());
+	got = tell(self, CHECK);
+	/* Without a disk what has left memory is lost. */
+	EXPECT_TRUE(variant->disk || got < MAX_MIB * IN_MIB) TH_LOG("%d of %d", got, nr);
+	EXPECT_LT(MAX_MIB / 4 * IN_MIB, got);
+	EXPECT_TRUE(ends_well(self));
+}
+
+/* It needs memory for itself: what it has stored goes, and it is not killed. */
+TEST_F_TIMEOUT(charge, other_memory_comes_first, 600)
+{
+	int nr = (MAX_MIB - 20) * IN_MIB, got;
+
+	ASSERT_EQ(nr, tell(self, STORE | nr));
+	EXPECT_EQ(nr, tell(self, CHECK));
+	EXPECT_EQ(MAX_MIB / 2, tell(self, TOUCH | (MAX_MIB / 2)));
+	EXPECT_GE(MAX_MIB, charged());
+	/* No more than was needed; and what is left is right, and there is room for more. */
+	got = tell(self, CHECK);
+	EXPECT_LT(MAX_MIB / 8 * IN_MIB, got);
+	EXPECT_TRUE(variant->disk || got < nr);
+	EXPECT_EQ(IN_MIB, tell(self, STORE | IN_MIB));
+	EXPECT_TRUE(ends_well(self));
+}
+
+/* What it reads just now stays where it is. */
+TEST_F_TIMEOUT(charge, leased_blocks_stay, 600)
+{
+	int nr = (MAX_MIB - 20) * IN_MIB;
+
+	ASSERT_EQ(nr, tell(self, STORE | nr));
+	ASSERT_EQ(LEASED, tell(self, LEASE | LEASED));
+	EXPECT_EQ(MAX_MIB / 2, tell(self, TOUCH | (MAX_MIB / 2)));
+	EXPECT_EQ(LEASED, tell(self, CHECK | LEASED));
+	EXPECT_TRUE(ends_well(self));
+}
+
+/* What must not go does not keep the rest from going, though it was stored first. */
+TEST_F_TIMEOUT(charge, pinned_blocks_stay, 600)
+{
+	int nr = (MAX_MIB - 20) * IN_MIB;
+
+	ASSERT_EQ(LEASED, tell(self, STORE | LEASED));
+	ASSERT_EQ(LEASED, tell(self, PIN | LEASED));
+	ASSERT_EQ(nr, tell(self, STORE | nr));
+	EXPECT_EQ(MAX_MIB / 2, tell(self, TOUCH | (MAX_MIB / 2)));
+	EXPECT_EQ(LEASED, tell(self, CHECK | LEASED));
+	EXPECT_TRUE(ends_well(self));
+}
+
+/* A tier that is charged can go, whatever is in it. */
+TEST_F_TIMEOUT(charge, detach, 600)
+{
+	ASSERT_EQ(8 * IN_MIB, tell(self, STORE | (8 * IN_MIB)));
+	EXPECT_EQ(0, kvt_tier_detach(&self->pool, self->tier, KVTIER_DETACH_DISCARD,
+				     20 * KVT_SEC));
+	EXPECT_TRUE(KVT_UNTIL(5000, charged() < 8)) TH_LOG("%d MiB", charged());
+}
+
+TEST_HARNESS_MAIN
