@@ -120,7 +120,7 @@ static int open_both(FIXTURE_DATA(isolate) *self, __u64 min_bytes)
 /* Her requests in so much memory; the first third finds it empty and does not count. */
 static int serve(FIXTURE_DATA(isolate) *self, struct result *r, bool scan)
 {
-	int nr = kvt_env_many(400, 1500), i;
+	int nr = kvt_env_rounds(400, 1500), i;
 	struct workload w = { .seed = 7 };
 	struct kvt_key keys[SCAN];
 
