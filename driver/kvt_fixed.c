@@ -18,12 +18,12 @@
  * on the strength of that meanwhile, leases are taken under the lock of the block's shard.
  * EXPORT does not need it: it leases what is leased.
  */
+#include <linux/jiffies.h>
 #include <linux/kstrtox.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
 
-#include "core/kvt_fix.h"
-#include "kvt_internal.h"
+#include "kvt_lease.h"
 
 #define KVT_FIXED_SPARE		16	/* part of the memory that is left to others */
 
@@ -63,6 +63,23 @@ u64 kvt_fixed_limit(struct kvt_pool *p, const struct kvt_ns *ns)
 	return (u64)(all - all / KVT_FIXED_SPARE) << KVT_PIECE_SHIFT;
 }
 
+/*
+ * The same in pieces, for who pays for some more so that it has @want then. Asking all tiers
+ * costs as much as a hit does otherwise, so an answer is good for a jiffy, unless it gets near.
+ */
+static int kvt_fixed_limit_now(struct kvt_pool *p, struct kvt_ns *ns, u32 want)
+{
+	u32 now = (u32)jiffies, limit;
+	u64 hint = READ_ONCE(ns->fixed.hint);
+
+	if (upper_32_bits(hint) == now && lower_32_bits(hint) / 2 >= want &&
+	    READ_ONCE(ns->fixed.limit_bytes) == KVT_LIMIT_DEFAULT)
+		return (int)lower_32_bits(hint);
+	limit = min_t(u64, kvt_fixed_limit(p, ns) >> KVT_PIECE_SHIFT, KVT_FIX_NO_LIMIT);
+	WRITE_ONCE(ns->fixed.hint, (u64)now << 32 | limit);
+	return (int)limit;
+}
+
 /* What a namespace has fixed, in bytes of regions. */
 u64 kvt_fixed_bytes(const struct kvt_ns *ns)
 {
@@ -87,7 +104,8 @@ bool kvt_slot_fix(struct kvt_pool *p, struct kvt_tier *t, u32 page, bool force)
 		return true;
 	ns = kvt_ns_of(p, reg->ns_group);
 	if (!force && !READ_ONCE(reg->arena))
-		limit = min_t(u64, kvt_fixed_limit(p, ns) >> KVT_PIECE_SHIFT, limit);
+		limit = kvt_fixed_limit_now(p, ns, (u32)atomic_read(&ns->fixed.pieces) +
+					    reg->nr_pieces);
 	return kvt_fix_first(reg, &ns->fixed.pieces, limit);
 }
 
@@ -104,19 +122,13 @@ void kvt_slot_unfix(struct kvt_pool *p, struct kvt_tier *t, u32 page)
 	kvt_fix_put(reg, &kvt_ns_of(p, reg->ns_group)->fixed.pieces);
 }
 
-/**
- * kvt_lease_found() - lease a block that has been found
- * @p: pool; the block's shard locked, and srcu or meta lock held
- * @h: block, whatever it is doing
+/*
+ * The rest of kvt_lease_found(): nobody else has a lease of the block, and its region has to be
+ * paid for.
  */
-enum kvt_leased kvt_lease_found(struct kvt_pool *p, struct kvt_hot *h)
+enum kvt_leased kvt_lease_first(struct kvt_pool *p, struct kvt_hot *h)
 {
-	bool first;
-
-	lockdep_assert_held(&kvt_ix_shard(&p->index, h->hash)->lock);
-	if (!kvt_lease_try_first(h, &first))
-		return KVT_LEASED_NOT;
-	if (!first || kvt_slot_fix(p, p->tiers[h->mem_tier], h->mem_page, false))
+	if (kvt_slot_fix(p, p->tiers[h->mem_tier], h->mem_page, false))
 		return KVT_LEASED;
 	/* Nobody else has one, and dead it is not: who makes it so takes the shard's lock first. */
 	kvt_lease_put(h);
@@ -138,21 +150,6 @@ enum kvt_leased kvt_lease_take(struct kvt_pool *p, u32 id)
 	ret = kvt_lease_found(p, h);
 	spin_unlock(&s->lock);
 	return ret;
-}
-
-/**
- * kvt_lease_end() - give a lease back
- * @p:  pool
- * @id: block that the caller has a lease of
- * Return: true if that was the last lease of a DEAD block, which the caller must then
- * offer to the reaper.
- */
-bool kvt_lease_end(struct kvt_pool *p, u32 id)
-{
-	struct kvt_hot *h = kvt_hot(&p->table, id);
-	struct kvt_region *reg = kvt_mem_region_of(&p->tiers[h->mem_tier]->mem, h->mem_page);
-
-	return kvt_lease_put_fixed(h, reg, &kvt_ns_of(p, reg->ns_group)->fixed.pieces);
 }
 
 /* A limit as root writes it: bytes, or "default". 0, -EINVAL or -ERANGE. */

@@ -19,9 +19,11 @@ struct kvt_tier;
  * struct kvt_fixed - what a namespace has fixed, and root's limit
  * @pieces:      of regions with fixed slots, see core/kvt_fix.h. No lock
  * @limit_bytes: of that; or KVT_LIMIT_DEFAULT. No lock
+ * @hint:        jiffy when the limit was asked for, and what it was in pieces. No lock
  */
 struct kvt_fixed {
 	atomic_t pieces;
+	u64 hint;
 	u64 limit_bytes;
 };
 
@@ -38,9 +40,8 @@ u64 kvt_fixed_limit(struct kvt_pool *p, const struct kvt_ns *ns);
 u64 kvt_fixed_bytes(const struct kvt_ns *ns);
 bool kvt_slot_fix(struct kvt_pool *p, struct kvt_tier *t, u32 page, bool force);
 void kvt_slot_unfix(struct kvt_pool *p, struct kvt_tier *t, u32 page);
-enum kvt_leased kvt_lease_found(struct kvt_pool *p, struct kvt_hot *h);	/* shard's lock held */
+enum kvt_leased kvt_lease_first(struct kvt_pool *p, struct kvt_hot *h);
 enum kvt_leased kvt_lease_take(struct kvt_pool *p, u32 id);
-bool kvt_lease_end(struct kvt_pool *p, u32 id);
 
 /* sysfs */
 ssize_t kvt_fixed_limit_show(struct kvt_ns *ns, char *buf);

@@ -8,7 +8,7 @@
  * kvt_block_reap() once nothing refers to its entry: no lease, no move, no child.
  * A dead block has left its parent, so it stands in nobody's way.
  */
-#include "kvt_internal.h"
+#include "kvt_lease.h"
 #include "kvt_mlog.h"
 #include "kvt_trace.h"
 
@@ -56,7 +56,8 @@ enum kvt_found kvt_block_find(struct kvt_pool *p, u32 ns_group, const u8 *key, b
 		goto out;
 	h = kvt_hot(&p->table, *id);
 	*gen = h->gen;
-	if (kvt_block_expired(p, *id))
+	/* The flag first: a hit has no call to spare. */
+	if ((READ_ONCE(h->flags) & KVT_HOT_EXPIRES) && kvt_block_expired(p, *id))
 		goto out;
 	leased = lease ? kvt_lease_found(p, h) : KVT_LEASED_NOT;
 	if (leased != KVT_LEASED_NOT) {
@@ -558,7 +559,9 @@ void kvt_block_wake(struct kvt_pool *p, u32 id)
  */
 void kvt_lease_drop(struct kvt_pool *p, u32 id)
 {
-	if (!kvt_lease_end(p, id))
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+
+	if (!kvt_lease_end(p, kvt_ns_of(p, h->ns_group), h))
 		return;
 	spin_lock(&p->meta_lock);
 	kvt_block_reap(p, id);

@@ -13,6 +13,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "kvt_lease.h"
 #include "kvt_trace.h"
 #include "ops.h"
 
@@ -525,7 +526,7 @@ static u32 kvt_release_chunk(struct kvt_file *f, const u64 *handles, s32 *st, u3
 		h = kvt_hot(&p->table, l->block);
 		if (h->mem_tier != fastest)
 			slow[nr_slow++] = l->block;
-		if (kvt_lease_end(p, l->block))
+		if (kvt_lease_end(p, f->ns, h))
 			dead[nr_dead++] = l->block;
 		kvt_lease_del(f, l);
 		st[i] = KVTIER_ST_DONE;
