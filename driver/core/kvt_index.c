@@ -14,14 +14,8 @@
  */
 u32 kvt_ix_hash(const struct kvt_index *ix, u32 ns_group, const u8 *key)
 {
-	struct {
-		u8 key[KVT_KEY_BYTES];
-		u64 ns_group;
-	} name;
-
-	memcpy(name.key, key, KVT_KEY_BYTES);
-	name.ns_group = ns_group;
-	return kvt_env_hash(&name, sizeof(name), &ix->seed);
+	BUILD_BUG_ON(KVT_KEY_BYTES != 32);
+	return kvt_env_hash(key, ns_group, &ix->seed);
 }
 
 /**

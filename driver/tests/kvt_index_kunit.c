@@ -196,6 +196,24 @@ static void index_never_shrinks(struct kunit *test)
 	KUNIT_EXPECT_NE(test, find(&f, 16, 1, 5), KVT_NIL);
 }
 
+/* SipHash-1-3 of the whole name, computed elsewhere: secret 00..0f, key 00..1f. */
+static void index_hash_is_siphash(struct kunit *test)
+{
+	u8 key[KVT_KEY_BYTES], secret[16];
+	struct kvt_hash_seed seed;
+	struct fixture f;
+	u32 i;
+
+	setup(test, &f);
+	for (i = 0; i < sizeof(key); i++)
+		key[i] = (u8)i;
+	memcpy(secret, key, sizeof(secret));
+	BUILD_BUG_ON(sizeof(seed) != sizeof(secret));
+	memcpy(&seed, secret, sizeof(seed));
+	kvt_ix_init(f.ix, f.table, &seed);
+	KUNIT_EXPECT_EQ(test, kvt_ix_hash(f.ix, 0x12345678, key), 0xab410147u);
+}
+
 /*
  * The hash depends on the secret and on the whole name, and spreads names that
  * differ little over shards and buckets alike.
@@ -282,6 +300,7 @@ static struct kunit_case index_cases[] = {
 	KUNIT_CASE(index_survives_collisions),
 	KUNIT_CASE(index_grows),
 	KUNIT_CASE(index_never_shrinks),
+	KUNIT_CASE(index_hash_is_siphash),
 	KUNIT_CASE(index_hash_spreads),
 	KUNIT_CASE(index_buckets_are_enough),
 	KUNIT_CASE(index_announces_first),

@@ -233,10 +233,13 @@ struct kvt_hash_seed {
 	struct kvt_siphash_key key;
 };
 
-static inline u32 kvt_env_hash(const void *data, size_t len,
-			       const struct kvt_hash_seed *seed)
+static inline u32 kvt_env_hash(const u8 *key, u32 rest, const struct kvt_hash_seed *seed)
 {
-	return (u32)kvt_siphash(data, len, &seed->key, 1, 3);
+	u8 name[36];
+
+	memcpy(name, key, 32);
+	memcpy(name + 32, &rest, sizeof(rest));
+	return (u32)kvt_siphash(name, sizeof(name), &seed->key, 1, 3);
 }
 
 #include "crc32c.h"
