@@ -30,9 +30,9 @@ static const struct weight weights[] = {
 };
 
 /* Taken one time in CONTROL_RARE, then these. */
-#define CONTROL_RARE	60
+#define CONTROL_RARE	100
 /* Sequences made of others keep them one time in so many. */
-#define CONTROL_KEPT	8
+#define CONTROL_KEPT	20
 static const struct weight controls[] = {
 	CMD(POOL_CREATE, 6), CMD(POOL_DESTROY, 8), CMD(POOL_ASSEMBLE, 1), CMD(TIER_ATTACH, 6),
 	CMD(TIER_DETACH, 4), CMD(TIER_DRAIN, 2), CMD(NS_CLAIM, 4), CMD(POOL_SCRUB, 4),
