@@ -4,9 +4,9 @@
  *
  * A tier of kind "dram" or "node" that was attached with KVTIER_ATTACH_CHARGE has no pages of
  * its own. Those of a region come from the page allocator when a namespace gets the region,
- * charged to the memory cgroup that the namespace belongs to (that of the process which made
- * it, or, when that has gone, of who opens it next), and go back when the region does. Its
- * capacity is what it may have at most.
+ * charged to the memory cgroup that the namespace belongs to (that of its owner's process which
+ * opened it first, or, when that has gone, of the owner's next one), and go back when the region
+ * does. Its capacity is what it may have at most.
  *
  * Where a cgroup is at its limit, a namespace of it gets no more regions, and its own blocks
  * make room for what it stores. And when whatever else is charged there needs memory, the
@@ -26,7 +26,9 @@
  * (KVT_PIECE_UNKNOWN), so that each region is made DIRTY. A piece in no region has no pages.
  *
  * The pool's worker is everybody's: it neither reclaims nor is slowed down for one cgroup.
- * Where that is at its limit, regions are refused to it at once.
+ * Where that is at its limit, regions are refused to it at once. Nor do those who detach a tier
+ * wait for a client whom the kernel slows down: he gets no more once he is beyond memory.high or
+ * memory.swap.high, so that he is held up for one piece at most while he keeps readers in srcu.
  *
  * Locks: charges->lock, a leaf, for those who ask and for @of; the meta lock for ns->memcg.
  */
@@ -51,11 +53,20 @@
 #define KVT_SQUEEZE_TIME	(HZ / 50 + 1)	/* that one question is worked on */
 #define KVT_SQUEEZE_PAUSE	(HZ / 10)	/* between questions of who is not short */
 #define KVT_SQUEEZE_LOOK	4096u		/* pieces looked at for owners */
+#define KVT_SQUEEZE_WALK	64ul		/* entries of a cgroup's, likewise */
 
 /* One of an owner's regions, and who that is: the piece may be somebody else's by now. */
 struct kvt_owned {
 	u64 ns_id;
+	u32 ns_group;
 	u32 first;
+};
+
+/* Who asks without waiting. */
+enum kvt_squeeze_note {
+	KVT_NOTE_SYSTEM,	/* the kernel, for all; or root */
+	KVT_NOTE_GROUP,		/* for a cgroup */
+	KVT_NOTES
 };
 
 /**
@@ -74,6 +85,7 @@ struct kvt_charge {
  * @memcg:  for whom; only to tell one from another
  * @owner:  whose regions are to go
  * @nr:     how many
+ * @system: what is guaranteed to an owner stays: it is not his own cgroup that asks
  * @pieces: so many are wanted
  * @got:    out: so many have gone
  * @done:   it was looked at
@@ -83,6 +95,7 @@ struct kvt_squeeze {
 	const struct mem_cgroup *memcg;
 	struct kvt_owned owner[KVT_SQUEEZE_OWNERS];
 	u32 nr;
+	bool system;
 	u32 pieces;
 	u32 got;
 	struct completion done;
@@ -95,11 +108,12 @@ struct kvt_squeeze {
  * @shrinker: that knows of cgroups
  * @lock:     see above; of all that follows but for @work and @mv
  * @asked:    struct kvt_squeeze of those who wait
- * @note:     of those who do not, the last one; @nr is 0: none
+ * @note:     of those who do not, the last one of each kind; @nr is 0: none
+ * @note_next: it is a note's turn
  * @served:   who was, last
  * @ahead:    pieces that are to go before somebody asks
  * @ahead_of: whose
- * @asked_at: when somebody who was not short has asked, in jiffies
+ * @asked_at: when somebody who was not short has asked, in jiffies, by kind
  * @hand:     piece where a look at all regions goes on
  * @nr_regions: of @of
  * @work:     answers them
@@ -112,11 +126,12 @@ struct kvt_charges {
 	struct shrinker *shrinker;
 	spinlock_t lock;
 	struct list_head asked;
-	struct kvt_squeeze note;
+	struct kvt_squeeze note[KVT_NOTES];
+	bool note_next;
 	const struct mem_cgroup *served;
 	u32 ahead;
 	struct kvt_owned ahead_of;
-	unsigned long asked_at;
+	unsigned long asked_at[KVT_NOTES];
 	u32 hand;
 	u32 nr_regions;
 	struct work_struct work;
@@ -156,6 +171,17 @@ static bool kvt_charge_pressed(struct mem_cgroup *memcg, u32 pieces)
 	return false;
 }
 
+/* Would the kernel hold up who gets more for a cgroup, since it is beyond what it may have. */
+static bool kvt_charge_throttled(struct mem_cgroup *memcg)
+{
+	for (; memcg; memcg = parent_mem_cgroup(memcg)) {
+		if (page_counter_read(&memcg->memory) > READ_ONCE(memcg->memory.high) ||
+		    page_counter_read(&memcg->swap) > READ_ONCE(memcg->swap.high))
+			return true;
+	}
+	return false;
+}
+
 static bool kvt_charge_is_root(struct mem_cgroup *memcg)
 {
 	return !memcg || !parent_mem_cgroup(memcg);
@@ -171,6 +197,11 @@ static bool kvt_charge_pressed(struct mem_cgroup *memcg, u32 pieces)
 	return false;
 }
 
+static bool kvt_charge_throttled(struct mem_cgroup *memcg)
+{
+	return false;
+}
+
 static bool kvt_charge_is_root(struct mem_cgroup *memcg)
 {
 	return true;
@@ -178,11 +209,11 @@ static bool kvt_charge_is_root(struct mem_cgroup *memcg)
 #endif
 
 /**
- * kvt_charge_note() - a namespace is opened
+ * kvt_charge_note() - a namespace is opened by its owner
  * @ns: namespace; conf_lock of its pool held
  *
  * If nobody pays for it, or who did has gone, the caller's cgroup does from now on; not for what
- * is there already.
+ * is there already. Others who may open it do not pay for what is not theirs.
  */
 void kvt_charge_note(struct kvt_ns *ns)
 {
@@ -238,7 +269,8 @@ static void kvt_charge_free_pieces(struct kvt_tier *t, u32 first, u32 nr)
 /* May the caller ask for memory for a cgroup. A worker would have to wait, see above. */
 static bool kvt_charge_may(struct mem_cgroup *memcg, u32 pieces)
 {
-	return !(current->flags & PF_KTHREAD) || !kvt_charge_pressed(memcg, pieces);
+	return !kvt_charge_throttled(memcg) &&
+	       (!(current->flags & PF_KTHREAD) || !kvt_charge_pressed(memcg, pieces));
 }
 
 /* One piece, charged to the active cgroup, which is @memcg. */
@@ -253,13 +285,16 @@ static int kvt_charge_piece(struct kvt_tier *t, struct mem_cgroup *memcg, u32 pi
 }
 
 /* A region has its pages. */
-static void kvt_charge_enter(struct kvt_charges *cs, struct kvt_charge *c, u64 ns_id, u32 first)
+static void kvt_charge_enter(struct kvt_charges *cs, struct kvt_charge *c, u64 ns_id,
+			     const struct kvt_region *reg)
 {
 	INIT_LIST_HEAD(&c->lru);
-	c->of = (struct kvt_owned) { .ns_id = ns_id, .first = first };
+	c->of = (struct kvt_owned) {
+		.ns_id = ns_id, .ns_group = reg->ns_group, .first = reg->first,
+	};
 	list_lru_add_obj(&cs->lru, &c->lru);
 	spin_lock(&cs->lock);
-	cs->of[first] = c;
+	cs->of[reg->first] = c;
 	cs->nr_regions++;
 	spin_unlock(&cs->lock);
 }
@@ -290,7 +325,7 @@ int kvt_charge_region(struct kvt_tier *t, struct kvt_ns *ns, const struct kvt_re
 	set_active_memcg(old);
 	mem_cgroup_put(memcg);
 	if (!err) {
-		kvt_charge_enter(t->charges, c, ns->id, reg->first);
+		kvt_charge_enter(t->charges, c, ns->id, reg);
 		return 0;
 	}
 	kvt_charge_free_pieces(t, reg->first, i);
@@ -328,11 +363,11 @@ void kvt_charge_vacate(struct kvt_tier *t, const struct kvt_region *reg)
 /* --- Taking them from owners ------------------------------------------------------- */
 
 /*
- * Who has a region still, or NULL: it is gone, or is no other's business. The namespace is kept
- * as by one more region, until kvt_charge_let_go().
+ * Who has a region still, or NULL: it is gone, or is no other's business, nor @system's. The
+ * namespace is kept as by one more region, until kvt_charge_let_go().
  */
 static struct kvt_ns *kvt_charge_hold(struct kvt_tier *t, const struct kvt_owned *of,
-				      u32 *ns_group)
+				      bool system, u32 *ns_group)
 {
 	const struct kvt_region *reg;
 	struct kvt_ns *ns = NULL;
@@ -342,7 +377,8 @@ static struct kvt_ns *kvt_charge_hold(struct kvt_tier *t, const struct kvt_owned
 	if (reg && !reg->arena &&
 	    (reg->state == KVT_REGION_ACTIVE || reg->state == KVT_REGION_DRAINING))
 		ns = kvt_ns_of(t->pool, reg->ns_group);
-	if (ns && ns->id == of->ns_id) {
+	if (ns && ns->id == of->ns_id &&
+	    !(system && ns->mem_bytes <= kvt_ns_min_bytes(t->pool, ns))) {
 		*ns_group = reg->ns_group;
 		ns->nr_regions++;
 	} else {
@@ -359,6 +395,14 @@ static void kvt_charge_let_go(struct kvt_pool *p, struct kvt_ns *ns)
 	spin_unlock(&p->meta_lock);
 }
 
+/* May a block be where its copy is, as to its namespace's limit there. */
+static bool kvt_squeeze_fits(struct kvt_pool *p, const struct kvt_hot *h)
+{
+	return (kvt_ctl(h) & KVT_CTL_LOG) &&
+	       kvt_limit_fits(kvt_ns_of(p, h->ns_group), p->tiers[h->log_tier],
+			      kvt_slot_bytes(kvt_group_of(p, h->ns_group)));
+}
+
 /* A claimed block leaves memory if no device is needed for that, or stays. Whether it left. */
 static bool kvt_squeeze_block(struct kvt_pool *p, u32 id)
 {
@@ -366,7 +410,7 @@ static bool kvt_squeeze_block(struct kvt_pool *p, u32 id)
 	bool gone;
 
 	lockdep_assert_held(&p->meta_lock);
-	gone = kvt_copy_instead(p, id, true);
+	gone = kvt_squeeze_fits(p, h) && kvt_copy_instead(p, id, true);
 	if (!gone && kvt_ch_leaf(&p->table, id) && !(kvt_ctl(h) & KVT_CTL_STAYS))
 		return kvt_evict_claimed(p, id, KVT_WHY_ROOM);
 	kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
@@ -396,14 +440,14 @@ static bool kvt_squeeze_blocks(struct kvt_pool *p, struct kvt_tier *t, u32 ns_gr
 	return kvt_squeeze_some(p, t, ns_group, false) || kvt_squeeze_some(p, t, ns_group, true);
 }
 
-/* Take pieces from an owner. How many have gone. */
-static u32 kvt_squeeze_owner(struct kvt_charges *cs, const struct kvt_owned *of, u32 pieces)
+/* Take pieces from one of the owners, until @end. How many have gone. */
+static u32 kvt_squeeze_owner(struct kvt_charges *cs, const struct kvt_squeeze *q, u32 i,
+			     u32 pieces, unsigned long end)
 {
-	unsigned long end = jiffies + KVT_SQUEEZE_TIME;
 	struct kvt_tier *t = cs->t;
 	struct kvt_pool *p = t->pool;
 	u32 ns_group, had, got = 0;
-	struct kvt_ns *ns = kvt_charge_hold(t, of, &ns_group);
+	struct kvt_ns *ns = kvt_charge_hold(t, &q->owner[i], q->system, &ns_group);
 	const struct kvt_owner *o;
 
 	if (!ns)
@@ -424,15 +468,17 @@ static u32 kvt_squeeze_owner(struct kvt_charges *cs, const struct kvt_owned *of,
 
 static u32 kvt_squeeze_owners(struct kvt_charges *cs, const struct kvt_squeeze *q)
 {
+	unsigned long end = jiffies + KVT_SQUEEZE_TIME;
 	u32 got = 0, i;
 
-	for (i = 0; i < q->nr && got < q->pieces; i++)
-		got += kvt_squeeze_owner(cs, &q->owner[i], q->pieces - got);
+	/* The first one has his turn; then there is as much time as is left. */
+	for (i = 0; i < q->nr && got < q->pieces && (!i || time_before(jiffies, end)); i++)
+		got += kvt_squeeze_owner(cs, q, i, q->pieces - got, end);
 	return got;
 }
 
-/* Who is next: not who was served last, if others wait; then who does not wait. Lock held. */
-static struct kvt_squeeze *kvt_squeeze_pick(struct kvt_charges *cs)
+/* Of those who wait: not who was served last, if there are others. Lock held. */
+static struct kvt_squeeze *kvt_squeeze_waiting(struct kvt_charges *cs)
 {
 	struct kvt_squeeze *q;
 
@@ -441,8 +487,34 @@ static struct kvt_squeeze *kvt_squeeze_pick(struct kvt_charges *cs)
 		if (q->memcg != cs->served)
 			return q;
 	}
-	q = list_first_entry_or_null(&cs->asked, struct kvt_squeeze, link);
-	return q ?: cs->note.nr ? &cs->note : NULL;
+	return list_first_entry_or_null(&cs->asked, struct kvt_squeeze, link);
+}
+
+/*
+ * Take the next one. Who waits and who does not take turns: there may always be somebody
+ * of either. Out: a copy, without @nr of a note; and who it was, or NULL. Lock held.
+ */
+static struct kvt_squeeze *kvt_squeeze_take(struct kvt_charges *cs, struct kvt_squeeze *copy)
+{
+	struct kvt_squeeze *q = kvt_squeeze_waiting(cs), *note = NULL;
+	u32 i;
+
+	lockdep_assert_held(&cs->lock);
+	for (i = KVT_NOTES; i-- > 0;) {
+		if (cs->note[i].nr)
+			note = &cs->note[i];
+	}
+	if (note && (!q || cs->note_next))
+		q = note;
+	if (!q)
+		return NULL;
+	*copy = *q;
+	cs->note_next = q != note;
+	if (q == note)
+		q->nr = 0;
+	else
+		cs->served = copy->memcg;
+	return q;
 }
 
 /* He may have left. Lock held. */
@@ -468,12 +540,7 @@ static bool kvt_squeeze_next(struct kvt_charges *cs)
 	u32 got;
 
 	spin_lock(&cs->lock);
-	q = kvt_squeeze_pick(cs);
-	if (q) {
-		copy = *q;
-		cs->served = copy.memcg;
-	}
-	cs->note.nr = q == &cs->note ? 0 : cs->note.nr;
+	q = kvt_squeeze_take(cs, &copy);
 	spin_unlock(&cs->lock);
 	if (!q)
 		return false;
@@ -525,7 +592,7 @@ bool kvt_charge_work(struct kvt_pool *p, struct kvt_tier *t)
 	of = cs->ahead_of;
 	cs->ahead = ahead - min(ahead, 1u);
 	spin_unlock(&cs->lock);
-	ns = ahead && kvt_tier_has_lower(p, t) ? kvt_charge_hold(t, &of, &ns_group) : NULL;
+	ns = ahead && kvt_tier_has_lower(p, t) ? kvt_charge_hold(t, &of, false, &ns_group) : NULL;
 	if (!ns)
 		return false;
 	nr = kvt_collect_own(p, t, false, ns_group, KVT_NIL, KVT_OWN_STEPS_WORKER, ids,
@@ -554,8 +621,15 @@ static unsigned long kvt_charge_count(struct shrinker *s, struct shrink_control 
 	return nr ? nr * KVT_PIECE_PAGES : SHRINK_EMPTY;
 }
 
+/* Each owner once. */
 static void kvt_squeeze_add(struct kvt_squeeze *q, const struct kvt_charge *c)
 {
+	u32 i;
+
+	for (i = 0; i < q->nr; i++) {
+		if (q->owner[i].ns_id == c->of.ns_id && q->owner[i].ns_group == c->of.ns_group)
+			return;
+	}
 	if (q->nr < KVT_SQUEEZE_OWNERS)
 		q->owner[q->nr++] = c->of;
 }
@@ -597,14 +671,14 @@ static u32 kvt_squeeze_wait(struct kvt_charges *cs, struct kvt_squeeze *q)
 }
 
 /* Is it some time since somebody has asked who was not short. */
-static bool kvt_squeeze_due(struct kvt_charges *cs)
+static bool kvt_squeeze_due(struct kvt_charges *cs, enum kvt_squeeze_note kind)
 {
 	bool due;
 
 	spin_lock(&cs->lock);
-	due = time_after_eq(jiffies, cs->asked_at + KVT_SQUEEZE_PAUSE);
+	due = time_after_eq(jiffies, cs->asked_at[kind] + KVT_SQUEEZE_PAUSE);
 	if (due)
-		cs->asked_at = jiffies;
+		cs->asked_at[kind] = jiffies;
 	spin_unlock(&cs->lock);
 	return due;
 }
@@ -612,7 +686,7 @@ static bool kvt_squeeze_due(struct kvt_charges *cs)
 static void kvt_squeeze_note(struct kvt_charges *cs, const struct kvt_squeeze *q)
 {
 	spin_lock(&cs->lock);
-	cs->note = *q;
+	cs->note[q->system ? KVT_NOTE_SYSTEM : KVT_NOTE_GROUP] = *q;
 	spin_unlock(&cs->lock);
 	queue_work(kvt_charge_wq, &cs->work);
 }
@@ -627,14 +701,16 @@ static unsigned long kvt_charge_scan(struct shrinker *s, struct shrink_control *
 {
 	struct kvt_charges *cs = s->private_data;
 	struct kvt_squeeze q = { .memcg = sc->memcg, .pieces = KVT_SQUEEZE_PIECES };
-	bool root = kvt_charge_is_root(sc->memcg), pressed = kvt_charge_pressed(sc->memcg, 1);
-	unsigned long walk = KVT_SQUEEZE_OWNERS;
+	bool pressed = kvt_charge_pressed(sc->memcg, 1);
+	unsigned long walk = KVT_SQUEEZE_WALK;
 	u32 got = 0;
 
+	q.system = kvt_charge_is_root(sc->memcg);
 	/* The one that would have to answer. */
-	if (current_work() == &cs->work || (!pressed && !kvt_squeeze_due(cs)))
+	if (current_work() == &cs->work ||
+	    (!pressed && !kvt_squeeze_due(cs, q.system ? KVT_NOTE_SYSTEM : KVT_NOTE_GROUP)))
 		return SHRINK_STOP;
-	if (root)
+	if (q.system)
 		kvt_charge_pick_any(cs, &q);
 	else
 		list_lru_walk_one(&cs->lru, sc->nid, sc->memcg, kvt_charge_pick, &q, &walk);
@@ -671,7 +747,8 @@ int kvt_charge_prepare(struct kvt_tier *t)
 	if (!cs->mv || list_lru_init_memcg(&cs->lru, s))
 		goto free;
 	cs->t = t;
-	cs->asked_at = jiffies - KVT_SQUEEZE_PAUSE;
+	cs->asked_at[KVT_NOTE_SYSTEM] = jiffies - KVT_SQUEEZE_PAUSE;
+	cs->asked_at[KVT_NOTE_GROUP] = jiffies - KVT_SQUEEZE_PAUSE;
 	spin_lock_init(&cs->lock);
 	INIT_LIST_HEAD(&cs->asked);
 	INIT_WORK(&cs->work, kvt_squeeze_work);

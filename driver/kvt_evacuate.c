@@ -298,12 +298,12 @@ static void kvt_sparse_find(struct kvt_pool *p, struct kvt_sparse *s)
 /* What could not be emptied may be by now. */
 static void kvt_sparse_again(struct kvt_tier *t)
 {
-	if (t->compact_at && time_before(jiffies, t->compact_at))
-		return;
 	spin_lock(&t->pool->meta_lock);
-	t->mem.pass = t->mem.pass % U8_MAX + 1;
+	if (!t->compact_at || time_after_eq(jiffies, t->compact_at)) {
+		t->mem.pass = t->mem.pass % U8_MAX + 1;
+		t->compact_at = (jiffies + KVT_COMPACT_PAUSE) | 1;
+	}
 	spin_unlock(&t->pool->meta_lock);
-	t->compact_at = (jiffies + KVT_COMPACT_PAUSE) | 1;
 }
 
 /* Claimed blocks are left where they are. */
@@ -443,6 +443,7 @@ bool kvt_compact_own(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group, struc
 	const struct kvt_region *reg;
 	u32 r = KVT_NO_REGION, looks = 0;
 
+	kvt_sparse_again(t);
 	spin_lock(&p->meta_lock);
 	reg = kvt_mem_sparse(&t->mem, &kvt_group_of(p, ns_group)->owner[t->id], 1, &looks);
 	if (reg)

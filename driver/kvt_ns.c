@@ -487,9 +487,10 @@ static int kvt_ns_bind_locked(struct kvt_file *f, struct kvtier_ns_open *o,
 	spin_lock(&p->meta_lock);
 	ns->nr_files++;
 	spin_unlock(&p->meta_lock);
-	if (uid_eq(ns->uid, f->file->f_cred->fsuid))
+	if (uid_eq(ns->uid, f->file->f_cred->fsuid)) {
 		kvt_budget_join(ns);
-	kvt_charge_note(ns);
+		kvt_charge_note(ns);
+	}
 	if (o->flags & KVTIER_NS_RDONLY)
 		f->rdonly = true;
 	o->nr_groups = ns->nr_groups;

@@ -19,8 +19,14 @@
 #define LEASED		16
 
 /* What the container is told: a verb, and a number. */
-enum { STORE = 1 << 16, CHECK = 2 << 16, TOUCH = 3 << 16, LEASE = 4 << 16, DROP = 5 << 16,
-       PIN = 6 << 16 };
+enum {
+	STORE = 1 << 16,
+	CHECK = 2 << 16,
+	TOUCH = 3 << 16,
+	LEASE = 4 << 16,
+	DROP = 5 << 16,
+	PIN = 6 << 16,
+};
 
 struct tenant {
 	const struct kvt_pool *pool;

@@ -9,7 +9,7 @@
 #define DEBUGFS		"/sys/kernel/debug"
 #define FAILS_MAX	5000	/* chances to fail of one command */
 /* So many are taken one by one, then only some. */
-#define FAILS_EACH	(kvt_env_long() ? 60 : 24)
+#define FAILS_EACH	(kvt_env_long() ? 250 : 24)
 
 /* The next one to take: all of the first, a sixteenth of the many that are alike. */
 #define NEXT_FAIL(nth)	((nth) + ((nth) < FAILS_EACH ? 1 : (nth) / 16))
@@ -313,6 +313,71 @@ TEST_F_TIMEOUT(on_a_disk, get, 300)
 	}
 	EXPECT_LE(2, failed);
 	EXPECT_FALSE(hit);
+}
+
+/* --- memory that control groups pay for --------------------------------------------------- */
+
+FIXTURE(charged)
+{
+	struct kvt_pool pool;
+	struct kvt_key key;
+};
+
+FIXTURE_SETUP(charged)
+{
+	if (!prepare_injection())
+		SKIP(return, "this kernel has no fault injection");
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	self->key = kvt_key(62, 0);
+}
+
+FIXTURE_TEARDOWN(charged)
+{
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+}
+
+/* A reservation in a tier that has no pages yet; status, or -errno. */
+static int reserve_charged(FIXTURE_DATA(charged) *self, struct kvt_client *c, int nth, bool *hit)
+{
+	struct kvtier_block_result res = { 0 };
+	int ret;
+
+	if (arm(nth))
+		return -EPROTO;
+	ret = kvt_reserve(c->fd, 0, 0, &self->key, NULL, 1, &res, 0);
+	*hit = happened();
+	if (ret == 1 && kvt_touch_write(kvt_wr(c, res.offset), 0))
+		return -EPROTO;
+	return ret < 0 ? ret : (int)res.status;
+}
+
+/* Each failure leaves the tier as it was, so that it can go; and the next one finds it empty. */
+TEST_F_TIMEOUT(charged, reserve, 600)
+{
+	int nth, ret = 0, without = 0;
+	struct kvtier_tier_attach a;
+	struct kvt_client c;
+	bool hit = true;
+
+	for (nth = 1; nth < FAILS_MAX && hit; nth = NEXT_FAIL(nth)) {
+		kvt_tier_args(&self->pool, &a, KVTIER_TIER_DRAM, 0);
+		a.capacity_bytes = 8 * KVT_MIB;
+		a.flags = KVTIER_ATTACH_CHARGE;
+		ASSERT_EQ(0, kvt_ioctl(self->pool.ctl, KVTIER_OP_TIER_ATTACH, &a));
+		ASSERT_EQ(0, kvt_client_open(&self->pool, &c, "charged", ABI_BLOCK_BYTES));
+		ret = reserve_charged(self, &c, nth, &hit);
+		EXPECT_TRUE(ret == KVTIER_ST_RESERVED || ret == KVTIER_ST_NOSPACE ||
+			    ret == KVTIER_ST_LIMIT || ret == -ENOMEM || ret == -EFAULT)
+			TH_LOG("failure %d: %d", nth, ret);
+		without += ret == KVTIER_ST_NOSPACE || ret == KVTIER_ST_LIMIT;
+		kvt_client_close(&c);
+		ASSERT_EQ(0, kvt_tier_detach(&self->pool, a.tier_id, KVTIER_DETACH_DISCARD,
+					     10 * KVT_SEC));
+	}
+	EXPECT_FALSE(hit);
+	EXPECT_EQ(KVTIER_ST_RESERVED, ret);
+	/* Its pages, and what says whose they are. */
+	EXPECT_LE(2, without);
 }
 
 TEST_HARNESS_MAIN
