@@ -70,6 +70,7 @@
 #include "core/kvt_policy.h"
 #include "core/kvt_share.h"
 #include "core/kvt_wlog.h"
+#include "kvt_async.h"
 #include "kvt_budget.h"
 #include "kvt_charge.h"
 #include "kvt_export.h"
@@ -81,6 +82,7 @@
 #include "kvt_maps.h"
 #include "kvt_room.h"
 #include "kvt_use.h"
+#include "kvt_weight.h"
 #include "kvt_scrub.h"
 #include "tier.h"
 
@@ -269,12 +271,6 @@ struct kvt_wish {
 	u32 group;
 };
 
-/* Asynchronous calls that wait for blocks and promotions of one hash. */
-struct kvt_async_queue {
-	spinlock_t lock;
-	struct list_head calls;
-};
-
 /**
  * struct kvt_pool - one store
  * @dev:        /sys/class/kvtier/kvtierN; its release frees the pool
@@ -369,6 +365,7 @@ struct kvt_pool {
 	u32 nr_quarantined;
 	u64 guaranteed_bytes;
 	u64 beyond_bytes[KVT_KEPT_KINDS];	/* see kvt_kept.c */
+	u64 weights;				/* see kvt_weight.c */
 	struct kvt_budget budget[KVT_BUDGETS];
 	u64 meta_bytes;
 
@@ -537,6 +534,7 @@ void kvt_ns_reap(struct kvt_pool *p);
 void kvt_ns_for_each(struct kvt_pool *p, void (*fn)(struct kvt_ns *ns, void *data), void *data);
 void kvt_ns_free_all(struct kvt_pool *p);
 bool kvt_ns_sane(const struct kvt_nsdef *def);
+u64 kvt_mem_capacity(struct kvt_pool *p);
 u64 kvt_ns_min_bytes(struct kvt_pool *p, const struct kvt_ns *ns);
 int kvt_ns_adopt(struct kvt_pool *p, u32 idx, const struct kvt_nsdef *def);
 int kvt_ns_claim(struct kvt_pool *p, const struct kvtier_ns_claim *c);
@@ -832,20 +830,6 @@ void kvt_promo_put(struct kvt_promo *pr);
 bool kvt_block_settled(struct kvt_pool *p, u32 id, u32 gen);
 int kvt_block_wait(struct kvt_pool *p, u32 id, u32 gen, u64 deadline_ns);
 void kvt_promote_up(struct kvt_pool *p, const u32 *ids, u32 nr);
-
-/* kvt_async.c */
-struct kvt_async;
-struct kvt_async *kvt_async_alloc(struct kvt_file *f, u64 user_data, s32 eventfd, u32 max);
-void kvt_async_add(struct kvt_async *a, u32 id, u32 gen);
-void kvt_async_start(struct kvt_async *a, struct kvt_promo *pr);
-void kvt_async_free(struct kvt_async *a);
-ssize_t kvt_async_read(struct file *file, char __user *buf, size_t len, loff_t *pos);
-__poll_t kvt_async_poll(struct file *file, struct poll_table_struct *pt);
-void kvt_async_release(struct kvt_file *f);
-void kvt_async_work(struct work_struct *work);
-void kvt_async_wake(struct kvt_pool *p, u32 queue);	/* any context */
-void kvt_async_wake_promo(struct kvt_pool *p, const struct kvt_promo *pr);
-void kvt_async_tick(struct kvt_pool *p);
 
 u64 kvt_meta_bytes(struct kvt_pool *p);	/* meta lock held */
 

@@ -23,6 +23,7 @@ enum kvt_kept_kind {
  * @beyond_bytes: of these, what is more than was guaranteed to the namespace
  * @retired_bytes: regions that were arenas of files that have gone, until they are free
  * @quarantined_bytes: regions in quarantine, some of them @retired_bytes as well
+ * @weight:       see kvt_weight.c; 0: none
  *
  * Meta lock.
  */
@@ -31,6 +32,7 @@ struct kvt_kept {
 	u64 beyond_bytes[KVT_KEPT_KINDS];
 	u64 retired_bytes;
 	u64 quarantined_bytes;
+	u32 weight;
 };
 
 /* Meta lock held */

@@ -193,7 +193,8 @@ static bool kvt_ns_same_groups(const struct kvt_ns *ns, const struct kvtier_ns_o
 	return true;
 }
 
-static u64 kvt_mem_capacity(struct kvt_pool *p)
+/* Of the memory tiers that take blocks, in bytes. Meta lock held. */
+u64 kvt_mem_capacity(struct kvt_pool *p)
 {
 	u64 sum = 0;
 	u32 i;
@@ -558,6 +559,7 @@ static void kvt_ns_destroy(struct kvt_pool *p, struct kvt_ns *ns)
 	kvt_limits_ns_gone(p, ns);
 	/* Who looks for one by its id holds the meta lock. */
 	spin_lock(&p->meta_lock);
+	kvt_weight_set(ns, 0);
 	xa_erase(&p->ns, ns->idx);
 	p->policy.only = NULL;
 	spin_unlock(&p->meta_lock);

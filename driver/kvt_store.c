@@ -259,6 +259,8 @@ bool kvt_ns_guarded(struct kvt_pool *p, const struct kvt_tier *t, const struct k
 
 	if (ns == asker)
 		return false;
+	if (kvt_weight_guarded(p, t, ns))
+		return true;
 	return t->ops->is_mem ? ns->mem_bytes <= kvt_ns_min_bytes(p, ns) :
 	       kvt_limit_guarded(p, t, ns);
 }

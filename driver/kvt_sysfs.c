@@ -550,6 +550,7 @@ static struct kvt_ns_attr ns_attr_##_name = {				\
 	.show = of##_show, .store = of##_store }
 
 KVT_NS_LIMIT(fixed_limit_bytes, kvt_fixed_limit);
+KVT_NS_LIMIT(weight, kvt_weight);
 KVT_NS_ATTR(fixed_bytes, "%llu", kvt_fixed_bytes(ns));
 KVT_NS_COUNT(fixed_refused, KVT_CNT_FIXED_REFUSED);
 
@@ -601,7 +602,8 @@ static struct attribute *kvt_ns_sysfs_attrs[] = {
 	&ns_attr_evicted_io.attr, &ns_attr_evicted_lost.attr, &ns_attr_evicted_detach.attr,
 	&ns_attr_dropped.attr, &ns_attr_tier_used_bytes.attr, &ns_attr_tier_limits.attr,
 	&ns_attr_tier_mins.attr, &ns_attr_fixed_bytes.attr,
-	&ns_attr_fixed_limit_bytes.attr, &ns_attr_fixed_refused.attr, NULL
+	&ns_attr_fixed_limit_bytes.attr, &ns_attr_fixed_refused.attr,
+	&ns_attr_weight.attr, NULL
 };
 ATTRIBUTE_GROUPS(kvt_ns_sysfs);
 

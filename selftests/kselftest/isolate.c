@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A tenant who stays within what it is guaranteed has as many hits beside one who scans as
- * with that much memory alone.
+ * with that much memory alone; and so has one with a weight, within its part.
  *
  * ALICE serves conversations: requests that begin with what was said before, and one of a
  * few system prompts. After each of them BOB stores blocks that nobody ever asks for.
@@ -11,6 +11,7 @@
 #define BLOCK		(4 * KVT_KIB)
 #define GUARANTEE	(24 * KVT_MIB)
 #define MORE		(8 * KVT_MIB)
+#define PART		(18 * KVT_MIB)	/* of the sum, by weight */
 #define PROMPTS		4
 #define PROMPT		16		/* blocks */
 #define TURN		16		/* that a turn adds */
@@ -32,6 +33,15 @@ struct workload {
 	unsigned int seed;
 	__u32 next_id;
 	struct session s[SESSIONS];
+};
+
+/* What she has, and what protects it. */
+struct room {
+	const char *policy;
+	__u64 bytes;
+	__u64 guaranteed_bytes;
+	__u32 weight;
+	bool scan;
 };
 
 struct result {
@@ -105,16 +115,30 @@ static void ask(FIXTURE_DATA(isolate) *self, const struct session *s, struct res
 		r->failed++;
 }
 
-static int open_both(FIXTURE_DATA(isolate) *self, __u64 min_bytes)
+static int set_weight(FIXTURE_DATA(isolate) *self, const char *weight)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "namespaces/%llu/weight",
+		 (unsigned long long)self->alice.ns_id);
+	return kvt_sysfs_write(&self->pool, name, weight);
+}
+
+static int open_both(FIXTURE_DATA(isolate) *self, const struct room *room)
 {
 	struct kvtier_group group = { .block_bytes = BLOCK };
 	struct kvtier_ns_open a;
-	int fd = kvt_open(&self->pool);
+	int fd = kvt_open(&self->pool), err;
+	char weight[16];
 
 	kvt_ns_args(&a, "alice", &group, 1);
-	a.min_bytes = min_bytes;
-	return kvt_client_bind(&self->alice, fd, &a) ?:
-	       kvt_client_open(&self->pool, &self->bob, "bob", BLOCK);
+	a.min_bytes = room->guaranteed_bytes;
+	err = kvt_client_bind(&self->alice, fd, &a);
+	snprintf(weight, sizeof(weight), "%u", room->weight);
+	/* What it was before counts no more. */
+	if (!err && room->weight)
+		err = set_weight(self, "10000") ?: set_weight(self, weight);
+	return err ? err : kvt_client_open(&self->pool, &self->bob, "bob", BLOCK);
 }
 
 /* Her requests in so much memory; the first third finds it empty and does not count. */
@@ -138,27 +162,27 @@ static int serve(FIXTURE_DATA(isolate) *self, struct result *r, bool scan)
 }
 
 /* Hits of a thousand, or -errno. */
-static int rate(FIXTURE_DATA(isolate) *self, const char *policy, __u64 bytes, __u64 min_bytes,
-		bool scan)
+static int rate(FIXTURE_DATA(isolate) *self, const struct room *room)
 {
 	struct result r = { 0 };
 	int err = kvt_setup(&self->pool);
 
 	if (!err)
-		err = kvt_sysfs_write(&self->pool, "policy", policy);
-	if (!err && kvt_tier_dram(&self->pool, 0, bytes) < 0)
+		err = kvt_sysfs_write(&self->pool, "policy", room->policy);
+	if (!err && kvt_tier_dram(&self->pool, 0, room->bytes) < 0)
 		err = -ENOMEM;
 	if (!err)
-		err = open_both(self, min_bytes);
+		err = open_both(self, room);
 	if (!err)
-		err = serve(self, &r, scan);
+		err = serve(self, &r, room->scan);
 	kvt_client_close(&self->alice);
 	kvt_client_close(&self->bob);
 	if (kvt_teardown(&self->pool) && !err)
 		err = -EBUSY;
-	printf("# %s, %llu MiB, %llu guaranteed%s: %llu of %llu, %llu failed\n", policy,
-	       (unsigned long long)(bytes / KVT_MIB), (unsigned long long)(min_bytes / KVT_MIB),
-	       scan ? ", beside a scan" : "", (unsigned long long)r.hits,
+	printf("# %s, %llu MiB, %llu guaranteed, weight %u%s: %llu of %llu, %llu failed\n",
+	       room->policy, (unsigned long long)(room->bytes / KVT_MIB),
+	       (unsigned long long)(room->guaranteed_bytes / KVT_MIB), room->weight,
+	       room->scan ? ", beside a scan" : "", (unsigned long long)r.hits,
 	       (unsigned long long)r.asked, (unsigned long long)r.failed);
 	fflush(stdout);
 	return err ? err : (int)(r.hits * 1000 / r.asked);
@@ -166,18 +190,68 @@ static int rate(FIXTURE_DATA(isolate) *self, const char *policy, __u64 bytes, __
 
 TEST_F_TIMEOUT(isolate, hits_beside_a_scan, 1200)
 {
-	int alone = rate(self, variant->policy, GUARANTEE, 0, false);
-	int beside = rate(self, variant->policy, GUARANTEE + MORE, GUARANTEE, true);
+	struct room room = { .policy = variant->policy, .bytes = GUARANTEE };
+	int alone = rate(self, &room), beside;
 
+	room = (struct room) {
+		.policy = variant->policy, .bytes = GUARANTEE + MORE,
+		.guaranteed_bytes = GUARANTEE, .scan = true,
+	};
+	beside = rate(self, &room);
 	ASSERT_LT(0, alone);
 	EXPECT_LT(alone, 1000);
 	EXPECT_LE(alone - 10, beside);
 	if (strcmp(variant->policy, "lru"))
 		return;
 	/* It would do harm: this policy does not know a scan when it sees one. */
-	beside = rate(self, "lru", GUARANTEE + MORE, 0, true);
+	room.guaranteed_bytes = 0;
+	beside = rate(self, &room);
 	ASSERT_LT(0, beside);
 	EXPECT_GT(alone - 10, beside);
+}
+
+/* Weight 300 of 400 is three quarters of what is shared, which is three quarters of all. */
+TEST_F_TIMEOUT(isolate, weight_beside_a_scan, 1200)
+{
+	struct room room = { .policy = variant->policy, .bytes = PART };
+	int alone, beside;
+
+	if (strcmp(variant->policy, "lru"))
+		SKIP(return, "one policy is enough");
+	alone = rate(self, &room);
+	room = (struct room) {
+		.policy = variant->policy, .bytes = GUARANTEE + MORE, .weight = 300, .scan = true,
+	};
+	beside = rate(self, &room);
+	ASSERT_LT(0, alone);
+	EXPECT_LE(alone - 10, beside);
+	room.weight = 0;
+	beside = rate(self, &room);
+	ASSERT_LT(0, beside);
+	EXPECT_GT(alone - 10, beside);
+}
+
+/* A number up to 10000, and it goes with its namespace. */
+TEST_F(isolate, weights)
+{
+	const struct room room = { .weight = 1, };
+	char name[64], value[16] = "";
+
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, GUARANTEE));
+	ASSERT_EQ(0, open_both(self, &room));
+	EXPECT_EQ(0, set_weight(self, "10000"));
+	EXPECT_EQ(-ERANGE, set_weight(self, "10001"));
+	EXPECT_EQ(-ERANGE, set_weight(self, "4294967296"));
+	EXPECT_EQ(-EINVAL, set_weight(self, "-1"));
+	EXPECT_EQ(-EINVAL, set_weight(self, "much"));
+	snprintf(name, sizeof(name), "namespaces/%llu/weight",
+		 (unsigned long long)self->alice.ns_id);
+	EXPECT_LT(0, kvt_sysfs_read(&self->pool, name, value, sizeof(value)));
+	EXPECT_EQ(10000, atoi(value));
+	kvt_client_close(&self->alice);
+	kvt_client_close(&self->bob);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
 }
 
 TEST_HARNESS_MAIN
