@@ -118,7 +118,7 @@ check_skips()
 	local kernel program reason
 	while read -r kernel program reason; do
 		case $kernel in
-		any | stock | debug) ;;
+		any | stock | debug | kcsan) ;;
 		*) offence "skips.list: there is no kernel $kernel" ;;
 		esac
 		grep -q "^$program\>" selftests/kselftest/tests.list ||

@@ -12,6 +12,8 @@
 #   revoke   a slot stays writable after COMMIT
 #   mode     a mode's bits do not count
 #   fixed    what leases and reservations keep in place has no limit
+#   budget   cgroups' limits for all they store are not looked at
+#   charge   pages of a tier with charge=yes are nobody's
 #   sum      what comes from a disk is not compared with its checksum
 #   super    no flush before a superblock: the crash test of the log, built from the copy
 #
@@ -66,6 +68,18 @@ tooth()
 		EDIT='s/if (!force \&\& !READ_ONCE(reg->arena))/if (force \&\& READ_ONCE(reg->arena))/'
 		PROGRAM=redteam_ops
 		ATTACK=redteam.all_memory_held
+		;;
+	budget)
+		FILE=driver/kvt_budget.c
+		EDIT='s/if (b->used_bytes + bytes > b->limit_bytes)/if (!b->cgroup)/'
+		PROGRAM=memcg
+		ATTACK=budget.of_all_namespaces
+		;;
+	charge)
+		FILE=driver/kvt_charge.c
+		EDIT='s/come(t, piece, true)/come(t, piece, false)/'
+		PROGRAM=charge
+		ATTACK=charge.alone.who_stores_pays
 		;;
 	sum)
 		FILE=driver/kvt_xfer.c
@@ -181,7 +195,7 @@ bite_machine()
 	for name in "$@"; do
 		build "$name"
 	done
-	"$KVT_ROOT/selftests/vm/run.sh" --kernel stock --timeout 600 --payload "$WORK/payload" \
+	"$KVT_ROOT/selftests/vm/run.sh" --kernel stock --timeout 1200 --payload "$WORK/payload" \
 		--env KVT_LENGTH=quick -- bash /payload/bite.sh >"$WORK/machine.log" 2>&1 || true
 	for name in "$@"; do
 		judge "$name"
@@ -191,7 +205,7 @@ bite_machine()
 main()
 {
 	local name machine=()
-	[ $# -gt 0 ] || set -- super mode fixed sum scrub pin revoke zap
+	[ $# -gt 0 ] || set -- super mode fixed budget charge sum scrub pin revoke zap
 	copy_tree
 	for name in "$@"; do
 		tooth "$name"
