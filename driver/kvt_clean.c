@@ -101,7 +101,7 @@ static bool kvt_log_may_refuse(struct kvt_pool *p, struct kvt_tier *t, u32 id)
 	lockdep_assert_held(&p->meta_lock);
 	return kvt_log_has(t, h) && kvt_ctl_state(ctl) == KVT_READY &&
 	       !(ctl & (KVT_CTL_STAYS | KVT_CTL_MOVING)) && !kvt_ctl_leases(ctl) &&
-	       !kvt_policy_above(&p->policy, id) && !kvt_ns_guarded(p, t, h, NULL);
+	       !kvt_policy_above(&p->policy, id) && !kvt_ns_guarded(p, t, h, NULL, 0);
 }
 
 /* Whether a block has left. */

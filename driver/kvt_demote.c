@@ -39,6 +39,30 @@ bool kvt_tier_over(struct kvt_pool *p, struct kvt_tier *t, u32 percent)
 	return used * 100 > all * percent;
 }
 
+/*
+ * Is a block guaranteed to its namespace once those that are claimed have left. They all are
+ * counted still, and there may be as many as make a guarantee.
+ */
+static bool kvt_collect_guarded(struct kvt_pool *p, const struct kvt_tier *t,
+				const struct kvt_hot *h, const struct kvt_ns *asker,
+				const u32 *ids, u32 nr)
+{
+	const struct kvt_ns *ns = kvt_ns_of(p, h->ns_group);
+	u64 leaving_bytes = 0;
+	u32 ns_group, i;
+
+	lockdep_assert_held(&p->meta_lock);
+	/* Nearly always. */
+	if (!ns->min_bytes && !ns->kept.weight && !ns->share[t->id].min)
+		return false;
+	for (i = 0; i < nr; i++) {
+		ns_group = kvt_hot(&p->table, ids[i])->ns_group;
+		if (kvt_ns_of(p, ns_group) == ns)
+			leaving_bytes += kvt_slot_bytes(kvt_group_of(p, ns_group));
+	}
+	return kvt_ns_guarded(p, t, h, asker, leaving_bytes);
+}
+
 /**
  * kvt_collect() - claim the least valuable blocks of a tier
  * @p:        pool
@@ -70,7 +94,7 @@ u32 kvt_collect(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,
 			break;
 		ctl = kvt_ctl(h);
 		if (!(leaf && (ctl & KVT_CTL_STAYS)) &&
-		    !(!ns_group && kvt_ns_guarded(p, t, h, asker)) &&
+		    !(!ns_group && kvt_collect_guarded(p, t, h, asker, ids, nr)) &&
 		    kvt_move_try(h))
 			ids[nr++] = id;
 		/* Out of the way of the next question, taken or not. */
@@ -119,7 +143,7 @@ static u32 kvt_evict_next(struct kvt_pool *p, struct kvt_tier *t, const struct k
 	lockdep_assert_held(&p->meta_lock);
 	if (id == KVT_NIL)
 		return KVT_NIL;
-	if ((kvt_ctl(h) & KVT_CTL_STAYS) || kvt_ns_guarded(p, t, h, asker) ||
+	if ((kvt_ctl(h) & KVT_CTL_STAYS) || kvt_ns_guarded(p, t, h, asker, 0) ||
 	    !kvt_move_try(h)) {
 		ops->skip(&p->policy, t->id, id);
 		return KVT_NIL;
@@ -406,7 +430,9 @@ static bool kvt_evict_for(struct kvt_pool *p, struct kvt_tier *t, u32 want, u32 
 {
 	if (kvt_evict_some(p, t, want, kvt_ns_of(p, ns_group)))
 		return true;
-	return (READ_ONCE(t->min_bytes) || READ_ONCE(p->guaranteed_bytes)) &&
+	/* What he cannot have of others' may be older than what of his is not. */
+	return (READ_ONCE(t->min_bytes) || READ_ONCE(p->guaranteed_bytes) ||
+		READ_ONCE(p->weights)) &&
 	       kvt_evict_own(p, t, ns_group, KVT_WHY_ROOM, want);
 }
 

@@ -66,6 +66,7 @@ static u32 kvt_region_claim(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 *
 			    const struct kvt_ns *asker, u32 *ids, bool *stuck)
 {
 	struct kvt_region *reg;
+	u64 slot_bytes;
 	u32 i, nr = 0;
 
 	*stuck = false;
@@ -76,9 +77,11 @@ static u32 kvt_region_claim(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 *
 		if (id == KVT_NIL)
 			continue;
 		h = kvt_hot(&p->table, id);
+		/* All are one namespace's. */
+		slot_bytes = kvt_slot_bytes(kvt_group_of(p, reg->ns_group));
 		/* On its way here or away, guaranteed, or not to be moved now. */
 		if ((t->state == KVTIER_TIER_ONLINE && !reg->retire &&
-		     kvt_ns_guarded(p, t, h, asker)) || h->mem_tier != t->id ||
+		     kvt_ns_guarded(p, t, h, asker, nr * slot_bytes)) || h->mem_tier != t->id ||
 		    !(kvt_ctl(h) & KVT_CTL_MEM) || !kvt_move_try(h))
 			*stuck = true;
 		else
@@ -117,7 +120,7 @@ static u32 kvt_region_evict_leaves(struct kvt_pool *p, struct kvt_tier *t, u32 r
 			continue;
 		h = kvt_hot(&p->table, id);
 		if (h->mem_tier == t->id && (kvt_ctl(h) & KVT_CTL_MEM) &&
-		    (reg->retire || !kvt_ns_guarded(p, t, h, asker)) &&
+		    (reg->retire || !kvt_ns_guarded(p, t, h, asker, 0)) &&
 		    kvt_ch_leaf(&p->table, id) && kvt_move_try(h))
 			gone += kvt_evict_claimed(p, id, KVT_WHY_ROOM);
 	}

@@ -602,7 +602,7 @@ u32 kvt_block_mem_alloc(struct kvt_pool *p, struct kvt_tier *t, struct kvt_ns *n
 u32 kvt_block_mem_beside(struct kvt_pool *p, struct kvt_tier *t, u32 id);
 void kvt_block_mem_beside_counts(struct kvt_pool *p, struct kvt_tier *t, u32 id);
 bool kvt_ns_guarded(struct kvt_pool *p, const struct kvt_tier *t, const struct kvt_hot *h,
-		    const struct kvt_ns *asker);
+		    const struct kvt_ns *asker, u64 leaving_bytes);
 void kvt_block_mem_free(struct kvt_pool *p, u32 tier, u32 page, u32 ns_group);
 bool kvt_block_log_free(struct kvt_pool *p, u32 id);
 void kvt_parked_retry(struct kvt_pool *p);

@@ -171,16 +171,19 @@ void kvt_limit_came(struct kvt_pool *p, struct kvt_mv *mv)
  * @p:  pool, meta lock held
  * @t:  block tier
  * @ns: namespace
+ * @leaving_bytes: what of that is to leave the tier already
  */
-bool kvt_limit_guarded(struct kvt_pool *p, const struct kvt_tier *t, const struct kvt_ns *ns)
+bool kvt_limit_guarded(struct kvt_pool *p, const struct kvt_tier *t, const struct kvt_ns *ns,
+		       u64 leaving_bytes)
 {
-	const struct kvt_share *s = &ns->share[t->id];
+	struct kvt_share s = ns->share[t->id];
 	struct kvt_claim c;
 
 	lockdep_assert_held(&p->meta_lock);
 	/* Nearly always, and asked for each block that is to go. */
-	if (!s->min && !ns->min_bytes)
+	if (!s.min && !ns->min_bytes)
 		return false;
+	s.used -= min(s.used, leaving_bytes);
 	c = (struct kvt_claim) {
 		.has = ns->used_bytes,
 		.min = kvt_ns_min_bytes(p, ns),
@@ -189,7 +192,7 @@ bool kvt_limit_guarded(struct kvt_pool *p, const struct kvt_tier *t, const struc
 		.capacity = kvt_log_capacity(t),
 	};
 	/* One that is being emptied keeps nothing. */
-	return t->state == KVTIER_TIER_ONLINE && kvt_share_guarded(s, &c);
+	return t->state == KVTIER_TIER_ONLINE && kvt_share_guarded(&s, &c);
 }
 
 /* --- making room among a namespace's own --------------------------------------------- */

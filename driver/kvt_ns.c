@@ -417,6 +417,7 @@ erase:
 	kvt_limits_ns_gone(p, ns);
 	/* Who goes over all of them holds the meta lock, and may be at this one. */
 	spin_lock(&p->meta_lock);
+	kvt_weight_set(ns, 0);
 	xa_erase(&p->ns, ns->idx);
 	spin_unlock(&p->meta_lock);
 forget:

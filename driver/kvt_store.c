@@ -251,18 +251,20 @@ void kvt_block_mem_beside_counts(struct kvt_pool *p, struct kvt_tier *t, u32 id)
  * @h:     block
  * @asker: namespace that needs room, against which its own blocks are not guarded;
  *         NULL: nobody in particular
+ * @leaving_bytes: what of its namespace's is to leave the tier already, and has not yet
  */
 bool kvt_ns_guarded(struct kvt_pool *p, const struct kvt_tier *t, const struct kvt_hot *h,
-		    const struct kvt_ns *asker)
+		    const struct kvt_ns *asker, u64 leaving_bytes)
 {
 	const struct kvt_ns *ns = kvt_ns_of(p, h->ns_group);
 
 	if (ns == asker)
 		return false;
-	if (kvt_weight_guarded(p, t, ns))
+	if (kvt_weight_guarded(p, t, ns, leaving_bytes))
 		return true;
-	return t->ops->is_mem ? ns->mem_bytes <= kvt_ns_min_bytes(p, ns) :
-	       kvt_limit_guarded(p, t, ns);
+	if (!t->ops->is_mem)
+		return kvt_limit_guarded(p, t, ns, leaving_bytes);
+	return ns->mem_bytes - min(ns->mem_bytes, leaving_bytes) <= kvt_ns_min_bytes(p, ns);
 }
 
 /**

@@ -44,23 +44,27 @@ static u64 kvt_weight_part(const struct kvt_pool *p, const struct kvt_ns *ns, u6
  * @p:  pool, meta lock held
  * @t:  tier
  * @ns: namespace
+ * @leaving_bytes: what of that is to leave the tier already
  */
-bool kvt_weight_guarded(struct kvt_pool *p, const struct kvt_tier *t, const struct kvt_ns *ns)
+bool kvt_weight_guarded(struct kvt_pool *p, const struct kvt_tier *t, const struct kvt_ns *ns,
+			u64 leaving_bytes)
 {
-	u64 promised = READ_ONCE(p->guaranteed_bytes);
+	u64 promised = READ_ONCE(p->guaranteed_bytes), capacity, has;
 	const struct kvt_share *s = &ns->share[t->id];
 
 	lockdep_assert_held(&p->meta_lock);
 	/* Nearly always, and asked for each block that is to go. */
 	if (!ns->kept.weight)
 		return false;
+	has = kvt_weight_less(t->ops->is_mem ? ns->mem_bytes : s->used, leaving_bytes);
 	if (t->ops->is_mem)
-		return kvt_weight_less(ns->mem_bytes, kvt_ns_min_bytes(p, ns)) <=
+		return kvt_weight_less(has, kvt_ns_min_bytes(p, ns)) <=
 		       kvt_weight_part(p, ns, kvt_mem_capacity(p), promised);
-	/* One that is being emptied keeps nothing. */
-	return t->state == KVTIER_TIER_ONLINE &&
-	       kvt_weight_less(s->used, s->min) <=
-	       kvt_weight_part(p, ns, kvt_log_capacity(t), promised + t->min_bytes);
+	/* One that is being emptied keeps nothing. Nor does one that cannot keep all minima. */
+	capacity = kvt_log_capacity(t);
+	return t->state == KVTIER_TIER_ONLINE && t->min_bytes <= kvt_share_promise(capacity) &&
+	       kvt_weight_less(has, s->min) <=
+	       kvt_weight_part(p, ns, capacity, promised + t->min_bytes);
 }
 
 /**

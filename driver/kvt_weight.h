@@ -15,7 +15,8 @@ struct kvt_pool;
 struct kvt_tier;
 
 /* Meta lock held */
-bool kvt_weight_guarded(struct kvt_pool *p, const struct kvt_tier *t, const struct kvt_ns *ns);
+bool kvt_weight_guarded(struct kvt_pool *p, const struct kvt_tier *t, const struct kvt_ns *ns,
+			u64 leaving_bytes);
 void kvt_weight_set(struct kvt_ns *ns, u32 weight);
 
 /* sysfs */

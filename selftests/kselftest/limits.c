@@ -211,6 +211,29 @@ static int waits_in_vain(const struct kvt_client *c, __u32 flags, __u32 group, i
 	return as_said && (busy < VAIN_MS / 2 || kvt_env_brief());
 }
 
+/* Others' need takes what is beyond a guarantee, and not one block more at a time. */
+TEST_F_TIMEOUT(limits, guarantee_is_kept_to_the_block, 600)
+{
+	struct kvtier_group group = { .block_bytes = BLOCK_BYTES };
+	const struct kvt_pool *p = &self->pool;
+	int nr = 3 * DRAM_BYTES / BLOCK_BYTES;
+	struct kvt_client promised;
+	struct kvtier_ns_open a;
+	struct kvtier_stat st;
+
+	/* What is oldest goes first. */
+	ASSERT_EQ(0, kvt_sysfs_write(p, "policy", "lru"));
+	kvt_ns_args(&a, "promised", &group, 1);
+	a.min_bytes = LIMIT;
+	ASSERT_EQ(0, kvt_client_bind(&promised, kvt_open(p), &a));
+	ASSERT_EQ(NR + 2, put(&promised, SET, 0, NR + 2, KVTIER_RESERVE_WAIT));
+	ASSERT_EQ(nr, put(&self->other, OTHER, 0, nr, KVTIER_RESERVE_WAIT));
+	EXPECT_LT(0, kvt_settled(p, &st, NULL));
+	EXPECT_LE(LIMIT, used(p, &promised, DRAM));
+	EXPECT_LE(NR, there(&promised, SET, 0, NR + 2, true));
+	kvt_client_close(&promised);
+}
+
 /* At its limit in memory a namespace's new blocks push out its own, down or out. */
 TEST_F_TIMEOUT(limits, of_memory, 600)
 {
