@@ -35,6 +35,7 @@
 #include <linux/completion.h>
 #include <linux/gfp.h>
 #include <linux/list_lru.h>
+#include <linux/math64.h>
 #include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -85,7 +86,7 @@ struct kvt_charge {
  * @memcg:  for whom; only to tell one from another
  * @owner:  whose regions are to go
  * @nr:     how many
- * @system: what is guaranteed to an owner stays: it is not his own cgroup that asks
+ * @spare:  what is guaranteed to an owner stays: it is not his own cgroup that is at its limit
  * @pieces: so many are wanted
  * @got:    out: so many have gone
  * @done:   it was looked at
@@ -95,7 +96,7 @@ struct kvt_squeeze {
 	const struct mem_cgroup *memcg;
 	struct kvt_owned owner[KVT_SQUEEZE_OWNERS];
 	u32 nr;
-	bool system;
+	bool spare;
 	u32 pieces;
 	u32 got;
 	struct completion done;
@@ -113,6 +114,7 @@ struct kvt_squeeze {
  * @served:   who was, last
  * @ahead:    pieces that are to go before somebody asks
  * @ahead_of: whose
+ * @ahead_spare: as @spare of who asked
  * @asked_at: when somebody who was not short has asked, in jiffies, by kind
  * @hand:     piece where a look at all regions goes on
  * @nr_regions: of @of
@@ -131,6 +133,7 @@ struct kvt_charges {
 	const struct mem_cgroup *served;
 	u32 ahead;
 	struct kvt_owned ahead_of;
+	bool ahead_spare;
 	unsigned long asked_at[KVT_NOTES];
 	u32 hand;
 	u32 nr_regions;
@@ -266,10 +269,13 @@ static void kvt_charge_free_pieces(struct kvt_tier *t, u32 first, u32 nr)
 	}
 }
 
-/* May the caller ask for memory for a cgroup. A worker would have to wait, see above. */
+/*
+ * May the caller ask for memory for a cgroup. A worker would have to wait, see above. Where nobody
+ * pays there is none: it would be anybody's who asks, or nobody's.
+ */
 static bool kvt_charge_may(struct mem_cgroup *memcg, u32 pieces)
 {
-	return !kvt_charge_throttled(memcg) &&
+	return (memcg || mem_cgroup_disabled()) && !kvt_charge_throttled(memcg) &&
 	       (!(current->flags & PF_KTHREAD) || !kvt_charge_pressed(memcg, pieces));
 }
 
@@ -363,11 +369,11 @@ void kvt_charge_vacate(struct kvt_tier *t, const struct kvt_region *reg)
 /* --- Taking them from owners ------------------------------------------------------- */
 
 /*
- * Who has a region still, or NULL: it is gone, or is no other's business, nor @system's. The
- * namespace is kept as by one more region, until kvt_charge_let_go().
+ * Who has a region still, or NULL: it is gone, or is no other's business. The namespace is kept
+ * as by one more region, until kvt_charge_let_go().
  */
 static struct kvt_ns *kvt_charge_hold(struct kvt_tier *t, const struct kvt_owned *of,
-				      bool system, u32 *ns_group)
+				      u32 *ns_group)
 {
 	const struct kvt_region *reg;
 	struct kvt_ns *ns = NULL;
@@ -377,8 +383,7 @@ static struct kvt_ns *kvt_charge_hold(struct kvt_tier *t, const struct kvt_owned
 	if (reg && !reg->arena &&
 	    (reg->state == KVT_REGION_ACTIVE || reg->state == KVT_REGION_DRAINING))
 		ns = kvt_ns_of(t->pool, reg->ns_group);
-	if (ns && ns->id == of->ns_id &&
-	    !(system && ns->mem_bytes <= kvt_ns_min_bytes(t->pool, ns))) {
+	if (ns && ns->id == of->ns_id) {
 		*ns_group = reg->ns_group;
 		ns->nr_regions++;
 	} else {
@@ -393,6 +398,28 @@ static void kvt_charge_let_go(struct kvt_pool *p, struct kvt_ns *ns)
 	spin_lock(&p->meta_lock);
 	ns->nr_regions--;
 	spin_unlock(&p->meta_lock);
+}
+
+/*
+ * Claim some blocks of an owner's, whom the caller holds, those that are worth least. What is
+ * guaranteed to the namespace stays if @spare says so. How many; up to KVT_MOVE_BATCH.
+ */
+static u32 kvt_squeeze_collect(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group, bool spare,
+			       bool leaf, u32 *ids)
+{
+	const struct kvt_ns *ns = kvt_ns_of(p, ns_group);
+	u64 beyond;
+	u32 room;
+
+	spin_lock(&p->meta_lock);
+	beyond = ns->mem_bytes;
+	if (spare)
+		beyond -= min(beyond, kvt_ns_min_bytes(p, ns));
+	spin_unlock(&p->meta_lock);
+	room = min_t(u64, div64_u64(beyond, kvt_slot_bytes(kvt_group_of(p, ns_group))),
+		     KVT_MOVE_BATCH);
+	return room ? kvt_collect_own(p, t, leaf, ns_group, KVT_NIL, KVT_OWN_STEPS_WORKER, ids,
+				      room) : 0;
 }
 
 /* May a block be where its copy is, as to its namespace's limit there. */
@@ -419,13 +446,13 @@ static bool kvt_squeeze_block(struct kvt_pool *p, u32 id)
 	return gone;
 }
 
-/* Of an owner's blocks some that are worth least; @leaf: ends of chains. How many left memory. */
-static u32 kvt_squeeze_some(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group, bool leaf)
+/* Some of an owner's blocks; @leaf: ends of chains. How many left memory. */
+static u32 kvt_squeeze_some(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group, bool spare,
+			    bool leaf)
 {
 	u32 ids[KVT_MOVE_BATCH], nr, i, gone = 0;
 
-	nr = kvt_collect_own(p, t, leaf, ns_group, KVT_NIL, KVT_OWN_STEPS_WORKER, ids,
-			     ARRAY_SIZE(ids));
+	nr = kvt_squeeze_collect(p, t, ns_group, spare, leaf, ids);
 	spin_lock(&p->meta_lock);
 	for (i = 0; i < nr; i++)
 		gone += kvt_squeeze_block(p, ids[i]);
@@ -435,9 +462,10 @@ static u32 kvt_squeeze_some(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group
 }
 
 /* Whether any left memory. What stays, as it is pinned, say, must not hide what can go. */
-static bool kvt_squeeze_blocks(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group)
+static bool kvt_squeeze_blocks(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group, bool spare)
 {
-	return kvt_squeeze_some(p, t, ns_group, false) || kvt_squeeze_some(p, t, ns_group, true);
+	return kvt_squeeze_some(p, t, ns_group, spare, false) ||
+	       kvt_squeeze_some(p, t, ns_group, spare, true);
 }
 
 /* Take pieces from one of the owners, until @end. How many have gone. */
@@ -447,7 +475,7 @@ static u32 kvt_squeeze_owner(struct kvt_charges *cs, const struct kvt_squeeze *q
 	struct kvt_tier *t = cs->t;
 	struct kvt_pool *p = t->pool;
 	u32 ns_group, had, got = 0;
-	struct kvt_ns *ns = kvt_charge_hold(t, &q->owner[i], q->system, &ns_group);
+	struct kvt_ns *ns = kvt_charge_hold(t, &q->owner[i], &ns_group);
 	const struct kvt_owner *o;
 
 	if (!ns)
@@ -457,7 +485,7 @@ static u32 kvt_squeeze_owner(struct kvt_charges *cs, const struct kvt_squeeze *q
 	do {
 		if (!kvt_region_release_own(p, t, ns_group) &&
 		    !kvt_compact_own(p, t, ns_group, cs->mv) &&
-		    !kvt_squeeze_blocks(p, t, ns_group))
+		    !kvt_squeeze_blocks(p, t, ns_group, q->spare))
 			break;
 		/* It may get some at the same time. */
 		got = had - min(had, READ_ONCE(o->nr_pieces));
@@ -549,6 +577,7 @@ static bool kvt_squeeze_next(struct kvt_charges *cs)
 	if (got) {
 		cs->ahead = min(cs->ahead + got, KVT_SQUEEZE_PIECES);
 		cs->ahead_of = copy.owner[0];
+		cs->ahead_spare = copy.spare;
 	}
 	kvt_squeeze_answer(cs, q, got);
 	spin_unlock(&cs->lock);
@@ -580,23 +609,24 @@ static void kvt_squeeze_work(struct work_struct *work)
  */
 bool kvt_charge_work(struct kvt_pool *p, struct kvt_tier *t)
 {
-	u32 ids[KVT_MOVE_BATCH], nr, ns_group, ahead, gone;
+	u32 ids[KVT_MOVE_BATCH], ns_group, ahead, nr, gone;
 	struct kvt_charges *cs = t->charges;
 	struct kvt_owned of;
 	struct kvt_ns *ns;
+	bool spare;
 
 	if (!cs || !READ_ONCE(cs->ahead))
 		return false;
 	spin_lock(&cs->lock);
 	ahead = cs->ahead;
 	of = cs->ahead_of;
+	spare = cs->ahead_spare;
 	cs->ahead = ahead - min(ahead, 1u);
 	spin_unlock(&cs->lock);
-	ns = ahead && kvt_tier_has_lower(p, t) ? kvt_charge_hold(t, &of, false, &ns_group) : NULL;
+	ns = ahead && kvt_tier_has_lower(p, t) ? kvt_charge_hold(t, &of, &ns_group) : NULL;
 	if (!ns)
 		return false;
-	nr = kvt_collect_own(p, t, false, ns_group, KVT_NIL, KVT_OWN_STEPS_WORKER, ids,
-			     ARRAY_SIZE(ids));
+	nr = kvt_squeeze_collect(p, t, ns_group, spare, false, ids);
 	gone = kvt_demote(p, t, ids, nr, false);
 	kvt_region_release_own(p, t, ns_group);
 	kvt_charge_let_go(p, ns);
@@ -683,10 +713,11 @@ static bool kvt_squeeze_due(struct kvt_charges *cs, enum kvt_squeeze_note kind)
 	return due;
 }
 
-static void kvt_squeeze_note(struct kvt_charges *cs, const struct kvt_squeeze *q)
+static void kvt_squeeze_note(struct kvt_charges *cs, const struct kvt_squeeze *q,
+			     enum kvt_squeeze_note kind)
 {
 	spin_lock(&cs->lock);
-	cs->note[q->system ? KVT_NOTE_SYSTEM : KVT_NOTE_GROUP] = *q;
+	cs->note[kind] = *q;
 	spin_unlock(&cs->lock);
 	queue_work(kvt_charge_wq, &cs->work);
 }
@@ -695,33 +726,36 @@ static void kvt_squeeze_note(struct kvt_charges *cs, const struct kvt_squeeze *q
  * What is freed here does not count when the kernel reclaims for a cgroup, so it asks for all
  * there is, several times over, even if the first piece was enough. So nobody gets anything
  * who has room for a piece; but for the system, or who wants to be ahead of need, in the
- * background and a little at a time.
+ * background and a little at a time. The system, too, asks on behalf of one cgroup after another:
+ * only where one is at its limit it is its own concern what was guaranteed there.
  */
 static unsigned long kvt_charge_scan(struct shrinker *s, struct shrink_control *sc)
 {
+	enum kvt_squeeze_note kind = kvt_charge_is_root(sc->memcg) ? KVT_NOTE_SYSTEM :
+								    KVT_NOTE_GROUP;
+	bool urgent = kvt_charge_pressed(sc->memcg, 1) && !current_is_kswapd();
+	struct kvt_squeeze q = {
+		.memcg = sc->memcg, .pieces = KVT_SQUEEZE_PIECES, .spare = !urgent,
+	};
 	struct kvt_charges *cs = s->private_data;
-	struct kvt_squeeze q = { .memcg = sc->memcg, .pieces = KVT_SQUEEZE_PIECES };
-	bool pressed = kvt_charge_pressed(sc->memcg, 1);
 	unsigned long walk = KVT_SQUEEZE_WALK;
 	u32 got = 0;
 
-	q.system = kvt_charge_is_root(sc->memcg);
 	/* The one that would have to answer. */
-	if (current_work() == &cs->work ||
-	    (!pressed && !kvt_squeeze_due(cs, q.system ? KVT_NOTE_SYSTEM : KVT_NOTE_GROUP)))
+	if (current_work() == &cs->work || (!urgent && !kvt_squeeze_due(cs, kind)))
 		return SHRINK_STOP;
-	if (q.system)
+	if (kind == KVT_NOTE_SYSTEM)
 		kvt_charge_pick_any(cs, &q);
 	else
 		list_lru_walk_one(&cs->lru, sc->nid, sc->memcg, kvt_charge_pick, &q, &walk);
 	if (!q.nr)
 		return SHRINK_STOP;
-	if (pressed && !current_is_kswapd()) {
+	if (urgent) {
 		q.pieces = clamp_t(unsigned long, sc->nr_to_scan / KVT_PIECE_PAGES, 1,
 				   KVT_SQUEEZE_PIECES);
 		got = kvt_squeeze_wait(cs, &q);
 	} else {
-		kvt_squeeze_note(cs, &q);
+		kvt_squeeze_note(cs, &q, kind);
 	}
 	return got ? (unsigned long)got * KVT_PIECE_PAGES : SHRINK_STOP;
 }

@@ -351,7 +351,7 @@ int kvt_region_get(struct kvt_tier *t, struct kvt_ns *ns, u32 group)
  * @ns:    namespace, kept alive by the caller
  * @group: of it
  * @keep:  pieces that are to stay free
- * Return: 0; -ENOSPC: no short run of free pieces, and nobody makes one; -ENOMEM.
+ * Return: 0; -ENOSPC: no short run of free pieces, and nobody makes one; -ENOMEM; -EDQUOT.
  */
 int kvt_region_get_spare(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 keep)
 {
@@ -371,7 +371,8 @@ int kvt_region_get_spare(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 k
  * @group:   of it
  * @slots:   fewest slots
  * @file_id: whose arena
- * Return: its first piece, -ENOSPC, -ENOMEM, -EINTR: a fatal signal.
+ * Return: its first piece, -ENOSPC, -ENOMEM, -EDQUOT: the namespace's cgroup does not pay for it,
+ * -EINTR: a fatal signal.
  */
 int kvt_region_get_arena(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 slots,
 			 u32 file_id)

@@ -533,6 +533,9 @@ static int kvt_arena_find(struct kvt_file *f, u32 group, u32 slots, u64 bytes,
 		r = kvt_region_get_arena(tier, f->ns, group, slots, f->id);
 		ar->region = r;
 		ar->tier = tier->id;
+		/* A cgroup that pays for no more may have room where nobody has to. */
+		if (r == -EDQUOT)
+			r = -ENOSPC;
 		if (r != -ENOSPC)
 			break;
 	}

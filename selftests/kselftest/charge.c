@@ -13,10 +13,13 @@
 #define SET_HOST	92
 #define GROUPS		"/sys/fs/cgroup"
 #define GROUP		GROUPS "/kvt-charge"
+#define GROUP_GONE	GROUPS "/kvt-charge-gone"
 #define MAX_MIB		64
 #define TIER_MIB	128
 #define HOST_MIB	8
 #define LEASED		16
+#define OWNER		1001
+#define PROMISED_MIB	24
 
 /* What the container is told: a verb, and a number. */
 enum {
@@ -26,10 +29,19 @@ enum {
 	LEASE = 4 << 16,
 	DROP = 5 << 16,
 	PIN = 6 << 16,
+	CLIENT = 7 << 16,	/* go on as another one, see below */
+};
+
+enum client {
+	NONE = 0,
+	PROMISED = 1,		/* PROMISED_MIB are guaranteed to its namespace */
+	GUEST,			/* root, of OWNER's namespace */
+	OWN,			/* OWNER */
 };
 
 struct tenant {
 	const struct kvt_pool *pool;
+	struct kvt_client *host;	/* fork has left him one */
 	struct kvt_client c;
 	int stored;		/* the first so many of SET */
 	__u64 handle[LEASED];
@@ -127,6 +139,58 @@ static int drop_all(struct tenant *t)
 	return n;
 }
 
+static int open_owner(const struct kvt_pool *p, struct kvt_client *c)
+{
+	struct kvtier_group group = { .block_bytes = BLOCK_BYTES };
+	struct kvtier_ns_open a;
+
+	kvt_ns_args(&a, "owner", &group, 1);
+	a.mode = 0666;
+	return kvt_client_bind(c, kvt_open_as(p, OWNER), &a);
+}
+
+/* No file is left when he has gone, nor a process in his cgroup, but a block. */
+static int first_owner(struct kvt_child *me, void *arg)
+{
+	struct kvt_client c;
+
+	(void)me;
+	KVT_CHILD_CHECK(!kvt_sh("echo %d > " GROUP_GONE "/cgroup.procs", getpid()));
+	KVT_CHILD_CHECK(!open_owner(arg, &c));
+	KVT_CHILD_CHECK(store(&c, SET_HOST, 0, 1) == 1);
+	kvt_client_close(&c);
+	return 0;
+}
+
+static int open_guest(const struct kvt_pool *p, struct kvt_client *c)
+{
+	struct kvtier_group group = { .block_bytes = BLOCK_BYTES };
+	struct kvtier_ns_open a;
+
+	kvt_ns_args(&a, "owner", &group, 1);
+	a.flags = KVTIER_NS_OWNER;
+	a.owner_uid = OWNER;
+	return kvt_client_bind(c, kvt_open(p), &a);
+}
+
+static int become(struct tenant *t, enum client which)
+{
+	struct kvtier_group group = { .block_bytes = BLOCK_BYTES };
+	struct kvtier_ns_open a;
+
+	kvt_client_close(&t->c);
+	t->stored = 0;
+	if (which == NONE)
+		return 0;
+	if (which == OWN)
+		return open_owner(t->pool, &t->c);
+	if (which == GUEST)
+		return open_guest(t->pool, &t->c);
+	kvt_ns_args(&a, "promised", &group, 1);
+	a.min_bytes = PROMISED_MIB * KVT_MIB;
+	return kvt_client_bind(&t->c, kvt_open(t->pool), &a);
+}
+
 static int told(struct tenant *t, int word)
 {
 	int nr = word & 0xffff, n;
@@ -146,6 +210,8 @@ static int told(struct tenant *t, int word)
 		return pin_first(t, nr);
 	case DROP:
 		return drop_all(t);
+	case CLIENT:
+		return become(t, nr);
 	}
 	return -1;
 }
@@ -155,6 +221,7 @@ static int tenant(struct kvt_child *me, void *arg)
 	struct tenant *t = arg;
 	int word;
 
+	kvt_client_close(t->host);
 	KVT_CHILD_CHECK(!kvt_sh("echo %d > " GROUP "/cgroup.procs", getpid()));
 	KVT_CHILD_CHECK(!kvt_client_open(t->pool, &t->c, "container", BLOCK_BYTES));
 	while ((word = kvt_hear(me, 600000)) > 0)
@@ -226,6 +293,7 @@ FIXTURE_SETUP(charge)
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->host, "host", BLOCK_BYTES));
 	ASSERT_EQ(HOST_MIB * IN_MIB, store(&self->host, SET_HOST, 0, HOST_MIB * IN_MIB));
 	self->t.pool = &self->pool;
+	self->t.host = &self->host;
 	ASSERT_EQ(0, kvt_spawn(&self->child, tenant, &self->t));
 }
 
@@ -323,6 +391,143 @@ TEST_F_TIMEOUT(charge, detach, 600)
 	EXPECT_EQ(0, kvt_tier_detach(&self->pool, self->tier, KVTIER_DETACH_DISCARD,
 				     20 * KVT_SEC));
 	EXPECT_TRUE(KVT_UNTIL(5000, charged() < 8)) TH_LOG("%d MiB", charged());
+}
+
+/*
+ * Beyond memory.high the kernel holds up whoever gets more. So nobody gets any here, and who
+ * detaches the tier need not wait for him.
+ */
+TEST_F_TIMEOUT(charge, no_more_beyond_high, 600)
+{
+	int before;
+
+	/* A little: the farther beyond, the longer every call of his takes. */
+	ASSERT_EQ(MAX_MIB / 2, tell(self, TOUCH | (MAX_MIB / 2)));
+	ASSERT_EQ(0, kvt_sh("echo %llu > " GROUP "/memory.high", (MAX_MIB / 2 - 1) * KVT_MIB));
+	before = charged();
+	ASSERT_LE(MAX_MIB / 2, before);
+	EXPECT_LE(0, tell(self, STORE | 1));
+	/* Not a piece. */
+	EXPECT_GE(before + 1, charged());
+	ASSERT_EQ(0, kvt_say(&self->child, STORE | 1));
+	EXPECT_EQ(0, kvt_tier_detach(&self->pool, self->tier, KVTIER_DETACH_DISCARD,
+				     20 * KVT_SEC));
+	EXPECT_LE(0, kvt_hear(&self->child, 300000));
+	ASSERT_EQ(0, kvt_sh("echo max > " GROUP "/memory.high"));
+}
+
+/* As if the system were short of memory; more often than it is answered. */
+static int ask_for_all(void)
+{
+	int i, err = 0;
+
+	for (i = 0; i < 20 && !err; i++) {
+		err = kvt_sh("echo 2 > /proc/sys/vm/drop_caches");
+		usleep(150000);
+	}
+	return err;
+}
+
+/* What is guaranteed to a namespace stays when it is not its own cgroup that is at its limit. */
+TEST_F_TIMEOUT(charge, guaranteed_blocks_stay, 600)
+{
+	int nr = (PROMISED_MIB - 4) * IN_MIB, more = 16 * IN_MIB, before, all;
+
+	ASSERT_EQ(0, tell(self, CLIENT | PROMISED));
+	before = charged();
+	ASSERT_EQ(nr, tell(self, STORE | nr));
+	ASSERT_EQ(0, ask_for_all());
+	EXPECT_LE(before + PROMISED_MIB - 4, charged());
+	EXPECT_EQ(nr, tell(self, CHECK));
+	/* It gives what it has beyond that, and not one block more. */
+	ASSERT_EQ(more, tell(self, STORE | more));
+	all = charged();
+	ASSERT_EQ(0, ask_for_all());
+	EXPECT_GT(all, charged());
+	EXPECT_LE(before + PROMISED_MIB, charged());
+	/* Its own cgroup's need comes before. */
+	EXPECT_EQ(MAX_MIB - 8, tell(self, TOUCH | (MAX_MIB - 8)));
+	EXPECT_EQ(0, number("memory.events", "oom_kill "));
+}
+
+/* Who may open another's namespace does not come to pay for it. */
+TEST_F_TIMEOUT(charge, guests_do_not_pay, 600)
+{
+	struct kvt_child first;
+	int nr = 16 * IN_MIB, before;
+
+	ASSERT_EQ(0, mkdir(GROUP_GONE, 0755));
+	ASSERT_EQ(0, kvt_spawn(&first, first_owner, &self->pool));
+	EXPECT_EQ(0, kvt_join(&first, 20000));
+	EXPECT_TRUE(KVT_UNTIL(5000, !rmdir(GROUP_GONE)));
+	ASSERT_EQ(0, tell(self, CLIENT | GUEST));
+	before = charged();
+	EXPECT_EQ(nr, tell(self, STORE | nr));
+	EXPECT_GE(before + 1, charged());
+	EXPECT_EQ(nr, tell(self, DROP));
+	/* Its owner does, when he comes again: for what is new. */
+	ASSERT_EQ(0, tell(self, CLIENT | OWN));
+	before = charged();
+	EXPECT_EQ(nr + nr, tell(self, STORE | (nr + nr)));
+	EXPECT_LE(before + 8, charged());
+	EXPECT_TRUE(ends_well(self));
+}
+
+/* Everything is on the disk, and the pool comes up from there. */
+static int come_up_again(FIXTURE_DATA(charge) *self)
+{
+	struct kvtier_assemble_device dev = { 0 };
+	struct kvtier_pool_assemble a = {
+		.size = sizeof(a), .pool_id = self->pool.id, .nr_devices = 1,
+		.devices = KVT_U64(&dev),
+	};
+	int err = kvt_tier_detach(&self->pool, self->tier, 0, 60 * KVT_SEC);
+
+	snprintf(dev.path, sizeof(dev.path), "%s", kvt_env_bdev());
+	kvt_client_close(&self->host);
+	err = err ?: kvt_pool_destroy(self->pool.ctl, self->pool.id) ?:
+	      kvt_pool_assemble(&self->pool, &a);
+	self->tier = err ? err : attach(self);
+	return self->tier < 0 ? self->tier : 0;
+}
+
+static long long tier_used(FIXTURE_DATA(charge) *self)
+{
+	char text[32];
+
+	return kvt_sysfs_read(&self->pool, "tiers/dram0/used_bytes", text, sizeof(text)) <= 0 ?
+	       -1 : atoll(text);
+}
+
+/* Until the owner has come nobody pays for what is found on a disk; so there is no memory for it. */
+TEST_F_TIMEOUT(charge, nobody_pays_after_assembly, 600)
+{
+	struct kvtier_ns_claim claim = { .size = sizeof(claim), .uid = OWNER, .gid = OWNER };
+	struct kvtier_block_result res;
+	struct kvt_key key = kvt_key(SET, 0);
+	struct kvt_client guest;
+	int nr = 8 * IN_MIB;
+
+	if (!variant->disk)
+		SKIP(return, "there is nothing without a disk");
+	ASSERT_EQ(0, tell(self, CLIENT | OWN));
+	ASSERT_EQ(nr, tell(self, STORE | nr));
+	ASSERT_EQ(0, tell(self, CLIENT | NONE));
+	ASSERT_EQ(0, come_up_again(self));
+	ASSERT_EQ(0, open_guest(&self->pool, &guest));
+	EXPECT_EQ(1, kvt_lookup(guest.fd, 0, &key, 1, NULL));
+	EXPECT_EQ(0, kvt_get(guest.fd, KVTIER_GET_WAIT, 0, &key, 1, &res, KVT_SEC));
+	EXPECT_EQ(0, tier_used(self));
+	claim.pool_id = self->pool.id;
+	claim.ns_id = guest.ns_id;
+	ASSERT_EQ(0, kvt_ioctl(self->pool.ctl, KVTIER_OP_NS_CLAIM, &claim));
+	ASSERT_EQ(0, tell(self, CLIENT | OWN));
+	EXPECT_EQ(nr, tell(self, CHECK | nr));
+	EXPECT_LE(8, charged());
+	/* Now that he pays it is there for guests, too. */
+	EXPECT_EQ(1, kvt_get(guest.fd, KVTIER_GET_WAIT, 0, &key, 1, &res, 10 * KVT_SEC));
+	kvt_client_close(&guest);
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->host, "host", BLOCK_BYTES));
 }
 
 TEST_HARNESS_MAIN
