@@ -17,6 +17,7 @@
 
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
+#include "kvt_test.h"
 
 static int kvt_open(struct inode *inode, struct file *file)
 {
@@ -167,6 +168,7 @@ int kvt_lease_prepare(struct kvt_file *f, u32 nr)
 		memcpy(tab, f->leases, have * sizeof(*tab));
 	for (i = want; i-- > have;) {
 		tab[i].kind_next = f->free << 2;
+		tab[i].hgen = kvt_test_handles();
 		f->free = i + 1;
 	}
 	kvfree(f->leases);
@@ -224,10 +226,17 @@ struct kvt_lease *kvt_lease_find(struct kvt_file *f, u64 handle, enum kvt_lease_
  * kvt_lease_del() - a handle is void
  * @f: file, locked
  * @l: its record
+ *
+ * One that has been through all generations is not used again, and counts as in use: handles
+ * that it had before would be valid once more.
  */
 void kvt_lease_del(struct kvt_file *f, struct kvt_lease *l)
 {
 	lockdep_assert_held(&f->lock);
+	if (unlikely(l->hgen == U32_MAX)) {
+		l->kind_next = KVT_HELD_NONE;
+		return;
+	}
 	l->kind_next = f->free << 2;
 	f->free = (u32)(l - f->leases) + 1;
 	f->nr_leases--;

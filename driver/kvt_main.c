@@ -12,6 +12,7 @@
 #include <linux/mount.h>
 #include <linux/pseudo_fs.h>
 
+#include "kvt_frames.h"
 #include "kvt_internal.h"
 
 #define KVT_FS_MAGIC	0x6b767466
@@ -101,13 +102,15 @@ static int __init kvt_init(void)
 	err = kvt_tier_dax_init();
 	if (err)
 		goto exit_chrdev;
+	kvt_frames_init();
 	/* Last: from here on pools can be made. */
 	err = misc_register(&kvt_ctl_dev);
 	if (err)
-		goto exit_dax;
+		goto exit_frames;
 	return 0;
 
-exit_dax:
+exit_frames:
+	kvt_frames_exit();
 	kvt_tier_dax_exit();
 exit_chrdev:
 	kvt_exit_chrdev();
@@ -124,6 +127,7 @@ static void __exit kvt_exit(void)
 {
 	/* A pool holds a reference to the module, so there is none. */
 	misc_deregister(&kvt_ctl_dev);
+	kvt_frames_exit();
 	kvt_tier_dax_exit();
 	kvt_exit_chrdev();
 	kvt_charge_exit();

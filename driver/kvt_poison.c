@@ -3,10 +3,10 @@
  * Bad pages of memory tiers: what is on them is lost, and they are not used again.
  *
  * A page is bad when PageHWPoison is set on it. Dax devices are told of that and
- * report it (kvt_tier_poison()); pages of the page allocator are found to be bad
- * when somebody comes upon them (kvt_poison_found()), and from then on the tier's
- * slots are looked at before they are handed out: t->poisoned. A copy by the processor
- * that ends with a machine check reports its page itself (kvt_tier_hit_poison()).
+ * report it (kvt_tier_poison()); of pages of the page allocator the pool's worker hears a little
+ * later (kvt_frames.c), if nobody comes upon them before (kvt_poison_found()). From the first one
+ * on the tier's slots are looked at before they are handed out: t->poisoned. A copy by the
+ * processor that ends with a machine check reports its page itself (kvt_tier_hit_poison()).
  *
  * What becomes of a bad page, under the meta lock and all at once:
  *   in a READY block's slot   the block is where it has a clean copy, if nobody leases or
@@ -106,6 +106,49 @@ void kvt_poison_scan(struct kvt_tier *t)
 	}
 }
 
+/* Nobody is to have these pages mapped; they are not mapped again. */
+static void kvt_poison_unmap(struct kvt_tier *t, u32 page, u32 nr)
+{
+	struct kvt_pool *p = t->pool;
+
+	kvt_map_barrier(p);
+	kvt_unmap_all(p, kvt_window_offset(t, page), (u64)nr << KVT_PAGE_SHIFT);
+	/* Whoever fills or exports it: seldom enough that all may fault once more. */
+	kvt_unmap_all(p, KVT_WINDOW_BYTES, 0);
+}
+
+/*
+ * Has the tier pages there now, and nobody is about to give them back: those of a piece that is
+ * charged to somebody go with its region, others' while the piece is in none. Meta lock held.
+ */
+static bool kvt_poison_there(struct kvt_tier *t, u32 page)
+{
+	const struct kvt_region *reg = kvt_mem_region_of(&t->mem, page);
+
+	lockdep_assert_held(&t->pool->meta_lock);
+	if (t->charges)
+		return reg && (reg->state == KVT_REGION_ACTIVE ||
+			       reg->state == KVT_REGION_DRAINING);
+	return reg || !kvt_mem_is_absent(&t->mem, page / KVT_PIECE_PAGES);
+}
+
+/**
+ * kvt_poison_told() - pages in one piece may have become bad
+ * @t:    memory tier of the page allocator's; no spinlock held, may sleep
+ * @page: first page
+ * @nr:   how many
+ */
+void kvt_poison_told(struct kvt_tier *t, u32 page, u32 nr)
+{
+	bool any;
+
+	spin_lock(&t->pool->meta_lock);
+	any = kvt_poison_there(t, page) && kvt_poison_look(t, page, nr);
+	spin_unlock(&t->pool->meta_lock);
+	if (any)
+		kvt_poison_unmap(t, page, nr);
+}
+
 /**
  * kvt_tier_poison() - the hardware cannot keep what is in these pages
  * @t:    memory tier; may sleep. See tier.h
@@ -125,10 +168,6 @@ void kvt_tier_poison(struct kvt_tier *t, u32 page, u32 nr)
 		kvt_poison_look(t, page, nr);
 	mapped = t->state != KVTIER_TIER_ATTACHING;
 	spin_unlock(&p->meta_lock);
-	if (!mapped)
-		return;
-	kvt_map_barrier(p);
-	kvt_unmap_all(p, kvt_window_offset(t, page), (u64)nr << KVT_PAGE_SHIFT);
-	/* Whoever fills or exports it: seldom enough that all may fault once more. */
-	kvt_unmap_all(p, KVT_WINDOW_BYTES, 0);
+	if (mapped)
+		kvt_poison_unmap(t, page, nr);
 }

@@ -16,6 +16,7 @@
 #include <linux/timekeeping.h>
 #include <linux/vmalloc.h>
 
+#include "kvt_frames.h"
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
 #include "kvt_test.h"
@@ -331,6 +332,7 @@ static struct kvt_pool *kvt_pool_alloc(u32 id)
 	p->watermark_high_percent = 92;
 	p->reservation_timeout_ms = 30000;
 	p->discard = true;
+	kvt_frames_begin(p);
 	kvt_pool_init_locks(p);
 	device_initialize(&p->dev);
 	p->dev.class = &kvt_class;

@@ -15,6 +15,7 @@
  */
 #include <linux/sched/signal.h>
 
+#include "kvt_frames.h"
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
 
@@ -426,6 +427,7 @@ static bool kvt_housekeeping(struct kvt_pool *p)
 {
 	bool any = kvt_filling_expire(p) != 0;
 
+	kvt_frames_look(p);
 	any |= kvt_limbo_check(p);
 	any |= kvt_region_unquarantine(p);
 	if (kvt_holds_settle(p))

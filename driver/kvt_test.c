@@ -9,6 +9,8 @@
  *   test_settle   write a pool's number: its tiers are brought below that, now, one
  *                 block at a time, as make_room() in selftests/host/sim_core.c does
  *
+ *   test_handles  generations that new records of handles have had
+ *   test_deaf     what the kernel says of bad pages is not heard
  *   test_bad_copies  so many copies out of memory that come next end as at a machine check
  *
  * The tiers themselves have to be large enough that nothing else makes room.
@@ -29,6 +31,22 @@ module_param_array_named(test_blocks, kvt_test_blocks, uint, NULL, 0600);
 
 static int kvt_test_bad_copies;
 module_param_cb(test_bad_copies, &param_ops_int, &kvt_test_bad_copies, 0600);
+
+static u32 kvt_test_nr_handles;
+module_param_cb(test_handles, &param_ops_uint, &kvt_test_nr_handles, 0600);
+
+static bool kvt_test_is_deaf;
+module_param_cb(test_deaf, &param_ops_bool, &kvt_test_is_deaf, 0600);
+
+u32 kvt_test_handles(void)
+{
+	return READ_ONCE(kvt_test_nr_handles);
+}
+
+bool kvt_test_deaf(void)
+{
+	return READ_ONCE(kvt_test_is_deaf);
+}
 
 bool kvt_test_copies_fail(void)
 {

@@ -14,6 +14,8 @@ void kvt_test_hash(struct kvt_hash_seed *seed);
 u32 kvt_test_capacity(const struct kvt_tier *t);
 bool kvt_test_copy_fails(void);
 bool kvt_test_copies_fail(void);
+u32 kvt_test_handles(void);
+bool kvt_test_deaf(void);
 #else
 /* The clock instead of the pool's, or 0. */
 static inline u32 kvt_test_clock_ms(void)
@@ -34,6 +36,18 @@ static inline bool kvt_test_copy_fails(void)
 
 /* Will any. */
 static inline bool kvt_test_copies_fail(void)
+{
+	return false;
+}
+
+/* Handles that a new record is taken to have had. */
+static inline u32 kvt_test_handles(void)
+{
+	return 0;
+}
+
+/* Is what the kernel says of bad pages not to be heard. */
+static inline bool kvt_test_deaf(void)
 {
 	return false;
 }

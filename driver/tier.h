@@ -84,6 +84,8 @@ struct kvt_zone_ops {
  * @come:    memory, with @leave: there are zeroed pages for it again, if they are to be
  *           had without taking any from others; or charged to the active memory cgroup.
  *           Sleeps. 0 or -ENOMEM
+ * @page_of: memory, or NULL if the backend is told of bad pages: the page number of a frame, or
+ *           KVT_NO_PAGE. Pieces may come and go meanwhile. May sleep
  * @check_blank: block, or NULL: is nothing on the device that somebody may want to keep;
  *           where programs cannot look themselves. 0; -EEXIST: there is; or another
  *           error. Sleeps
@@ -112,6 +114,7 @@ struct kvt_tier_ops {
 	vm_fault_t (*insert_pmd)(struct kvt_tier *t, struct vm_fault *vmf, u32 page);
 	struct page *(*leave)(struct kvt_tier *t, u32 piece);
 	int (*come)(struct kvt_tier *t, u32 piece, bool charge);
+	u32 (*page_of)(struct kvt_tier *t, unsigned long pfn);
 	int (*check_blank)(struct kvt_tier *t);
 	void (*submit)(struct kvt_tier *t, struct kvt_bio_xfer *x);
 	int (*rw)(struct kvt_tier *t, u64 byte, void *buf, u32 len, bool write);
@@ -346,7 +349,7 @@ void kvt_tier_dax_exit(void);
  * sees that no fault, lease or slot hands them out again: the processor goes on
  * with the access that failed as soon as this has returned, and its fault must end
  * in VM_FAULT_HWPOISON. Called under the kernel's lock of memory_failure(). A backend
- * that is not told of bad pages does not call this; see kvt_poison.c.
+ * that is not told of bad pages has page_of() instead; see kvt_frames.c.
  */
 void kvt_tier_lost(struct kvt_tier *t);
 void kvt_tier_poison(struct kvt_tier *t, u32 page, u32 nr);

@@ -202,6 +202,23 @@ static int kvt_node_come(struct kvt_tier *t, u32 piece, bool charge)
 	return n->piece[piece] ? 0 : -ENOMEM;
 }
 
+static u32 kvt_node_page_of(struct kvt_tier *t, unsigned long pfn)
+{
+	struct kvt_node *n = t->priv;
+	const struct page *first;
+	unsigned long from;
+	u32 i;
+
+	for (i = 0; i < n->nr; i++) {
+		first = READ_ONCE(n->piece[i]);
+		from = first ? page_to_pfn(first) : 0;
+		if (first && pfn >= from && pfn - from < KVT_PIECE_PAGES)
+			return i * KVT_PIECE_PAGES + (u32)(pfn - from);
+		cond_resched();
+	}
+	return KVT_NO_PAGE;
+}
+
 /* Good pages from @page on, up to the first poisoned one. */
 static u32 kvt_node_gather(struct kvt_tier *t, u32 page, u32 nr, struct page **pages)
 {
@@ -248,6 +265,7 @@ const struct kvt_tier_ops kvt_tier_dram_ops = {
 	.insert = kvt_node_insert,
 	.leave = kvt_node_leave,
 	.come = kvt_node_come,
+	.page_of = kvt_node_page_of,
 };
 
 const struct kvt_tier_ops kvt_tier_node_ops = {
@@ -259,4 +277,5 @@ const struct kvt_tier_ops kvt_tier_node_ops = {
 	.insert = kvt_node_insert,
 	.leave = kvt_node_leave,
 	.come = kvt_node_come,
+	.page_of = kvt_node_page_of,
 };

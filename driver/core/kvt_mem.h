@@ -248,6 +248,13 @@ bool kvt_mem_slot_poisoned(const struct kvt_mem *m, u32 page);
 
 u32 kvt_mem_pieces_leave(struct kvt_mem *m, u32 *piece, u32 max);
 u32 kvt_mem_piece_absent(const struct kvt_mem *m);
+
+/* Is there nothing behind a piece that is in no region. */
+static inline bool kvt_mem_is_absent(const struct kvt_mem *m, u32 piece)
+{
+	return m->map[piece] == KVT_PIECE_ABSENT;
+}
+
 void kvt_mem_piece_come(struct kvt_mem *m, u32 piece);
 
 /* Is nothing in it: every piece is free, or of no use. */

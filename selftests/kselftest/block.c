@@ -72,6 +72,41 @@ TEST_F(block, commit_keeps_a_lease)
 	EXPECT_EQ(0, st.leases);
 }
 
+#define HANDLES		"/sys/module/kvtier/parameters/test_handles"
+
+/* New tables of handles are as if each record had been through so many. -1: not in this build. */
+static int had_handles(__u32 nr)
+{
+	return kvt_sh("[ -w " HANDLES " ] && echo %u > " HANDLES, nr) ? -1 : 0;
+}
+
+/* A record of handles that has had all there are is not used again: each would be valid once more. */
+TEST_F(block, handles_at_the_wrap)
+{
+	struct kvtier_block_result res;
+	struct kvt_key key = kvt_key(SET, 0);
+	__u64 had[8];
+	int i, k;
+
+	if (had_handles(~0u - 3))
+		SKIP(return, "this module's handles are always new");
+	ASSERT_EQ(1, kvt_put(&self->c, 0, 0, &key, NULL, 1));
+	kvt_client_close(&self->c);
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "block", BLOCK_BYTES));
+	EXPECT_EQ(0, had_handles(0));
+	for (i = 0; i < 8; i++) {
+		ASSERT_EQ(1, kvt_get(self->c.fd, 0, 0, &key, 1, &res, 0));
+		had[i] = res.handle;
+		/* Of one record, later is more. */
+		for (k = 0; k < i; k++)
+			EXPECT_TRUE((__u32)had[k] != (__u32)had[i] || had[k] < had[i])
+				TH_LOG("%#llx, then %#llx", had[k], had[i]);
+		EXPECT_EQ(1, kvt_release(self->c.fd, &had[i], 1, NULL));
+	}
+	EXPECT_NE((__u32)had[0], (__u32)had[7]);
+	EXPECT_EQ(0, kvt_release(self->c.fd, had, 8, NULL));
+}
+
 TEST_F(block, copy_forms)
 {
 	struct kvt_key keys[2];

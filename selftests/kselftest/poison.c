@@ -678,6 +678,14 @@ TEST_F(poison, machine_check_in_moves)
 
 /* --- memory whose owner is not told: pages of the page allocator ------------------------ */
 
+#define DEAF		"/sys/module/kvtier/parameters/test_deaf"
+
+/* The module hears what the kernel says of bad pages, or does not. -1: always, in this build. */
+static int be_deaf(bool deaf)
+{
+	return kvt_sh("[ -w " DEAF " ] && echo %d > " DEAF, deaf) ? -1 : 0;
+}
+
 FIXTURE(unreported)
 {
 	struct kvt_pool pool;
@@ -688,6 +696,8 @@ FIXTURE_SETUP(unreported)
 {
 	if (!kvt_bad_can())
 		SKIP(return, "this kernel cannot be told that a page is bad");
+	if (be_deaf(true))
+		SKIP(return, "this module cannot be made deaf to bad pages");
 	signal(SIGBUS, SIG_IGN);
 	ASSERT_EQ(0, kvt_setup(&self->pool));
 	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, PIECES * KVT_PIECE));
@@ -699,6 +709,7 @@ FIXTURE_TEARDOWN(unreported)
 {
 	kvt_client_close(&self->c);
 	EXPECT_EQ(0, kvt_teardown(&self->pool));
+	EXPECT_EQ(0, be_deaf(false));
 }
 
 /* Who comes upon it, by READ, by WRITE, by touching it, retires it. */
@@ -771,6 +782,92 @@ TEST_F(unreported, filler_goes_elsewhere)
 	EXPECT_EQ(1, kvt_put(&self->c, 0, 0, &key, NULL, 1));
 	EXPECT_EQ(1, kvt_check(&self->c, 0, &key, 1, 0));
 	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dram0"));
+}
+
+/* --- memory of the page allocator, of which the kernel says what it has found ------------- */
+
+#define HEARD_FROM	48	/* pages at once: fewer than are remembered, then more */
+#define HEARD_TO	96
+
+FIXTURE(heard)
+{
+	struct kvt_pool pool;
+	struct kvt_client c;
+};
+
+FIXTURE_VARIANT(heard)
+{
+	bool charge;
+};
+
+FIXTURE_VARIANT_ADD(heard, dram) { .charge = false };
+FIXTURE_VARIANT_ADD(heard, charged) { .charge = true };
+
+FIXTURE_SETUP(heard)
+{
+	struct kvtier_tier_attach a;
+
+	if (!kvt_bad_can())
+		SKIP(return, "this kernel cannot be told that a page is bad");
+	signal(SIGBUS, SIG_IGN);
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	kvt_tier_args(&self->pool, &a, KVTIER_TIER_DRAM, 0);
+	a.capacity_bytes = PIECES * KVT_PIECE;
+	a.flags = variant->charge ? KVTIER_ATTACH_CHARGE : 0;
+	ASSERT_EQ(0, kvt_ioctl(self->pool.ctl, KVTIER_OP_TIER_ATTACH, &a));
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_high_percent", "100"));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "poison", BLOCK_BYTES));
+}
+
+FIXTURE_TEARDOWN(heard)
+{
+	kvt_client_close(&self->c);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+}
+
+/* Nobody touches the block: it goes all the same, and from under who has it mapped. */
+TEST_F(heard, one_page)
+{
+	struct kvtier_block_result res[2];
+	struct kvt_key keys[2];
+	__u64 at;
+
+	kvt_keys(keys, SET, 0, 2);
+	at = put_leased(&self->c, &keys[0], &res[0]);
+	ASSERT_NE(0, at);
+	ASSERT_NE(0, put_leased(&self->c, &keys[1], &res[1]));
+	ASSERT_EQ(0, kvt_touch_read((char *)kvt_rd(&self->c, res[0].offset) + 4096));
+	kvt_bad_make(at + 4096);		/* says that it could do nothing about it */
+	EXPECT_TRUE(KVT_UNTIL(10000, kvt_lookup(self->c.fd, 0, &keys[0], 1, NULL) == 0));
+	EXPECT_EQ(SIGBUS, kvt_touch_read((char *)kvt_rd(&self->c, res[0].offset) + 4096));
+	EXPECT_EQ(1, kvt_bytes_probe(kvt_rd(&self->c, res[1].offset), &keys[1], BLOCK_BYTES));
+	EXPECT_EQ(1, kvt_release(self->c.fd, &res[0].handle, 1, NULL));
+	EXPECT_EQ(1, kvt_release(self->c.fd, &res[1].handle, 1, NULL));
+	EXPECT_TRUE(KVT_UNTIL(5000, retired(&self->pool, "dram0") == BLOCK_BYTES));
+	EXPECT_EQ(1, kvt_check(&self->c, 0, &keys[1], 1, 0));
+}
+
+/* Many at a time, each on a block of its own: all those blocks go, and no others. */
+TEST_F(heard, many_pages)
+{
+	static struct kvtier_block_result res[HEARD_TO + 1];
+	static struct kvt_key keys[HEARD_TO + 1];
+	static __u64 at[HEARD_TO];
+	int i, n = kvt_env_long() ? HEARD_TO : HEARD_FROM;
+
+	kvt_keys(keys, SET, 0, n + 1);
+	for (i = 0; i < n; i++) {
+		at[i] = put_leased(&self->c, &keys[i], &res[i]);
+		ASSERT_NE(0, at[i]);
+		ASSERT_EQ(1, kvt_release(self->c.fd, &res[i].handle, 1, NULL));
+	}
+	ASSERT_EQ(1, kvt_put(&self->c, 0, 0, &keys[n], NULL, 1));
+	for (i = 0; i < n; i++)
+		kvt_bad_make(at[i]);
+	EXPECT_TRUE(KVT_UNTIL(20000, blocks_in_pool(&self->c) == 1));
+	EXPECT_EQ(1, kvt_check(&self->c, 0, &keys[n], 1, 0));
+	EXPECT_TRUE(KVT_UNTIL(5000, retired(&self->pool, "dram0") ==
+				    (long long)(n * BLOCK_BYTES)));
 }
 
 TEST_HARNESS_MAIN

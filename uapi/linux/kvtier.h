@@ -447,7 +447,7 @@ struct kvtier_get {
  *              With PARENTS: @nr keys, all zero for a root. The all-zero key
  *              itself names no block (EINVAL in @keys)
  * @results:    @nr struct kvtier_block_result: RESERVED (filling is yours),
- *              EXISTS, FILLING (somebody else's), NOSPACE, QUOTA, NOPARENT
+ *              EXISTS, FILLING (somebody else's), NOSPACE, QUOTA, LIMIT, NOPARENT
  * @request:    as in LOOKUP
  * @timeout_ns: WAIT: as in GET
  * @user_data:  ASYNC
@@ -533,8 +533,8 @@ struct kvtier_buf {
  * @keys:       @nr keys; parents as in RESERVE without PARENTS (WRITE)
  * @parent:     WRITE: parent of the first key or 0; READ: 0
  * @bufs:       @nr struct kvtier_buf
- * @results:    @nr __s32: READ: HIT, MISS, FILLING, IOERR, NOSPACE, FAULT,
- *              SKIPPED; WRITE: DONE, EXISTS, FILLING, NOSPACE, QUOTA, NOPARENT,
+ * @results:    @nr __s32: READ: HIT, MISS, FILLING, PENDING, IOERR, NOSPACE, FAULT,
+ *              SKIPPED; WRITE: DONE, EXISTS, FILLING, NOSPACE, QUOTA, LIMIT, NOPARENT,
  *              STALE (its memory has gone, or it took too long), FAULT
  * @request:    as in LOOKUP
  * @timeout_ns: longest wait for promotion or for room
