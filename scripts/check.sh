@@ -21,8 +21,8 @@ set -euo pipefail
 QUICK=(kselftest:stock:1/2 host kselftest:stock:2/2)
 FULL=(kselftest:debug:1/2 kselftest:debug:2/2 kselftest:stock host crash demo static pmem removal
 	rig kunit dkms newest)
-LONG=(kselftest:debug:1/2 kselftest:debug:2/2 host kselftest:stock crash kcsan demo pmem removal rig
-	kunit static dkms newest teeth)
+LONG=(kselftest:debug:1/2 kselftest:debug:2/2 host kselftest:stock crash kcsan demo pmem removal
+	removal:debug rig kunit static dkms newest teeth)
 
 # Suites at a time.  A machine of the tests has two processors.  Three such machines on two real
 # ones would wait for locks whose holders do not run.

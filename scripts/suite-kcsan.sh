@@ -50,7 +50,8 @@ programs()
 } >&2
 if [ $# -eq 0 ]; then
 	notices
-	set -- dedup async handover pressure tier session copies killed torture teardown
+	set -- dedup async handover pressure tier session copies killed fixed charge shrink poison \
+		stalled sweep redteam_ops torture teardown
 fi
 programs "$@" || STATUS=1
 exit $STATUS

@@ -217,4 +217,133 @@ TEST_F(direct, fixed_buffer_on_the_read_view_is_refused)
 	io_uring_queue_exit(&ring);
 }
 
+/* --- a device that has not answered yet ------------------------------------------------- */
+
+#define TIER_BYTES	(4 * KVT_MIB)
+#define SLOTS		((int)(TIER_BYTES / BLOCK_BYTES))
+
+FIXTURE(in_flight)
+{
+	struct kvt_pool pool;
+	struct kvt_client c;
+	struct kvt_client other;
+	struct kvt_key key;
+	struct kvt_dm dm;
+	struct io_uring ring;
+	int disk;
+};
+
+FIXTURE_SETUP(in_flight)
+{
+	ASSERT_EQ(0, kvt_dm_make(&self->dm, "flight", 4 * KVT_MIB));
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_high_percent", "100"));
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, TIER_BYTES));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "direct", BLOCK_BYTES));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->other, "neighbour", BLOCK_BYTES));
+	ASSERT_EQ(0, io_uring_queue_init(8, &self->ring, 0));
+	self->key = kvt_key(SET, 0);
+	self->disk = open(self->dm.disk.dev, O_RDWR | O_DIRECT | O_CLOEXEC);
+	ASSERT_LE(0, self->disk);
+}
+
+FIXTURE_TEARDOWN(in_flight)
+{
+	kvt_dm_stop(&self->dm, false);
+	io_uring_queue_exit(&self->ring);
+	close(self->disk);
+	kvt_client_close(&self->c);
+	kvt_client_close(&self->other);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+	kvt_dm_remove(&self->dm);
+}
+
+/* The device has the pages, and is stopped. */
+static int launch(FIXTURE_DATA(in_flight) *self, void *at, bool write)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&self->ring);
+	int err = kvt_dm_stop(&self->dm, true);
+
+	if (err)
+		return err;
+	if (write)
+		io_uring_prep_write(sqe, self->disk, at, BLOCK_BYTES, 0);
+	else
+		io_uring_prep_read(sqe, self->disk, at, BLOCK_BYTES, 0);
+	err = io_uring_submit(&self->ring);
+	/* It may be a thread of the ring's that submits it. */
+	kvt_sleep_ms(kvt_env_brief() ? 500 : 100);
+	return err == 1 ? 0 : -EIO;
+}
+
+/* It goes on: how the request has ended. */
+static int land(FIXTURE_DATA(in_flight) *self)
+{
+	struct io_uring_cqe *cqe;
+	int ret = kvt_dm_stop(&self->dm, false);
+
+	ret = ret ? ret : io_uring_wait_cqe(&self->ring, &cqe);
+	if (ret)
+		return ret;
+	ret = cqe->res;
+	io_uring_cqe_seen(&self->ring, cqe);
+	return ret;
+}
+
+/* Blocks that the neighbour can store, in all of memory that is to be had. */
+static int neighbours(FIXTURE_DATA(in_flight) *self)
+{
+	struct kvt_key key;
+	int i, n = 0;
+
+	for (i = 0; i < SLOTS; i++) {
+		key = kvt_key(SET + 1, i);
+		n += kvt_put(&self->other, 0, 0, &key, NULL, 1) == 1;
+	}
+	return n;
+}
+
+/* A write of a block that goes meanwhile: what reaches the disk is the block, nobody else's. */
+TEST_F(in_flight, write_from_a_block_that_goes)
+{
+	char *buf = aligned_alloc(4096, BLOCK_BYTES);
+	struct kvtier_block_result res;
+	struct kvtier_stat st;
+
+	ASSERT_EQ(1, kvt_put(&self->c, 0, 0, &self->key, NULL, 1));
+	ASSERT_EQ(1, kvt_get(self->c.fd, 0, 0, &self->key, 1, &res, 0));
+	ASSERT_EQ(0, launch(self, kvt_rd(&self->c, res.offset), true));
+	ASSERT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
+	ASSERT_EQ(1, kvt_drop(self->c.fd, 0, &self->key, 1, NULL));
+	EXPECT_TRUE(KVT_UNTIL(10000, neighbours(self) >= 0 &&
+			      !kvt_stat(self->c.fd, KVTIER_STAT_POOL, &st) &&
+			      st.regions_quarantined == 1));
+	EXPECT_EQ(SIGBUS, kvt_touch_read(kvt_rd(&self->c, res.offset)));
+	EXPECT_EQ(BLOCK_BYTES, land(self));
+	ASSERT_EQ(BLOCK_BYTES, pread(self->disk, buf, BLOCK_BYTES, 0));
+	EXPECT_TRUE(kvt_bytes_ok(buf, &self->key, BLOCK_BYTES));
+	EXPECT_TRUE(KVT_UNTIL(10000, !kvt_stat(self->c.fd, KVTIER_STAT_POOL, &st) &&
+			      st.regions_quarantined == 0));
+	EXPECT_TRUE(KVT_UNTIL(10000, neighbours(self) == SLOTS));
+	free(buf);
+}
+
+/* A read into what is being filled: nobody sees the block before the device is done with it. */
+TEST_F(in_flight, read_into_a_block_that_is_committed)
+{
+	char *buf = aligned_alloc(4096, BLOCK_BYTES);
+	struct kvtier_block_result res, done;
+
+	kvt_fill(buf, &self->key, BLOCK_BYTES);
+	ASSERT_EQ(BLOCK_BYTES, pwrite(self->disk, buf, BLOCK_BYTES, 0));
+	ASSERT_EQ(1, kvt_reserve(self->c.fd, 0, 0, &self->key, NULL, 1, &res, 0));
+	ASSERT_EQ(0, launch(self, kvt_wr(&self->c, res.offset), false));
+	EXPECT_EQ(0, kvt_commit(self->c.fd, 0, &res.handle, 1, &done));
+	EXPECT_EQ(KVTIER_ST_PINNED, done.status);
+	EXPECT_EQ(BLOCK_BYTES, land(self));
+	EXPECT_EQ(KVTIER_ST_DONE, commit_retry(self->c.fd, res.handle, 10000));
+	EXPECT_EQ(1, kvt_check(&self->c, 0, &self->key, 1, 0));
+	free(buf);
+}
+
 TEST_HARNESS_MAIN

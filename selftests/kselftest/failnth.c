@@ -8,8 +8,8 @@
 
 #define DEBUGFS		"/sys/kernel/debug"
 #define FAILS_MAX	5000	/* chances to fail of one command */
-/* So many are taken one by one, then only some. */
-#define FAILS_EACH	(kvt_env_long() ? 250 : 24)
+/* So many are taken one by one, then only some; all when there is time. */
+#define FAILS_EACH	(kvt_env_long() ? FAILS_MAX : 24)
 
 /* The next one to take: all of the first, a sixteenth of the many that are alike. */
 #define NEXT_FAIL(nth)	((nth) + ((nth) < FAILS_EACH ? 1 : (nth) / 16))
@@ -85,8 +85,11 @@ static bool undone(struct abi *a, const struct abi_snap *before)
 	return abi_unchanged(before, &after);
 }
 
-/* One command with its first, second, ... chance to fail taken; how many there were. */
-static int sweep(struct abi *a, const struct abi_row *row, char *arg)
+/*
+ * One command with its first, second, ... chance to fail taken; how many there were.
+ * @inside: plus those that were no copy from or to the caller
+ */
+static int sweep(struct abi *a, const struct abi_row *row, char *arg, int *inside)
 {
 	struct abi_snap before;
 	bool hit, kept;
@@ -113,6 +116,7 @@ static int sweep(struct abi *a, const struct abi_row *row, char *arg)
 		}
 		if (!hit)
 			return nth - 1;
+		*inside += ret != -EFAULT;
 		if (!expected_error(ret)) {
 			fprintf(stderr, "# %s, failure %d: %d\n", row->name, nth, ret);
 			return -1;
@@ -132,16 +136,22 @@ static bool only_base(struct abi *a)
 
 TEST_F_TIMEOUT(failnth, every_command, 900)
 {
+	int nr, inside, sum = 0, rows = 0, with = 0;
 	const struct abi_row *row;
-	int nr;
 
 	EACH_ABI_ROW(row) {
-		nr = sweep(&self->a, row, self->arg);
+		inside = 0;
+		nr = sweep(&self->a, row, self->arg, &inside);
 		/* There is at least the copy of the argument to fail. */
 		EXPECT_LT(0, nr) TH_LOG("%s", row->name);
 		EXPECT_GT(FAILS_MAX, nr) TH_LOG("%s", row->name);
 		ASSERT_TRUE(only_base(&self->a)) TH_LOG("%s", row->name);
+		sum += inside;
+		rows++;
+		with += inside > 0;
 	}
+	TH_LOG("%d commands, allocations failed in %d: %d of them", rows, with, sum);
+	EXPECT_LT(rows / 2, with);
 	EXPECT_EQ(1, kvt_check(&self->a.main, 0, &self->a.base, 1, 0));
 }
 
@@ -206,11 +216,11 @@ static int whole_way(struct abi *a)
 		ret = ret < 0 ? ret : ret == 1 ? 0 : -EAGAIN;
 	}
 	if (!ret && !kvt_touch_write(kvt_wr(&c, res.offset), 0)) {
-		kvt_fill(kvt_wr(&c, res.offset), &a->fresh, ABI_BLOCK_BYTES);
+		kvt_fill(kvt_wr(&c, res.offset), &a->fresh, ABI_PAGE);
 		ret = kvt_commit(fd, KVTIER_COMMIT_LEASE, &res.handle, 1, &done);
 		ret = ret < 0 ? ret : ret == 1 ? 0 : -EAGAIN;
 		if (!ret && !kvt_touch_read(kvt_rd(&c, done.offset)) &&
-		    !kvt_bytes_ok(kvt_rd(&c, done.offset), &a->fresh, ABI_BLOCK_BYTES))
+		    !kvt_bytes_ok(kvt_rd(&c, done.offset), &a->fresh, ABI_PAGE))
 			ret = -EBADMSG;
 	}
 	kvt_client_close(&c);
@@ -236,6 +246,72 @@ TEST_F_TIMEOUT(failnth, whole_way, 600)
 	EXPECT_EQ(0, ret);
 	EXPECT_LT(10, hits);
 	EXPECT_GT(FAILS_MAX, nth);
+}
+
+/* --- memory of a device, with 2 MiB entries ----------------------------------------------- */
+
+FIXTURE(on_dax)
+{
+	struct abi a;
+};
+
+FIXTURE_SETUP(on_dax)
+{
+	struct abi *a = &self->a;
+
+	if (!prepare_injection())
+		SKIP(return, "this kernel has no fault injection");
+	ASSERT_TRUE(kvt_env_dax() != NULL);
+	ASSERT_EQ(0, kvt_setup(&a->pool));
+	ASSERT_LE(0, kvt_tier_dax(&a->pool, 0, 8 * KVT_MIB));
+	a->group.block_bytes = 2 * KVT_MIB;
+	a->fresh = kvt_key(63, 1);
+	ASSERT_EQ(0, kvt_client_open(&a->pool, &a->main, "main", ABI_BLOCK_BYTES));
+}
+
+FIXTURE_TEARDOWN(on_dax)
+{
+	kvt_client_close(&self->a.main);
+	EXPECT_EQ(0, kvt_teardown(&self->a.pool));
+}
+
+static bool nothing_left(struct abi *a)
+{
+	struct kvtier_stat st;
+
+	return KVT_UNTIL(5000, !kvt_stat(a->main.fd, KVTIER_STAT_POOL, &st) && !st.leases &&
+			       !st.nr_blocks);
+}
+
+/* A client's own block goes with the client who dropped it. */
+static void drop_fresh(struct abi *a)
+{
+	struct kvtier_ns_open o;
+	struct kvt_client c;
+
+	kvt_ns_args(&o, "abi", &a->group, 1);
+	if (!kvt_client_bind(&c, kvt_open(&a->pool), &o))
+		kvt_drop(c.fd, 0, &a->fresh, 1, NULL);
+	kvt_client_close(&c);
+}
+
+TEST_F_TIMEOUT(on_dax, whole_way, 900)
+{
+	int nth, ret = 0, hits = 0;
+	bool hit = true;
+
+	for (nth = 1; nth < FAILS_MAX && hit; nth = NEXT_FAIL(nth)) {
+		ASSERT_EQ(0, arm(nth));
+		ret = whole_way(&self->a);
+		hit = happened();
+		hits += hit;
+		EXPECT_TRUE(expected_error(ret)) TH_LOG("failure %d: %d", nth, ret);
+		drop_fresh(&self->a);
+		ASSERT_TRUE(nothing_left(&self->a)) TH_LOG("failure %d: %d", nth, ret);
+	}
+	EXPECT_EQ(0, ret);
+	EXPECT_LT(10, hits);
+	EXPECT_FALSE(hit);
 }
 
 /* --- blocks on a disk ------------------------------------------------------------------- */

@@ -6,14 +6,77 @@
 #include <grp.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 
 #define ATTACK_MS	60000
 
-static int bind_alice(struct rt *t)
+/* Open the data device in a container of ALICE's, and hand the file out of it. */
+static int send_boxed(const struct rt *t, int line)
+{
+	char byte = 0, space[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = space, .msg_controllen = sizeof(space),
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	int fd;
+
+	if (rt_become(RT_ALICE, RT_BOX) || getuid())
+		return 1;
+	fd = open(t->pool.open_node, O_RDWR | O_CLOEXEC);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	return fd < 0 || sendmsg(line, &msg, 0) != 1;
+}
+
+static int receive_file(int line)
+{
+	char byte, space[CMSG_SPACE(sizeof(int))];
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = space, .msg_controllen = sizeof(space),
+	};
+	struct cmsghdr *c;
+	int fd = -EIO;
+
+	if (recvmsg(line, &msg, MSG_CMSG_CLOEXEC) != 1)
+		return -EIO;
+	c = CMSG_FIRSTHDR(&msg);
+	if (c && c->cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return fd;
+}
+
+static int open_boxed(const struct rt *t)
+{
+	int line[2], fd, status;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line))
+		return -errno;
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		_exit(send_boxed(t, line[1]));
+	close(line[1]);
+	fd = pid < 0 ? -EAGAIN : receive_file(line[0]);
+	close(line[0]);
+	if (pid > 0 && waitpid(pid, &status, 0) == pid && status)
+		fprintf(stderr, "# the victim's container: %#x\n", status);
+	return fd;
+}
+
+/* Every second victim is in a container. */
+static int bind_alice(struct rt *t, bool boxed)
 {
 	struct kvtier_group group = { .block_bytes = RT_BLOCK };
 	struct kvtier_ns_open a;
-	int fd = kvt_open_as(&t->pool, RT_ALICE), err;
+	int fd = boxed ? open_boxed(t) : kvt_open_as(&t->pool, RT_ALICE), err;
 
 	if (fd < 0)
 		return fd;
@@ -98,7 +161,7 @@ static int set_up(struct rt *t, struct rt_pool *p)
 	t->bob.fd = -1;
 	kvt_klog_start();
 	t->tier = kvt_tier_dram(&t->pool, 0, RT_TIER);
-	err = t->tier < 0 ? t->tier : bind_alice(t);
+	err = t->tier < 0 ? t->tier : bind_alice(t, p->nr % 2);
 	return err ? err : store_alice(t);
 }
 

@@ -142,6 +142,67 @@ ATTACK(stale_mapping_after_eviction, RT_BOX)
 	return rt_expect(t);
 }
 
+/* Ways to have the kernel read one's memory. @buf: out; how much, or less than 1. */
+static ssize_t read_by(int how, const char *addr, char *buf, size_t bytes)
+{
+	struct iovec from = { (void *)addr, bytes }, to = { buf, bytes };
+	ssize_t n = -1;
+	int fd[2];
+
+	switch (how) {
+	case 0:
+		return process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+	case 1:
+		fd[0] = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+		n = pread(fd[0], buf, bytes, (off_t)(uintptr_t)addr);
+		close(fd[0]);
+		return n;
+	case 2:
+		fd[0] = memfd_create("stale", MFD_CLOEXEC);
+		if (write(fd[0], addr, bytes) > 0)
+			n = pread(fd[0], buf, bytes, 0);
+		close(fd[0]);
+		return n;
+	}
+	if (pipe2(fd, O_CLOEXEC | O_NONBLOCK))
+		return -1;
+	if (vmsplice(fd[1], &from, 1, SPLICE_F_NONBLOCK) > 0)
+		n = read(fd[0], buf, bytes);
+	close(fd[0]);
+	close(fd[1]);
+	return n;
+}
+
+/* The same, but it is the kernel that is to read for him: by another's eyes, files and pipes. */
+ATTACK(stale_mapping_read_by_the_kernel, RT_BOX)
+{
+	__u64 offset[RT_SLOTS];
+	int i, nr, how, hers, lost = 0;
+	char seen[512];
+
+	nr = fill_up(&t->bob, RT_SET_BOB, 0, RT_SLOTS / 2);
+	RT_CHECK(nr > RT_SLOTS / 4);
+	RT_CHECK(!touch_all(&t->bob, RT_SET_BOB, nr, offset));
+	for (how = 0; how < 4; how++) {
+		struct kvt_key key = kvt_key(RT_SET_BOB, 0);
+
+		RT_CHECK(read_by(how, kvt_rd(&t->bob, offset[0]), seen, sizeof(seen)) ==
+			 sizeof(seen) && rt_same_bytes(seen, &key));
+	}
+	hers = fill_up(&t->alice, RT_SET, 1000, RT_SLOTS - 2 * RT_BLOCKS);
+	RT_CHECK(hers > RT_SLOTS / 2);
+	for (i = 0; i < 4 * nr; i++) {
+		struct kvt_key key = kvt_key(RT_SET_BOB, i / 4);
+		ssize_t n = read_by(i % 4, kvt_rd(&t->bob, offset[i / 4]), seen, sizeof(seen));
+
+		/* His own bytes still, or none. */
+		RT_CHECK(n < 1 || (n == sizeof(seen) && rt_same_bytes(seen, &key)));
+		lost += n < 1;
+	}
+	RT_CHECK(lost > 4);
+	return rt_expect(t);
+}
+
 /* The same in a child that only inherited the mappings, and with moved ones. */
 ATTACK(stale_mapping_inherited_and_moved, RT_UID)
 {

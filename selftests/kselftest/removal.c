@@ -383,6 +383,56 @@ TEST_F_TIMEOUT(removal, both_at_once_under_load, 200)
 	EXPECT_EQ(0, outlive(self, &h));
 }
 
+/* The disk alone: what was there is missed, and what is in memory serves. */
+static void lose_the_disk(struct __test_metadata *_metadata, FIXTURE_DATA(removal) *self,
+			  int (*lose)(const void *what), const void *what)
+{
+	ASSERT_EQ(0, start_load(self));
+	/* Some of it is there, and moves go both ways. */
+	ASSERT_TRUE(KVT_UNTIL(60000, tier_used(self, self->disk) > 0));
+	ASSERT_TRUE(load_goes_on(self, 1));
+	ASSERT_EQ(0, lose(what));
+	EXPECT_TRUE(KVT_UNTIL(60000, !tier_is(self, self->disk, KVTIER_TIER_ONLINE)));
+	EXPECT_TRUE(load_goes_on(self, 1));
+	EXPECT_EQ(0, stop_load(self));
+	/* Nobody has it mapped, so nobody meets it. */
+	EXPECT_EQ(0, self->shared->caught);
+	EXPECT_EQ(0, kvt_tier_detach(&self->pool, self->disk, KVTIER_DETACH_DISCARD,
+				     20 * KVT_SEC));
+}
+
+static int pull(const void *pci)
+{
+	return kvt_sh("echo 1 > %s/remove", (const char *)pci);
+}
+
+TEST_F_TIMEOUT(removal, disk_pulled_under_load, 200)
+{
+	char disk[256] = "";
+
+	pci_of_disk(disk, sizeof(disk));
+	ASSERT_TRUE(strstr(disk, "/pci") != NULL);
+	lose_the_disk(_metadata, self, pull, disk);
+}
+
+static int fail_all(const void *dm)
+{
+	return kvt_dm_set(dm, KVT_DM_ERROR);
+}
+
+/* It is there still, and does nothing any more: so it is when it is torn out. */
+TEST_F_TIMEOUT(removal, disk_dies_under_load, 300)
+{
+	struct kvt_dm dm;
+
+	ASSERT_EQ(0, kvt_tier_detach(&self->pool, self->disk, 0, 20 * KVT_SEC));
+	ASSERT_EQ(0, kvt_dm_make(&dm, "dies", 128 * KVT_MIB));
+	self->disk = kvt_tier_dm(&self->pool, 2, &dm, 0);
+	ASSERT_LE(0, self->disk);
+	lose_the_disk(_metadata, self, fail_all, &dm);
+	kvt_dm_remove(&dm);
+}
+
 /* --- from outside ------------------------------------------------------------------------- */
 
 /* Tell the emulator, if the machine was started with its monitor at hand. */
@@ -409,12 +459,14 @@ TEST_F_TIMEOUT(removal, unplugged_under_load, 200)
 {
 	const char *kernel = getenv("KVT_KERNEL");
 	char cxl[256] = "";
+	struct held h;
 	int err;
 
 	if (kernel && !strcmp(kernel, "debug"))
 		SKIP(return, "lockdep finds fault with this kernel's pciehp, and is off then");
 	pci_of_cxl(cxl, sizeof(cxl));
 	ASSERT_TRUE(strstr(cxl, "/pci") != NULL);
+	ASSERT_EQ(0, hold(self, &h));
 	ASSERT_EQ(0, start_load(self));
 	ASSERT_TRUE(load_goes_on(self, 1));
 	err = tell_emulator("device_del cxldev1\n");
@@ -425,8 +477,7 @@ TEST_F_TIMEOUT(removal, unplugged_under_load, 200)
 	EXPECT_TRUE(KVT_UNTIL(20000, access(cxl, F_OK)));
 	EXPECT_TRUE(load_goes_on(self, 1));
 	EXPECT_EQ(0, stop_load(self));
-	EXPECT_EQ(0, kvt_tier_detach(&self->pool, self->dax, 0, 20 * KVT_SEC));
-	EXPECT_TRUE(KVT_UNTIL(10000, zombies() == 0));
+	EXPECT_EQ(0, outlive(self, &h));
 }
 
 TEST_HARNESS_MAIN
