@@ -20,7 +20,7 @@ set -euo pipefail
 # the end then.
 QUICK=(kselftest:stock:1/2 host kselftest:stock:2/2)
 FULL=(kselftest:debug:1/2 kselftest:debug:2/2 kselftest:stock host crash demo static pmem removal
-	rig kunit dkms newest)
+	rig kunit teeth:core dkms newest)
 LONG=(kselftest:debug:1/2 kselftest:debug:2/2 host kselftest:stock crash kcsan demo pmem removal
 	removal:debug rig kunit static dkms newest teeth)
 

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The tests bite: suite-teeth.sh [TOOTH]...
+# The tests bite: suite-teeth.sh [core|TOOTH...]
+#
+# "core" are scrub, pin and zap.
 #
 # One protection at a time is taken out of a copy of the driver, and what it is there for
 # must be noticed: the red team gets through, or a test fails, while others are as before.
@@ -205,6 +207,7 @@ bite_machine()
 main()
 {
 	local name machine=()
+	[ "${1:-}" != core ] || set -- scrub pin zap
 	[ $# -gt 0 ] || set -- super mode fixed budget charge sum scrub pin revoke zap
 	copy_tree
 	for name in "$@"; do
