@@ -6,6 +6,8 @@
  */
 #include "kvt_test.h"
 #include <liburing.h>
+#include <linux/aio_abi.h>
+#include <sys/syscall.h>
 
 #define BLOCK_BYTES	(64 * KVT_KIB)
 #define SET		11
@@ -229,7 +231,7 @@ FIXTURE(in_flight)
 	struct kvt_client other;
 	struct kvt_key key;
 	struct kvt_dm dm;
-	struct io_uring ring;
+	aio_context_t aio;
 	int disk;
 };
 
@@ -241,7 +243,7 @@ FIXTURE_SETUP(in_flight)
 	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, TIER_BYTES));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "direct", BLOCK_BYTES));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->other, "neighbour", BLOCK_BYTES));
-	ASSERT_EQ(0, io_uring_queue_init(8, &self->ring, 0));
+	ASSERT_EQ(0, syscall(SYS_io_setup, 8, &self->aio));
 	self->key = kvt_key(SET, 0);
 	self->disk = open(self->dm.disk.dev, O_RDWR | O_DIRECT | O_CLOEXEC);
 	ASSERT_LE(0, self->disk);
@@ -250,7 +252,7 @@ FIXTURE_SETUP(in_flight)
 FIXTURE_TEARDOWN(in_flight)
 {
 	kvt_dm_stop(&self->dm, false);
-	io_uring_queue_exit(&self->ring);
+	syscall(SYS_io_destroy, self->aio);
 	close(self->disk);
 	kvt_client_close(&self->c);
 	kvt_client_close(&self->other);
@@ -258,36 +260,32 @@ FIXTURE_TEARDOWN(in_flight)
 	kvt_dm_remove(&self->dm);
 }
 
-/* The device has the pages, and is stopped. */
+/*
+ * The device has the pages, and is stopped. When this returns they have been taken: nobody else
+ * submits it, as with a ring.
+ */
 static int launch(FIXTURE_DATA(in_flight) *self, void *at, bool write)
 {
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&self->ring);
+	struct iocb cb = {
+		.aio_lio_opcode = write ? IOCB_CMD_PWRITE : IOCB_CMD_PREAD,
+		.aio_fildes = self->disk, .aio_buf = KVT_U64(at), .aio_nbytes = BLOCK_BYTES,
+	}, *list = &cb;
 	int err = kvt_dm_stop(&self->dm, true);
 
 	if (err)
 		return err;
-	if (write)
-		io_uring_prep_write(sqe, self->disk, at, BLOCK_BYTES, 0);
-	else
-		io_uring_prep_read(sqe, self->disk, at, BLOCK_BYTES, 0);
-	err = io_uring_submit(&self->ring);
-	/* It may be a thread of the ring's that submits it. */
-	kvt_sleep_ms(kvt_env_brief() ? 500 : 100);
-	return err == 1 ? 0 : -EIO;
+	return syscall(SYS_io_submit, self->aio, 1, &list) == 1 ? 0 : -errno;
 }
 
 /* It goes on: how the request has ended. */
 static int land(FIXTURE_DATA(in_flight) *self)
 {
-	struct io_uring_cqe *cqe;
-	int ret = kvt_dm_stop(&self->dm, false);
+	int err = kvt_dm_stop(&self->dm, false);
+	struct io_event event = { 0 };
 
-	ret = ret ? ret : io_uring_wait_cqe(&self->ring, &cqe);
-	if (ret)
-		return ret;
-	ret = cqe->res;
-	io_uring_cqe_seen(&self->ring, cqe);
-	return ret;
+	if (err)
+		return err;
+	return syscall(SYS_io_getevents, self->aio, 1, 1, &event, NULL) == 1 ? (int)event.res : -EIO;
 }
 
 /* Blocks that the neighbour can store, in all of memory that is to be had. */
