@@ -75,6 +75,7 @@
 #include "kvt_charge.h"
 #include "kvt_export.h"
 #include "kvt_fixed.h"
+#include "kvt_frames.h"
 #include "kvt_kept.h"
 #include "kvt_leavers.h"
 #include "kvt_limits.h"
@@ -306,7 +307,7 @@ struct kvt_wish {
  * @up:         blocks that were used on a slow memory tier; up_lock (a leaf lock)
  * @over:     namespaces that may be near or above a limit on a tier. Meta lock
  * @nr_put_off: moves down that had to wait, though there is room below. Meta lock
- * @frames_heard: see kvt_frames.c. The worker's
+ * @frames:     see kvt_frames.c
  * @looks:      ahead that are to be made
  * @hurry:      changes when somebody waits for a block of a PREFETCH, see kvt_promote.c
  * @garbage:    memory to be freed outside locks
@@ -389,7 +390,7 @@ struct kvt_pool {
 	u32 nr_up;
 	u32 up[KVT_UP_SIZE];
 	u32 nr_put_off;
-	u32 frames_heard;
+	struct kvt_frames frames;
 	struct kvt_looks looks;
 	u32 hurry;
 	struct llist_head garbage;
@@ -674,7 +675,8 @@ int kvt_slot_alloc(struct kvt_pool *p, struct kvt_ns *ns, u32 group, u32 id,
 /* kvt_poison.c: bad pages of memory tiers */
 bool kvt_poison_look(struct kvt_tier *t, u32 page, u32 nr);	/* meta lock held */
 void kvt_poison_found(struct kvt_tier *t, u32 page, u32 nr);
-void kvt_poison_told(struct kvt_tier *t, u32 page, u32 nr);
+bool kvt_poison_told(struct kvt_tier *t, u32 page, u32 nr);
+void kvt_poison_unmap(struct kvt_tier *t, u32 page, u32 nr);
 void kvt_poison_scan(struct kvt_tier *t);
 
 /* kvt_faults.c */

@@ -12,7 +12,6 @@
 #include <linux/mount.h>
 #include <linux/pseudo_fs.h>
 
-#include "kvt_frames.h"
 #include "kvt_internal.h"
 
 #define KVT_FS_MAGIC	0x6b767466

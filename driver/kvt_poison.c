@@ -106,8 +106,13 @@ void kvt_poison_scan(struct kvt_tier *t)
 	}
 }
 
-/* Nobody is to have these pages mapped; they are not mapped again. */
-static void kvt_poison_unmap(struct kvt_tier *t, u32 page, u32 nr)
+/**
+ * kvt_poison_unmap() - nobody is to have bad pages mapped; they are not mapped again
+ * @t:    memory tier; no spinlock held, may sleep
+ * @page: first page
+ * @nr:   how many; others among them are mapped again when they are touched
+ */
+void kvt_poison_unmap(struct kvt_tier *t, u32 page, u32 nr)
 {
 	struct kvt_pool *p = t->pool;
 
@@ -137,16 +142,16 @@ static bool kvt_poison_there(struct kvt_tier *t, u32 page)
  * @t:    memory tier of the page allocator's; no spinlock held, may sleep
  * @page: first page
  * @nr:   how many
+ * Return: whether any is, and is to be unmapped.
  */
-void kvt_poison_told(struct kvt_tier *t, u32 page, u32 nr)
+bool kvt_poison_told(struct kvt_tier *t, u32 page, u32 nr)
 {
 	bool any;
 
 	spin_lock(&t->pool->meta_lock);
 	any = kvt_poison_there(t, page) && kvt_poison_look(t, page, nr);
 	spin_unlock(&t->pool->meta_lock);
-	if (any)
-		kvt_poison_unmap(t, page, nr);
+	return any;
 }
 
 /**

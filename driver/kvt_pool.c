@@ -16,7 +16,6 @@
 #include <linux/timekeeping.h>
 #include <linux/vmalloc.h>
 
-#include "kvt_frames.h"
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
 #include "kvt_test.h"

@@ -15,7 +15,6 @@
  */
 #include <linux/sched/signal.h>
 
-#include "kvt_frames.h"
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
 

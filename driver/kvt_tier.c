@@ -128,6 +128,7 @@ static int kvt_tier_alloc_mem(struct kvt_tier *t)
 		return -ENOMEM;
 	}
 	kvt_mem_init(&mem, map, dir, t->nr_pieces, t->content);
+	mem.lent = t->charges;
 	/* Upcalls of the backend look at it from here on. */
 	spin_lock(&t->pool->meta_lock);
 	t->mem = mem;
@@ -325,6 +326,7 @@ static int kvt_tier_attach_locked(struct kvt_pool *p, const struct kvtier_tier_a
 	struct kvtier_tier_attach resolved = *args, *a = &resolved;
 	struct kvt_tier *t;
 	int err, nr;
+	u32 heard;
 
 	if (a->type == KVTIER_TIER_DAX && strnlen(a->path, sizeof(a->path)) < sizeof(a->path) &&
 	    kvt_pmem_bound(a->path))
@@ -345,6 +347,7 @@ static int kvt_tier_attach_locked(struct kvt_pool *p, const struct kvtier_tier_a
 	t->id = nr;
 	t->rank = a->rank;
 	t->state = KVTIER_TIER_ATTACHING;
+	heard = kvt_frames_heard();
 	err = kvt_tier_bring_up(p, t);
 	if (err) {
 		kfree(t);
@@ -354,6 +357,9 @@ static int kvt_tier_attach_locked(struct kvt_pool *p, const struct kvtier_tier_a
 	kvt_cost_init(&t->read_cost);
 	kvt_ns_for_each(p, kvt_tier_forget_left, t);
 	kvt_tier_publish(p, t);
+	/* The worker looks at it from here on. What it has heard of before may be one of its pages. */
+	if (t->ops->page_of && heard != kvt_frames_heard())
+		WRITE_ONCE(t->poisoned, true);
 	/* Nothing is put there before the others know of it: after a crash it would be left out. */
 	if (!t->ops->is_mem)
 		kvt_mlog_update_supers(p);

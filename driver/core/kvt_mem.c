@@ -321,7 +321,7 @@ static u32 kvt_region_retired_pages(const struct kvt_region *reg)
 /* Give one piece of a region back, or retire it if it is bad. */
 static void kvt_mem_piece_return(struct kvt_mem *m, u32 piece, u32 word)
 {
-	if (m->map[piece] & KVT_PIECE_POISON) {
+	if ((m->map[piece] & KVT_PIECE_POISON) && !m->lent) {
 		kvt_mem_piece_retire(m, piece);
 		return;
 	}
@@ -339,7 +339,7 @@ static void kvt_mem_piece_return(struct kvt_mem *m, u32 piece, u32 word)
  * @ns_id:    its owner's namespace id
  * @scrubbed: its bytes are zero
  *
- * Pieces with bad pages are retired instead.
+ * Pieces with bad pages are retired instead, if these are not the region's own.
  */
 void kvt_mem_region_free(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region *reg,
 			 u64 ns_id, bool scrubbed)

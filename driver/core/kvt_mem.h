@@ -152,6 +152,8 @@ struct kvt_owner {
  * @free_nr:    first free number, or KVT_NO_REGION
  * @used_pages: pages in used slots
  * @retired_pages: pages in retired slots and pieces
+ * @lent:       each region has pages of its own, which go with it: no piece is bad for good.
+ *              The caller's
  * @pass:       see kvt_mem_sparse(); never 0. The caller's
  * @hint:       where to look for free pieces first
  * @no_run:     there is no run of so many free pieces, nor of more
@@ -167,6 +169,7 @@ struct kvt_mem {
 	u32 free_nr;
 	u64 used_pages;
 	u64 retired_pages;
+	bool lent;
 	u8 pass;
 	u32 hint;
 	u32 no_run;

@@ -845,6 +845,11 @@ TEST_F(heard, one_page)
 	EXPECT_EQ(1, kvt_release(self->c.fd, &res[1].handle, 1, NULL));
 	EXPECT_TRUE(KVT_UNTIL(5000, retired(&self->pool, "dram0") == BLOCK_BYTES));
 	EXPECT_EQ(1, kvt_check(&self->c, 0, &keys[1], 1, 0));
+	/* What was only lent to the tier goes, and nothing is bad any more. */
+	ASSERT_EQ(1, kvt_drop(self->c.fd, 0, &keys[1], 1, NULL));
+	if (variant->charge)
+		EXPECT_TRUE(KVT_UNTIL(20000, !kvt_sh("echo 2 > /proc/sys/vm/drop_caches") &&
+				      retired(&self->pool, "dram0") == 0));
 }
 
 /* Many at a time, each on a block of its own: all those blocks go, and no others. */

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0
+/* On older kernels what is done about a bad page is an event of the RAS subsystem. */
+#include <linux/mm.h>
+#include <linux/tracepoint.h>
+
+#ifndef KVT_CONTROL
+#include <ras/ras_event.h>
+
+void kvt_probe(void);
+
+static void kvt_probe_hear(void *data, unsigned long pfn, int type, int result)
+{
+}
+
+void kvt_probe(void)
+{
+	check_trace_callback_type_memory_failure_event(kvt_probe_hear);
+}
+#endif
