@@ -279,6 +279,27 @@ static bool kvt_charge_may(struct mem_cgroup *memcg, u32 pieces)
 	       (!(current->flags & PF_KTHREAD) || !kvt_charge_pressed(memcg, pieces));
 }
 
+/**
+ * kvt_charge_pays() - would a worker get memory for a namespace
+ * @t:      memory tier; no spinlock held
+ * @ns:     for whom
+ * @pieces: the shortest region there can be
+ *
+ * To be asked before others make room for it: where its cgroup gives no more that is in vain.
+ */
+bool kvt_charge_pays(struct kvt_tier *t, struct kvt_ns *ns, u32 pieces)
+{
+	struct mem_cgroup *memcg;
+	bool pays;
+
+	if (!t->charges)
+		return true;
+	memcg = kvt_charge_memcg(ns);
+	pays = kvt_charge_may(memcg, pieces);
+	mem_cgroup_put(memcg);
+	return pays;
+}
+
 /* One piece, charged to the active cgroup, which is @memcg. */
 static int kvt_charge_piece(struct kvt_tier *t, struct mem_cgroup *memcg, u32 piece)
 {

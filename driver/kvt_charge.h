@@ -24,6 +24,7 @@ void kvt_charge_start(struct kvt_tier *t);
 void kvt_charge_stop(struct kvt_tier *t);
 void kvt_charge_end(struct kvt_tier *t);
 int kvt_charge_region(struct kvt_tier *t, struct kvt_ns *ns, const struct kvt_region *reg);
+bool kvt_charge_pays(struct kvt_tier *t, struct kvt_ns *ns, u32 pieces);
 bool kvt_charge_fits(struct kvt_tier *t, struct kvt_ns *ns, u32 pieces);
 void kvt_charge_vacate(struct kvt_tier *t, const struct kvt_region *reg);
 bool kvt_charge_work(struct kvt_pool *p, struct kvt_tier *t);

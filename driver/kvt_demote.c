@@ -58,7 +58,7 @@ static bool kvt_collect_guarded(struct kvt_pool *p, const struct kvt_tier *t,
 	for (i = 0; i < nr; i++) {
 		ns_group = kvt_hot(&p->table, ids[i])->ns_group;
 		if (kvt_ns_of(p, ns_group) == ns)
-			leaving_bytes += kvt_slot_bytes(kvt_group_of(p, ns_group));
+			leaving_bytes += kvt_limit_bytes(t, kvt_slot_bytes(kvt_group_of(p, ns_group)));
 	}
 	return kvt_ns_guarded(p, t, h, asker, leaving_bytes);
 }

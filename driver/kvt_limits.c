@@ -38,7 +38,7 @@
 #define KVT_OVER_DELAY	(HZ / 5)
 
 /* What a slot takes on a tier. */
-static u64 kvt_limit_bytes(const struct kvt_tier *t, u64 slot_bytes)
+u64 kvt_limit_bytes(const struct kvt_tier *t, u64 slot_bytes)
 {
 	return t->ops->is_mem ? slot_bytes :
 	       (u64)kvt_geo_units(&t->geo, slot_bytes) * t->unit_bytes;
@@ -185,7 +185,7 @@ bool kvt_limit_guarded(struct kvt_pool *p, const struct kvt_tier *t, const struc
 		return false;
 	s.used -= min(s.used, leaving_bytes);
 	c = (struct kvt_claim) {
-		.has = ns->used_bytes,
+		.has = ns->used_bytes - min(ns->used_bytes, leaving_bytes),
 		.min = kvt_ns_min_bytes(p, ns),
 		.all_min = READ_ONCE(p->guaranteed_bytes),
 		.tier_min = t->min_bytes,

@@ -21,6 +21,7 @@ void kvt_limit_want(struct kvt_ns *ns, struct kvt_tier *t, u32 slot_bytes);
 bool kvt_limit_refuses(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t);
 void kvt_limit_coming(struct kvt_pool *p, struct kvt_mv *mv);
 void kvt_limit_came(struct kvt_pool *p, struct kvt_mv *mv);
+u64 kvt_limit_bytes(const struct kvt_tier *t, u64 slot_bytes);
 bool kvt_limit_guarded(struct kvt_pool *p, const struct kvt_tier *t, const struct kvt_ns *ns,
 		       u64 leaving_bytes);
 

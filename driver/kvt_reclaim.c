@@ -174,6 +174,13 @@ static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struc
 	return kvt_lower_own(p, t, w);
 }
 
+/* Would there be memory for the owner if others made room. */
+static bool kvt_owner_pays(struct kvt_tier *t, const struct kvt_want *w)
+{
+	return kvt_charge_pays(t, w->ns, DIV_ROUND_UP(w->ns->group[w->group].slot_pages,
+						      KVT_PIECE_PAGES));
+}
+
 /*
  * Room for a want on one tier. Whether it is worth trying again: at its limit there a
  * namespace gets none, however much there is, before some of its own went.
@@ -198,8 +205,10 @@ static bool kvt_serve_tier(struct kvt_pool *p, struct kvt_tier *t, const struct 
 	/* Nobody's blocks make room for what it would not get. */
 	if (barred && !partial)
 		return kvt_limit_lower(p, t, w->ns, kvt_slot_bytes(g));
-	err = partial ? 0 : kvt_region_get(t, w->ns, w->group);
 	/* What others have is of no use to whom his cgroup gives no more. */
+	if (!partial && !kvt_owner_pays(t, w))
+		return kvt_lower_own(p, t, w);
+	err = partial ? 0 : kvt_region_get(t, w->ns, w->group);
 	if (err == -EDQUOT)
 		return kvt_lower_own(p, t, w);
 	return !err || kvt_steal_region(p, t, w);
@@ -250,7 +259,7 @@ static bool kvt_serve_wish(struct kvt_pool *p)
 	if (!kvt_wish_take(p, &w))
 		return false;
 	for (i = 0; i < nr; i++) {
-		if (t[i]->state != KVTIER_TIER_ONLINE)
+		if (t[i]->state != KVTIER_TIER_ONLINE || !kvt_owner_pays(t[i], &w))
 			continue;
 		spin_lock(&p->meta_lock);
 		barred = kvt_kept_barred(p, w.ns) ||

@@ -29,6 +29,7 @@ enum {
 	LEASE = 4 << 16,
 	DROP = 5 << 16,
 	PIN = 6 << 16,
+	TRY = 8 << 16,		/* for so long, in ms */
 	CLIENT = 7 << 16,	/* go on as another one, see below */
 };
 
@@ -191,6 +192,18 @@ static int become(struct tenant *t, enum client which)
 	return kvt_client_bind(&t->c, kvt_open(t->pool), &a);
 }
 
+/* Is there memory for one more, within this time. */
+static int try_one(const struct tenant *t, int ms)
+{
+	struct kvt_key key = kvt_key(SET, t->stored);
+	struct kvtier_block_result res;
+	int n = kvt_reserve(t->c.fd, KVTIER_RESERVE_WAIT, 0, &key, NULL, 1, &res, ms * KVT_MSEC);
+
+	if (n == 1)
+		kvt_abort(t->c.fd, &res.handle, 1, NULL);
+	return n;
+}
+
 static int told(struct tenant *t, int word)
 {
 	int nr = word & 0xffff, n;
@@ -210,6 +223,8 @@ static int told(struct tenant *t, int word)
 		return pin_first(t, nr);
 	case DROP:
 		return drop_all(t);
+	case TRY:
+		return try_one(t, nr);
 	case CLIENT:
 		return become(t, nr);
 	}
@@ -406,13 +421,38 @@ TEST_F_TIMEOUT(charge, no_more_beyond_high, 600)
 	ASSERT_EQ(0, kvt_sh("echo %llu > " GROUP "/memory.high", (MAX_MIB / 2 - 1) * KVT_MIB));
 	before = charged();
 	ASSERT_LE(MAX_MIB / 2, before);
-	EXPECT_LE(0, tell(self, STORE | 1));
+	EXPECT_EQ(0, tell(self, TRY | 500));
 	/* Not a piece. */
 	EXPECT_GE(before + 1, charged());
-	ASSERT_EQ(0, kvt_say(&self->child, STORE | 1));
+	ASSERT_EQ(0, kvt_say(&self->child, TRY | 3000));
 	EXPECT_EQ(0, kvt_tier_detach(&self->pool, self->tier, KVTIER_DETACH_DISCARD,
 				     20 * KVT_SEC));
 	EXPECT_LE(0, kvt_hear(&self->child, 300000));
+	ASSERT_EQ(0, kvt_sh("echo max > " GROUP "/memory.high"));
+}
+
+static long long tier_used(FIXTURE_DATA(charge) *self)
+{
+	char text[32];
+
+	return kvt_sysfs_read(&self->pool, "tiers/dram0/used_bytes", text, sizeof(text)) <= 0 ?
+	       -1 : atoll(text);
+}
+
+/* Who gets no more has nobody make room for it, however full the tier is. */
+TEST_F_TIMEOUT(charge, no_room_is_made_in_vain, 600)
+{
+	int nr = (TIER_MIB - HOST_MIB) * IN_MIB, there_before;
+	long long used;
+
+	ASSERT_LT(nr / 2, store(&self->host, SET_HOST, HOST_MIB * IN_MIB, nr));
+	ASSERT_EQ(MAX_MIB / 2, tell(self, TOUCH | (MAX_MIB / 2)));
+	ASSERT_EQ(0, kvt_sh("echo %llu > " GROUP "/memory.high", (MAX_MIB / 2 - 1) * KVT_MIB));
+	there_before = there(&self->host, SET_HOST, TIER_MIB * IN_MIB);
+	used = tier_used(self);
+	EXPECT_EQ(0, tell(self, TRY | 1000));
+	EXPECT_EQ(used, tier_used(self));
+	EXPECT_EQ(there_before, there(&self->host, SET_HOST, TIER_MIB * IN_MIB));
 	ASSERT_EQ(0, kvt_sh("echo max > " GROUP "/memory.high"));
 }
 
@@ -463,6 +503,8 @@ TEST_F_TIMEOUT(charge, guests_do_not_pay, 600)
 	ASSERT_EQ(0, kvt_spawn(&first, first_owner, &self->pool));
 	EXPECT_EQ(0, kvt_join(&first, 20000));
 	EXPECT_TRUE(KVT_UNTIL(5000, !rmdir(GROUP_GONE)));
+	/* A moment later the kernel takes it for gone, and there is a place to be had. */
+	kvt_sleep_ms(500);
 	ASSERT_EQ(0, tell(self, CLIENT | GUEST));
 	before = charged();
 	EXPECT_EQ(nr, tell(self, STORE | nr));
@@ -492,14 +534,6 @@ static int come_up_again(FIXTURE_DATA(charge) *self)
 	      kvt_pool_assemble(&self->pool, &a);
 	self->tier = err ? err : attach(self);
 	return self->tier < 0 ? self->tier : 0;
-}
-
-static long long tier_used(FIXTURE_DATA(charge) *self)
-{
-	char text[32];
-
-	return kvt_sysfs_read(&self->pool, "tiers/dram0/used_bytes", text, sizeof(text)) <= 0 ?
-	       -1 : atoll(text);
 }
 
 /* Until the owner has come nobody pays for what is found on a disk; so there is no memory for it. */

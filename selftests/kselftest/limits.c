@@ -221,8 +221,10 @@ TEST_F_TIMEOUT(limits, guarantee_is_kept_to_the_block, 600)
 	struct kvtier_ns_open a;
 	struct kvtier_stat st;
 
-	/* What is oldest goes first. */
+	/* What is oldest goes first, and in the background, before there is no room. */
 	ASSERT_EQ(0, kvt_sysfs_write(p, "policy", "lru"));
+	ASSERT_EQ(0, kvt_sysfs_write(p, "watermark_low_percent", "50"));
+	ASSERT_EQ(0, kvt_sysfs_write(p, "watermark_high_percent", "70"));
 	kvt_ns_args(&a, "promised", &group, 1);
 	a.min_bytes = LIMIT;
 	ASSERT_EQ(0, kvt_client_bind(&promised, kvt_open(p), &a));
