@@ -134,7 +134,7 @@ static bool only_base(struct abi *a)
 			       st.nr_blocks == 1);
 }
 
-TEST_F_TIMEOUT(failnth, every_command, 900)
+TEST_F_TIMEOUT(failnth, every_command, 5000)
 {
 	int nr, inside, sum = 0, rows = 0, with = 0;
 	const struct abi_row *row;
@@ -295,7 +295,7 @@ static void drop_fresh(struct abi *a)
 	kvt_client_close(&c);
 }
 
-TEST_F_TIMEOUT(on_dax, whole_way, 900)
+TEST_F_TIMEOUT(on_dax, whole_way, 3600)
 {
 	int nth, ret = 0, hits = 0;
 	bool hit = true;
@@ -428,7 +428,7 @@ static int reserve_charged(FIXTURE_DATA(charged) *self, struct kvt_client *c, in
 }
 
 /* Each failure leaves the tier as it was, so that it can go; and the next one finds it empty. */
-TEST_F_TIMEOUT(charged, reserve, 600)
+TEST_F_TIMEOUT(charged, reserve, 3600)
 {
 	int nth, ret = 0, without = 0;
 	struct kvtier_tier_attach a;
