@@ -8,12 +8,15 @@
 UDEV_RULE=/etc/udev/rules.d/64-kvtier.rules
 UDEV_PROPS=/run/props
 
-# udev_rule_on : as installed on a host that has its pools assembled.
+# udev_rule_on : as installed on a host that has its pools assembled.  All of the rule comes
+# at once: udevd looks by itself whether there are new ones, finds one that is not written
+# yet, and takes it for known when it is told to look again.
 udev_rule_on()
 {
 	mkdir -p /etc/kvtier
 	touch /etc/kvtier/assemble
-	sed 's,@SBINDIR@,/usr/bin,' /usr/lib/udev/rules.d/64-kvtier.rules >"$UDEV_RULE"
+	sed 's,@SBINDIR@,/usr/bin,' /usr/lib/udev/rules.d/64-kvtier.rules >/etc/udev/64-kvtier
+	mv /etc/udev/64-kvtier "$UDEV_RULE"
 	udevadm control --reload
 }
 
