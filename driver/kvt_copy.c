@@ -26,6 +26,7 @@
 #include "kvt_test.h"
 
 #define KVT_SHED_STEP	256u	/* blocks under one hold of the meta lock */
+#define KVT_ADOPT_MAX	1024u	/* the same of children */
 
 static void kvt_copy_account(struct kvt_pool *p, const struct kvt_hot *h, bool copy)
 {
@@ -227,13 +228,13 @@ void kvt_copy_used(struct kvt_pool *p, u32 id, struct kvt_tier *from)
 }
 
 /**
- * kvt_copy_instead() - a block's bytes in memory are lost: make do with its copy
+ * kvt_copy_instead() - a block's bytes in memory are given up: make do with its copy
  * @p:      pool, meta lock held
  * @id:     block, READY, in memory
  * @moving: MOVING is the caller's, and stays set; else a block that is on the move is
  *          not touched
  *
- * Not while somebody has a lease: he would read what is lost, without being told.
+ * Not while somebody has a lease: he relies on where they are.
  * Return: whether it is where its copy was now; if not, nothing has changed.
  */
 bool kvt_copy_instead(struct kvt_pool *p, u32 id, bool moving)
@@ -251,6 +252,95 @@ bool kvt_copy_instead(struct kvt_pool *p, u32 id, bool moving)
 	kvt_block_mem_free(p, h->mem_tier, h->mem_page, h->ns_group);
 	kvt_copy_used(p, id, from);
 	return true;
+}
+
+/*
+ * A new entry for a block, with all but its bytes in memory. Those are the old one's, which
+ * has what the block is charged, too: its slot is of no use to anybody. Meta lock held.
+ */
+static void kvt_copy_fill_in(struct kvt_pool *p, u32 to, u32 from)
+{
+	const struct kvt_cold *was = kvt_cold(&p->table, from);
+	struct kvt_hot *h = kvt_hot(&p->table, from), *n = kvt_hot(&p->table, to);
+	struct kvt_cold *c = kvt_cold(&p->table, to);
+
+	memcpy(n->key, h->key, KVT_KEY_BYTES);
+	n->ns_group = h->ns_group;
+	n->hash = h->hash;
+	n->log_tier = h->log_tier;
+	n->log_unit = h->log_unit;
+	n->flags = h->flags & (KVT_HOT_EXPIRES | KVT_HOT_DURABLE);
+	c->csum = was->csum;
+	c->touch_ms = was->touch_ms;
+	c->expire_s = was->expire_s;
+	c->cls = was->cls;
+	c->shared = was->shared;
+	c->past = was->past;
+	if (was->parent)
+		kvt_ch_link(&p->table, to, was->parent);
+	kvt_ch_adopt(&p->table, to, from, KVT_ADOPT_MAX);
+	atomic_set_release(&n->ctl, KVT_READY | KVT_CTL_LOG |
+			   (kvt_ctl(h) & KVT_CTL_PINNED));
+	kvt_ns_of(p, h->ns_group)->nr_blocks++;
+}
+
+/* Whoever asks for the block finds the other entry from now on. Meta lock held. */
+static void kvt_copy_rename(struct kvt_pool *p, u32 to, u32 from)
+{
+	struct kvt_shard *s = kvt_ix_shard(&p->index, kvt_hot(&p->table, from)->hash);
+
+	spin_lock(&s->lock);
+	kvt_ix_remove(&p->index, s, from);
+	kvt_ix_insert(&p->index, s, to);
+	spin_unlock(&s->lock);
+}
+
+/*
+ * Who leases or moves the bytes in memory has the entry, and it is dead like that of a block
+ * that was dropped meanwhile; name, record and children go to a new one. Where a block has more
+ * children than can be seen to at once the rest stay, as if their parent had been lost. So do
+ * sessions: what they held of it they hold no longer. Meta lock held.
+ */
+static bool kvt_copy_take_over(struct kvt_pool *p, u32 id)
+{
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+	struct kvt_tier *from = p->tiers[h->mem_tier], *to = kvt_copy_tier(p, id);
+	u32 heir = to ? kvt_table_alloc(&p->table) : KVT_NIL;
+
+	lockdep_assert_held(&p->meta_lock);
+	if (heir == KVT_NIL)
+		return false;
+	kvt_copy_account(p, h, false);
+	p->policy.now_ms = kvt_now_ms();
+	p->policy.ops->remove(&p->policy, from->id, id);
+	kvt_tier_count_block(p, from, h->ns_group, -1);
+	kvt_block_unread(p, id, from);
+	kvt_copy_fill_in(p, heir, id);
+	kvt_log_rename(&to->log, h->log_unit, id, heir);
+	p->policy.ops->insert(&p->policy, to->id, heir);
+	kvt_tier_count_block(p, to, h->ns_group, 1);
+	kvt_demoted(p, heir, from, to, true);
+	kvt_copy_rename(p, heir, id);
+	h->log_tier = KVT_NO_TIER;
+	WRITE_ONCE(h->flags, (h->flags & ~KVT_HOT_DURABLE) | KVT_HOT_BARE);
+	kvt_ctl_update(h, 0, 0, KVT_CTL_LOG, 0);
+	kvt_block_die(p, id);
+	return true;
+}
+
+/**
+ * kvt_copy_saves() - a block's bytes in memory are lost: is it saved by its copy
+ * @p:      pool, meta lock held
+ * @id:     block, READY, in memory
+ * @moving: MOVING is the caller's, and stays set
+ *
+ * Where kvt_copy_instead() will not do the entry dies, with leases and MOVING as they are, and
+ * the block has another. Not if the pool has no entry left.
+ * Return: whether the block is where its copy was now; if not, nothing has changed.
+ */
+bool kvt_copy_saves(struct kvt_pool *p, u32 id, bool moving)
+{
+	return kvt_copy_instead(p, id, moving) || kvt_copy_take_over(p, id);
 }
 
 /* Is it a copy, and in this segment. Meta lock held. */

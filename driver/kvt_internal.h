@@ -651,6 +651,7 @@ void kvt_copy_stale(struct kvt_pool *p, u32 id);
 void kvt_copy_lost(struct kvt_pool *p, u32 id);
 void kvt_copy_used(struct kvt_pool *p, u32 id, struct kvt_tier *from);
 bool kvt_copy_instead(struct kvt_pool *p, u32 id, bool moving);
+bool kvt_copy_saves(struct kvt_pool *p, u32 id, bool moving);
 bool kvt_copy_shed(struct kvt_tier *t, u32 seg);	/* no lock, may sleep */
 void kvt_copy_shed_all(struct kvt_tier *t);		/* no lock, may sleep */
 

@@ -299,7 +299,7 @@ static void kvt_mv_failed(struct kvt_pool *p, struct kvt_mv *mv)
 	lockdep_assert_held(&p->meta_lock);
 	/* First: the look at the pages is the end of a block that is still there. */
 	if (lost && mv->x.src->ops->is_mem)
-		lost = !kvt_copy_instead(p, mv->id, true);
+		lost = !kvt_copy_saves(p, mv->id, true);
 	if (mv->x.err == -EHWPOISON)
 		kvt_mv_poisoned(mv);
 	if (mv->x.src_bad)

@@ -9,9 +9,9 @@
  * processor that ends with a machine check reports its page itself (kvt_tier_hit_poison()).
  *
  * What becomes of a bad page, under the meta lock and all at once:
- *   in a READY block's slot   the block is where it has a clean copy, if nobody leases or
- *                             moves it; else it is a miss; its slot is retired when the last
- *                             lease and move are over, as any dead block's is freed
+ *   in a READY block's slot   the block is where it has a clean copy; without one it is a
+ *                             miss. Its slot is retired when the last lease and move are
+ *                             over, as any dead block's is freed
  *   in a slot being filled    COMMIT says STALE and ends the reservation
  *   where a move is going     the move is void; the block stays where it was
  *   in a free slot or piece   it is retired
@@ -41,7 +41,7 @@ static void kvt_poison_page(struct kvt_tier *t, u32 page)
 	if (kvt_ctl_state(ctl) != KVT_READY || !(ctl & KVT_CTL_MEM) ||
 	    h->mem_tier != t->id || h->mem_page != slot)
 		return;
-	if (!kvt_copy_instead(p, id, false))
+	if (!kvt_copy_saves(p, id, false))
 		kvt_block_lose(p, id, KVT_WHY_IO);
 }
 

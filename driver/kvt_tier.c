@@ -674,7 +674,7 @@ static void kvt_tier_lose_blocks(struct kvt_pool *p, struct kvt_tier *t)
 
 	spin_lock(&p->meta_lock);
 	while ((id = kvt_policy_first(&p->policy, t->id)) != KVT_NIL) {
-		if (!t->ops->is_mem || !kvt_copy_instead(p, id, false))
+		if (!t->ops->is_mem || !kvt_copy_saves(p, id, false))
 			kvt_block_lose(p, id, KVT_WHY_LOST);
 		kvt_block_wake(p, id);
 		if (!(++n % 1024)) {

@@ -57,7 +57,7 @@
 #define KVT_HOT_STALE		(1u << 6)	/* its record is lost or has another time to live */
 #define KVT_HOT_AHEAD		(1u << 8)	/* was promoted unasked, and nobody has read it since */
 #define KVT_HOT_AHEAD_NEXT	(1u << 9)	/* ... because it follows on what was read */
-#define KVT_HOT_BARE		(1u << 10)	/* DEAD, without bytes, and nobody is charged for it */
+#define KVT_HOT_BARE		(1u << 10)	/* DEAD, and nobody is charged for it */
 #define KVT_HOT_LATER		(1u << 11)	/* is to come up when nothing else is asked for */
 
 enum kvt_state {

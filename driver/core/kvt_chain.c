@@ -51,6 +51,31 @@ u32 kvt_ch_unlink(struct kvt_table *t, u32 child)
 }
 
 /**
+ * kvt_ch_adopt() - children get another parent
+ * @t:    table; meta lock held
+ * @to:   block without children, that is not FREE
+ * @from: their parent until now
+ * @max:  how many at most, at least one; the others stay
+ */
+void kvt_ch_adopt(struct kvt_table *t, u32 to, u32 from, u32 max)
+{
+	struct kvt_cold *n = kvt_cold(t, to), *p = kvt_cold(t, from);
+	u32 id = p->first_child, last = KVT_NIL;
+
+	n->first_child = id;
+	for (; id != KVT_NIL && max; max--) {
+		last = id;
+		kvt_cold(t, id)->parent = to;
+		id = kvt_cold(t, id)->sib_next;
+	}
+	p->first_child = id;
+	if (last != KVT_NIL)
+		kvt_cold(t, last)->sib_next = KVT_NIL;
+	if (id != KVT_NIL)
+		kvt_cold(t, id)->sib_prev = KVT_NIL;
+}
+
+/**
  * kvt_ch_depth() - how many ancestors a block has
  * @t:     table; meta lock held
  * @id:    block

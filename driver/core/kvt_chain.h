@@ -33,6 +33,7 @@ struct kvt_ch_cut {
 
 void kvt_ch_link(struct kvt_table *t, u32 child, u32 parent);
 u32 kvt_ch_unlink(struct kvt_table *t, u32 child);
+void kvt_ch_adopt(struct kvt_table *t, u32 to, u32 from, u32 max);
 u32 kvt_ch_depth(const struct kvt_table *t, u32 id, u32 limit);
 void kvt_ch_cut_start(struct kvt_ch_cut *c);
 bool kvt_ch_cut_step(struct kvt_table *t, struct kvt_ch_cut *c, u32 steps);

@@ -218,6 +218,26 @@ void kvt_log_copy(struct kvt_log *l, u32 unit, u32 units, bool copy)
 	}
 }
 
+/**
+ * kvt_log_rename() - a block has got another id
+ * @l:    log; meta lock held
+ * @unit: its first unit
+ * @from: id until now; stale entries with it become stale ones with the other
+ * @to:   id from now on
+ *
+ * Looks at all ids of the segment.
+ */
+void kvt_log_rename(struct kvt_log *l, u32 unit, u32 from, u32 to)
+{
+	struct kvt_seg *s = &l->segs[kvt_log_seg_of(l, unit)];
+	u32 i;
+
+	for (i = 0; i < s->nr_ids; i++) {
+		if (s->ids[i] == from)
+			s->ids[i] = to;
+	}
+}
+
 /*
  * Emptying a segment gains what is dead in it, copies included. A tail too short for the blocks
  * of its time is no gain, it would only come back elsewhere, unless two such

@@ -124,6 +124,7 @@ u32 kvt_log_alloc(struct kvt_log *l, enum kvt_log_head head, u32 units, u32 id);
 u32 *kvt_log_write_done(struct kvt_log *l, u32 unit);
 u32 *kvt_log_free(struct kvt_log *l, u32 unit, u32 units);
 void kvt_log_copy(struct kvt_log *l, u32 unit, u32 units, bool copy);
+void kvt_log_rename(struct kvt_log *l, u32 unit, u32 from, u32 to);
 u32 kvt_log_victim(struct kvt_log *l);
 bool kvt_log_dense(struct kvt_log *l);
 bool kvt_log_tight(struct kvt_log *l);

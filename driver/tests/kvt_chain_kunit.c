@@ -138,11 +138,37 @@ static void chain_cycles_are_cut(struct kunit *test)
 	KUNIT_EXPECT_GT(test, total, 50u);
 }
 
+/* All of a block's children, and as many of them as are wanted, go to another one. */
+static void chain_children_are_adopted(struct kunit *test)
+{
+	struct kvt_table *t = kvt_test_table(test, 1);
+	u32 from = kvt_test_block(test, t, KVT_READY), to[3], id[5], i;
+
+	for (i = 0; i < 3; i++)
+		to[i] = kvt_test_block(test, t, KVT_READY);
+	kvt_ch_adopt(t, to[0], from, 8);
+	KUNIT_EXPECT_TRUE(test, kvt_ch_leaf(t, to[0]));
+	for (i = 0; i < 5; i++) {
+		id[i] = kvt_test_block(test, t, KVT_READY);
+		kvt_ch_link(t, id[i], from);
+	}
+	kvt_ch_adopt(t, to[1], from, 2);
+	KUNIT_EXPECT_EQ(test, count_children(test, t, to[1]), 2u);
+	KUNIT_EXPECT_EQ(test, count_children(test, t, from), 3u);
+	kvt_ch_adopt(t, to[2], from, 3);
+	KUNIT_EXPECT_EQ(test, count_children(test, t, to[2]), 3u);
+	KUNIT_EXPECT_TRUE(test, kvt_ch_leaf(t, from));
+	for (i = 0; i < 5; i++)
+		kvt_ch_unlink(t, id[i]);
+	KUNIT_EXPECT_TRUE(test, kvt_ch_leaf(t, to[1]) && kvt_ch_leaf(t, to[2]));
+}
+
 static struct kunit_case chain_cases[] = {
 	KUNIT_CASE(chain_is_a_forest),
 	KUNIT_CASE(chain_root_has_no_parent),
 	KUNIT_CASE(chain_depth_counts_to_limit),
 	KUNIT_CASE(chain_cycles_are_cut),
+	KUNIT_CASE(chain_children_are_adopted),
 	{ }
 };
 

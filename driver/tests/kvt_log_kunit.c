@@ -376,6 +376,23 @@ static void log_no_victim_without_gain(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kvt_log_victim(&f->l), seg);
 }
 
+/* A block's id changes wherever its segment has it, and in no other segment. */
+static void log_ids_are_renamed(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 a = fill_seg(test, f, 16), b = fill_seg(test, f, 16);
+	u32 was = f->segs[a].ids[1], other = f->segs[b].ids[1], i, nr = 0;
+
+	f->segs[a].ids[2] = was;
+	kvt_log_rename(&f->l, a * SEG_UNITS + 16, was, was + 1000);
+	for (i = 0; i < f->segs[a].nr_ids; i++) {
+		KUNIT_EXPECT_NE(test, f->segs[a].ids[i], was);
+		nr += f->segs[a].ids[i] == was + 1000;
+	}
+	KUNIT_EXPECT_EQ(test, nr, 2u);
+	KUNIT_EXPECT_EQ(test, f->segs[b].ids[1], other);
+}
+
 /* What is a copy counts as dead when a segment is chosen, and is counted apart. */
 static void log_copies_go_first(struct kunit *test)
 {
@@ -727,6 +744,7 @@ static struct kunit_case log_cases[] = {
 	KUNIT_CASE(log_clean_end_once),
 	KUNIT_CASE(log_cleaning_ends),
 	KUNIT_CASE(log_no_victim_without_gain),
+	KUNIT_CASE(log_ids_are_renamed),
 	KUNIT_CASE(log_copies_go_first),
 	KUNIT_CASE(log_dense_is_evicted_from),
 	KUNIT_CASE(log_dead_are_room),

@@ -55,3 +55,29 @@ int kvt_bad_forget(void)
 	kvt_sleep_ms(50);
 	return KVT_UNTIL(20000, !kvt_dax_bind(kvt_env_dax(), "kvtier")) ? 0 : -EBUSY;
 }
+
+long long kvt_retired(const struct kvt_pool *p, const char *tier)
+{
+	char name[64], buf[32];
+	int n;
+
+	snprintf(name, sizeof(name), "tiers/%s/retired_bytes", tier);
+	n = kvt_sysfs_read(p, name, buf, sizeof(buf));
+	return n < 0 ? n : strtoll(buf, NULL, 10);
+}
+
+__u64 kvt_pool_entries(const struct kvt_client *c)
+{
+	struct kvtier_stat st;
+
+	return kvt_stat(c->fd, KVTIER_STAT_POOL, &st) ? ~0ull : st.nr_blocks;
+}
+
+__u64 kvt_put_leased(const struct kvt_client *c, const struct kvt_key *key,
+		     struct kvtier_block_result *res)
+{
+	if (kvt_put(c, 0, 0, key, NULL, 1) != 1 ||
+	    kvt_get(c->fd, 0, 0, key, 1, res, 0) != 1 || kvt_touch_read(kvt_rd(c, res->offset)))
+		return 0;
+	return kvt_bad_address(kvt_rd(c, res->offset));
+}

@@ -357,6 +357,13 @@ __u64 kvt_bad_address(const void *p);
 int kvt_bad_make(__u64 address);
 /* Of the pages of KVT_DAX none is bad any more. No tier has it. */
 int kvt_bad_forget(void);
+/* Of a tier's memory, because of such pages; or -errno. */
+long long kvt_retired(const struct kvt_pool *p, const char *tier);
+/* Blocks of the pool, and entries of dead ones that are still there. ~0: no answer. */
+__u64 kvt_pool_entries(const struct kvt_client *c);
+/* Store a root and lease it, mapped. Its physical address in memory, or 0. */
+__u64 kvt_put_leased(const struct kvt_client *c, const struct kvt_key *key,
+		     struct kvtier_block_result *res);
 
 /* --- kvt_klog.c: the kernel's log --------------------------------------------- */
 

@@ -41,23 +41,6 @@ FIXTURE_TEARDOWN(poison)
 	EXPECT_EQ(0, kvt_bad_forget());
 }
 
-static long long retired(const struct kvt_pool *p, const char *tier)
-{
-	char name[64], buf[32];
-	int n;
-
-	snprintf(name, sizeof(name), "tiers/%s/retired_bytes", tier);
-	n = kvt_sysfs_read(p, name, buf, sizeof(buf));
-	return n < 0 ? n : strtoll(buf, NULL, 10);
-}
-
-static __u64 blocks_in_pool(const struct kvt_client *c)
-{
-	struct kvtier_stat st;
-
-	return kvt_stat(c->fd, KVTIER_STAT_POOL, &st) ? ~0ull : st.nr_blocks;
-}
-
 /* As many slots as there are to be had, all at once, roots. */
 static int reserve_all(const struct kvt_client *c, __u32 flags, struct kvtier_block_result *res)
 {
@@ -116,16 +99,6 @@ static int good_slots(const struct kvt_client *c, __u32 flags)
 	return ok || n < 0 ? n : -EFAULT;
 }
 
-/* Store a root and lease it, mapped. Where it is in memory, or 0. */
-static __u64 put_leased(const struct kvt_client *c, const struct kvt_key *key,
-			struct kvtier_block_result *res)
-{
-	if (kvt_put(c, 0, 0, key, NULL, 1) != 1 ||
-	    kvt_get(c->fd, 0, 0, key, 1, res, 0) != 1 || kvt_touch_read(kvt_rd(c, res->offset)))
-		return 0;
-	return kvt_bad_address(kvt_rd(c, res->offset));
-}
-
 static int attach_knowing(const struct kvt_pool *p, const struct kvtier_range *bad, __u32 nr)
 {
 	struct kvtier_tier_attach a;
@@ -160,7 +133,7 @@ TEST_F(poison, known_before)
 	struct kvtier_range bad[5];
 	struct kvt_key key = kvt_key(SET, 1);
 	struct kvtier_block_result res;
-	__u64 at = put_leased(&self->c, &key, &res), other, low, high;
+	__u64 at = kvt_put_leased(&self->c, &key, &res), other, low, high;
 
 	ASSERT_NE(0, at);
 	other = in_other_piece(at);
@@ -177,7 +150,7 @@ TEST_F(poison, known_before)
 	kvt_client_close(&self->c);
 	ASSERT_EQ(0, kvt_tier_detach(&self->pool, self->dax, KVTIER_DETACH_DISCARD, 10 * KVT_SEC));
 	ASSERT_EQ(0, attach_knowing(&self->pool, bad, KVT_ARRAY(bad)));
-	EXPECT_EQ(2 * KVT_PIECE, retired(&self->pool, "dax0"));
+	EXPECT_EQ(2 * KVT_PIECE, kvt_retired(&self->pool, "dax0"));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "poison", BLOCK_BYTES));
 	EXPECT_EQ(SLOTS - 2 * SLOTS_A_PIECE, good_slots(&self->c, 0));
 }
@@ -192,10 +165,10 @@ TEST_F(poison, one_page)
 
 	kvt_keys(keys, SET, 0, 3);
 	for (i = 0; i < 3; i++) {
-		at[i] = put_leased(&self->c, &keys[i], &res[i]);
+		at[i] = kvt_put_leased(&self->c, &keys[i], &res[i]);
 		ASSERT_NE(0, at[i]);
 	}
-	ASSERT_EQ(0, retired(&self->pool, "dax0"));
+	ASSERT_EQ(0, kvt_retired(&self->pool, "dax0"));
 	ASSERT_EQ(0, kvt_bad_make(at[1] + 5 * 4096));
 	EXPECT_EQ(0, kvt_lookup(self->c.fd, 0, &keys[1], 1, NULL));
 	EXPECT_EQ(SIGBUS, kvt_touch_read((char *)kvt_rd(&self->c, res[1].offset) + 5 * 4096));
@@ -206,44 +179,16 @@ TEST_F(poison, one_page)
 	}
 	EXPECT_LT(0, kvt_tier_errors(self->c.fd, self->dax));
 	/* The entry of the lost one stays for its lease, and no longer. */
-	EXPECT_EQ(3, blocks_in_pool(&self->c));
-	EXPECT_EQ(0, retired(&self->pool, "dax0"));
+	EXPECT_EQ(3, kvt_pool_entries(&self->c));
+	EXPECT_EQ(0, kvt_retired(&self->pool, "dax0"));
 	for (i = 0; i < 3; i++)
 		EXPECT_EQ(1, kvt_release(self->c.fd, &res[i].handle, 1, NULL));
-	EXPECT_EQ(2, blocks_in_pool(&self->c));
-	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dax0"));
+	EXPECT_EQ(2, kvt_pool_entries(&self->c));
+	EXPECT_EQ(BLOCK_BYTES, kvt_retired(&self->pool, "dax0"));
 	/* The slot is not used again, the others are. */
 	EXPECT_EQ(SLOTS - 3, good_slots(&self->c, 0));
 	EXPECT_EQ(1, kvt_put(&self->c, KVTIER_RESERVE_WAIT, 0, &keys[1], NULL, 1));
 	EXPECT_EQ(1, kvt_check(&self->c, 0, &keys[1], 1, 0));
-}
-
-/* What is on a disk as well is not lost. */
-TEST_F(poison, with_a_copy)
-{
-	struct kvtier_lookup_result look;
-	struct kvtier_block_result res;
-	struct kvt_key key = kvt_key(SET, 0);
-	int disk;
-
-	if (!kvt_env_bdev())
-		SKIP(return, "no block device to use (KVT_BDEV)");
-	disk = kvt_tier_bdev(&self->pool, 30, 0);
-	ASSERT_LE(0, disk);
-	ASSERT_EQ(1, kvt_put(&self->c, 0, 0, &key, NULL, 1));
-	ASSERT_EQ(0, kvt_tier_detach(&self->pool, self->dax, 0, 10 * KVT_SEC));
-	self->dax = kvt_tier_dax(&self->pool, 0, PIECES * KVT_PIECE);
-	ASSERT_LE(0, self->dax);
-	ASSERT_EQ(1, kvt_get(self->c.fd, KVTIER_GET_WAIT, 0, &key, 1, &res, 10 * KVT_SEC));
-	ASSERT_EQ(self->dax, (int)res.tier);
-	ASSERT_EQ(0, kvt_touch_read(kvt_rd(&self->c, res.offset)));
-	EXPECT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
-	ASSERT_EQ(0, kvt_bad_make(kvt_bad_address(kvt_rd(&self->c, res.offset))));
-	ASSERT_EQ(1, kvt_lookup(self->c.fd, 0, &key, 1, &look));
-	EXPECT_EQ(disk, (int)look.tier);
-	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dax0"));
-	EXPECT_EQ(1, kvt_check(&self->c, 0, &key, 1, 10 * KVT_SEC));
-	EXPECT_EQ(SLOTS - 2, good_slots(&self->c, 0));
 }
 
 /* What nobody uses: a slot of a region, and memory that is in no region. */
@@ -257,13 +202,13 @@ TEST_F(poison, free_slot)
 
 	kvt_keys(keys, SET, 0, 2);
 	for (i = 0; i < 2; i++) {
-		at[i] = put_leased(&self->c, &keys[i], &res[i]);
+		at[i] = kvt_put_leased(&self->c, &keys[i], &res[i]);
 		ASSERT_NE(0, at[i]);
 		ASSERT_EQ(1, kvt_release(self->c.fd, &res[i].handle, 1, NULL));
 	}
 	ASSERT_EQ(1, kvt_drop(self->c.fd, 0, &keys[1], 1, NULL));
 	ASSERT_EQ(0, kvt_bad_make(at[1] + 15 * 4096));
-	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dax0"));
+	EXPECT_EQ(BLOCK_BYTES, kvt_retired(&self->pool, "dax0"));
 	EXPECT_EQ(SLOTS - 2, good_slots(&self->c, 0));
 	EXPECT_EQ(1, kvt_check(&self->c, 0, &keys[0], 1, 0));
 	/* By copy, too. */
@@ -285,12 +230,12 @@ TEST_F(poison, free_piece)
 {
 	struct kvtier_block_result res;
 	struct kvt_key key = kvt_key(SET, 0);
-	__u64 at = put_leased(&self->c, &key, &res);
+	__u64 at = kvt_put_leased(&self->c, &key, &res);
 
 	ASSERT_NE(0, at);
 	/* The tier is one stretch of memory. */
 	ASSERT_EQ(0, kvt_bad_make(at - res.offset + 5 * KVT_PIECE + 77 * 4096));
-	EXPECT_EQ(KVT_PIECE, retired(&self->pool, "dax0"));
+	EXPECT_EQ(KVT_PIECE, kvt_retired(&self->pool, "dax0"));
 	EXPECT_EQ(SLOTS - SLOTS_A_PIECE - 1, good_slots(&self->c, 0));
 	EXPECT_TRUE(kvt_bytes_ok(kvt_rd(&self->c, res.offset), &key, BLOCK_BYTES));
 }
@@ -316,8 +261,8 @@ TEST_F(poison, while_filling)
 	EXPECT_EQ(0, kvt_lookup(self->c.fd, 0, &key, 1, NULL));
 	EXPECT_EQ(0, kvt_abort(self->c.fd, &res.handle, 1, NULL));
 	EXPECT_EQ(SIGBUS, kvt_touch_write(at, 1));
-	EXPECT_EQ(0, blocks_in_pool(&self->c));
-	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dax0"));
+	EXPECT_EQ(0, kvt_pool_entries(&self->c));
+	EXPECT_EQ(BLOCK_BYTES, kvt_retired(&self->pool, "dax0"));
 	ASSERT_EQ(1, kvt_reserve(self->c.fd, 0, 0, &key, NULL, 1, &again, 0));
 	EXPECT_NE(res.offset, again.offset);
 	kvt_fill(kvt_wr(&self->c, again.offset), &key, BLOCK_BYTES);
@@ -337,13 +282,13 @@ TEST_F(poison, aborted_filling)
 	ASSERT_EQ(0, kvt_touch_write(kvt_wr(&self->c, res.offset), 1));
 	ASSERT_EQ(0, kvt_bad_make(kvt_bad_address(kvt_wr(&self->c, res.offset))));
 	EXPECT_EQ(1, kvt_abort(self->c.fd, &res.handle, 1, NULL));
-	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dax0"));
+	EXPECT_EQ(BLOCK_BYTES, kvt_retired(&self->pool, "dax0"));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &c, "poison", BLOCK_BYTES));
 	ASSERT_EQ(1, kvt_reserve(c.fd, 0, 0, &key, NULL, 1, &res, 0));
 	ASSERT_EQ(0, kvt_touch_write(kvt_wr(&c, res.offset), 1));
 	ASSERT_EQ(0, kvt_bad_make(kvt_bad_address(kvt_wr(&c, res.offset))));
 	kvt_client_close(&c);
-	EXPECT_TRUE(KVT_UNTIL(5000, retired(&self->pool, "dax0") == 2 * BLOCK_BYTES));
+	EXPECT_TRUE(KVT_UNTIL(5000, kvt_retired(&self->pool, "dax0") == 2 * BLOCK_BYTES));
 	EXPECT_EQ(SLOTS - 2, good_slots(&self->c, 0));
 }
 
@@ -353,7 +298,7 @@ TEST_F(poison, handed_over)
 	struct kvtier_block_result res;
 	struct kvt_key key = kvt_key(SET, 0);
 	struct kvt_client other;
-	__u64 at = put_leased(&self->c, &key, &res);
+	__u64 at = kvt_put_leased(&self->c, &key, &res);
 
 	ASSERT_NE(0, at);
 	ASSERT_EQ(0, kvt_bad_make(at));
@@ -361,7 +306,7 @@ TEST_F(poison, handed_over)
 	ASSERT_EQ(SLOTS - 1, good_slots(&self->c, 0));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &other, "next", BLOCK_BYTES));
 	EXPECT_EQ(SLOTS - SLOTS_A_PIECE, good_slots(&other, KVTIER_RESERVE_WAIT));
-	EXPECT_EQ(KVT_PIECE, retired(&self->pool, "dax0"));
+	EXPECT_EQ(KVT_PIECE, kvt_retired(&self->pool, "dax0"));
 	/* And it stays that way. */
 	EXPECT_EQ(SLOTS - SLOTS_A_PIECE, good_slots(&self->c, KVTIER_RESERVE_WAIT));
 	kvt_client_close(&other);
@@ -379,7 +324,7 @@ TEST_F(poison, held_by_a_pipe)
 
 	ASSERT_EQ(0, pipe2(fds, O_CLOEXEC));
 	kvt_keys(keys, SET, 0, 2);
-	at = put_leased(&self->c, &keys[0], &res);
+	at = kvt_put_leased(&self->c, &keys[0], &res);
 	ASSERT_NE(0, at);
 	iov.iov_base = kvt_rd(&self->c, res.offset);
 	ASSERT_EQ(4096, vmsplice(fds[1], &iov, 1, 0));
@@ -390,7 +335,7 @@ TEST_F(poison, held_by_a_pipe)
 	ASSERT_EQ(0, kvt_bad_make(at - res.offset + fill.offset - self->c.wr.start));
 	EXPECT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
 	EXPECT_EQ(1, kvt_abort(self->c.fd, &fill.handle, 1, NULL));
-	EXPECT_EQ(2 * BLOCK_BYTES, retired(&self->pool, "dax0"));
+	EXPECT_EQ(2 * BLOCK_BYTES, kvt_retired(&self->pool, "dax0"));
 	EXPECT_EQ(SLOTS - 2, good_slots(&self->c, 0));
 	EXPECT_EQ(0, kvt_tier_detach(&self->pool, self->dax, 0, 5 * KVT_SEC));
 	ASSERT_EQ(0, kvt_stat(self->c.fd, KVTIER_STAT_POOL, &st));
@@ -428,7 +373,7 @@ TEST_F(poison, arena)
 	EXPECT_EQ(KVTIER_ST_NOSPACE, res[SLOTS_A_PIECE - 1].status);
 	/* Its end: the piece is not used again. */
 	kvt_client_close(&c);
-	EXPECT_TRUE(KVT_UNTIL(10000, retired(&self->pool, "dax0") == KVT_PIECE));
+	EXPECT_TRUE(KVT_UNTIL(10000, kvt_retired(&self->pool, "dax0") == KVT_PIECE));
 	EXPECT_EQ(SLOTS - SLOTS_A_PIECE, good_slots(&self->c, KVTIER_RESERVE_WAIT));
 }
 
@@ -445,7 +390,7 @@ TEST_F(poison, detach)
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "poison", BLOCK_BYTES));
 	kvt_keys(keys, SET, 0, 4);
 	for (i = 0; i < 2; i++) {
-		at[i] = put_leased(&self->c, &keys[i], &res[i]);
+		at[i] = kvt_put_leased(&self->c, &keys[i], &res[i]);
 		ASSERT_NE(0, at[i]);
 	}
 	ASSERT_EQ(1, kvt_reserve(self->c.fd, 0, 0, &keys[2], NULL, 1, &filling, 0));
@@ -464,105 +409,13 @@ TEST_F(poison, detach)
 	EXPECT_EQ(KVTIER_ST_STALE, done.status);
 	ASSERT_EQ(0, kvt_tier_detach(&self->pool, self->dax, 0, 10 * KVT_SEC));
 	EXPECT_EQ(1, kvt_check(&self->c, 0, &keys[1], 1, 0));
-	EXPECT_EQ(1, blocks_in_pool(&self->c));
+	EXPECT_EQ(1, kvt_pool_entries(&self->c));
 	/* The device is the same as before: bad pages and all. */
 	self->dax = kvt_tier_dax(&self->pool, 0, PIECES * KVT_PIECE);
 	ASSERT_LE(0, self->dax);
-	EXPECT_EQ(2 * KVT_PIECE, retired(&self->pool, "dax0"));
+	EXPECT_EQ(2 * KVT_PIECE, kvt_retired(&self->pool, "dax0"));
 	EXPECT_EQ(1, kvt_put(&self->c, 0, 0, &keys[3], NULL, 1));
 	EXPECT_EQ(1, kvt_check(&self->c, 0, &keys[3], 1, 0));
-}
-
-/* --- while others read ---------------------------------------------------------------- */
-
-#define READERS		2
-#define UNDER_LOAD	24
-#define BAD_ONE		7
-
-struct load {
-	_Atomic int rounds[READERS];
-	_Atomic int started;
-	_Atomic bool stop;
-	const struct kvt_pool *pool;
-	struct kvt_key keys[UNDER_LOAD];
-};
-
-/* One block, through the mapping: whether it was right, or not there. */
-static bool reads_well(const struct kvt_client *c, const struct kvt_key *key, bool may_fault)
-{
-	struct kvtier_block_result res;
-	int ret;
-
-	if (kvt_get(c->fd, 0, 0, key, 1, &res, 0) != 1)
-		return may_fault;
-	ret = kvt_bytes_probe(kvt_rd(c, res.offset), key, BLOCK_BYTES);
-	kvt_release(c->fd, &res.handle, 1, NULL);
-	return ret == 1 || (ret == -SIGBUS && may_fault);
-}
-
-static int read_on(struct kvt_child *me, void *arg)
-{
-	struct load *l = arg;
-	int who = l->started++, i;
-	struct kvt_client c;
-
-	(void)me;
-	KVT_CHILD_CHECK(!kvt_client_open(l->pool, &c, "poison", BLOCK_BYTES));
-	while (!l->stop) {
-		for (i = 0; i < UNDER_LOAD; i++)
-			KVT_CHILD_CHECK(reads_well(&c, &l->keys[i], i == BAD_ONE));
-		l->rounds[who]++;
-	}
-	return 0;
-}
-
-static bool rounds_more(const struct load *l, int by)
-{
-	int from[READERS], i;
-
-	for (i = 0; i < READERS; i++)
-		from[i] = l->rounds[i];
-	return KVT_UNTIL(60000, ({
-		for (i = 0; i < READERS && l->rounds[i] >= from[i] + by; i++)
-			;
-		i == READERS;
-	}));
-}
-
-/* Others read all the time: one block is lost, and of the rest not a byte is wrong. */
-TEST_F_TIMEOUT(poison, under_load, 600)
-{
-	struct load *l = mmap(NULL, sizeof(*l), PROT_READ | PROT_WRITE,
-			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct kvtier_block_result res;
-	struct kvt_child child[READERS];
-	__u64 at = 0, phys;
-	int i;
-
-	ASSERT_NE(MAP_FAILED, l);
-	l->pool = &self->pool;
-	kvt_keys(l->keys, SET, 0, UNDER_LOAD);
-	for (i = 0; i < UNDER_LOAD; i++) {
-		phys = put_leased(&self->c, &l->keys[i], &res);
-		ASSERT_NE(0, phys);
-		ASSERT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
-		if (i == BAD_ONE)
-			at = phys;
-	}
-	for (i = 0; i < READERS; i++)
-		ASSERT_EQ(0, kvt_spawn(&child[i], read_on, l));
-	ASSERT_TRUE(KVT_UNTIL(20000, l->started == READERS));
-	ASSERT_TRUE(rounds_more(l, 2));
-	ASSERT_EQ(0, kvt_bad_make(at + 8192));
-	EXPECT_TRUE(rounds_more(l, 2));
-	l->stop = true;
-	for (i = 0; i < READERS; i++)
-		EXPECT_EQ(0, kvt_join(&child[i], 20000));
-	EXPECT_EQ(UNDER_LOAD - 1, blocks_in_pool(&self->c));
-	for (i = 0; i < UNDER_LOAD; i++)
-		EXPECT_EQ(i != BAD_ONE, kvt_check(&self->c, 0, &l->keys[i], 1, 0));
-	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dax0"));
-	munmap(l, sizeof(*l));
 }
 
 /* --- copies that end with a machine check, in builds that can pretend one ---------------- */
@@ -633,7 +486,7 @@ TEST_F(poison, machine_check_in_read)
 	EXPECT_EQ(0, to_fail());
 	EXPECT_EQ(KVTIER_ST_MISS, kvt_read1(self->c.fd, 0, &keys[1], buf, BLOCK_BYTES, 0));
 	EXPECT_EQ(2, check_roots(&self->c, keys, 3));
-	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dax0"));
+	EXPECT_EQ(BLOCK_BYTES, kvt_retired(&self->pool, "dax0"));
 	free(buf);
 }
 
@@ -664,7 +517,7 @@ TEST_F(poison, machine_check_in_moves)
 	ASSERT_EQ(0, let_fail(1));
 	ASSERT_EQ(0, kvt_ioctl(self->pool.ctl, KVTIER_OP_TIER_DRAIN, &op));
 	EXPECT_EQ(0, to_fail());
-	EXPECT_EQ(4, blocks_in_pool(&self->c));
+	EXPECT_EQ(4, kvt_pool_entries(&self->c));
 	EXPECT_EQ(0, kvt_tier_detach(&self->pool, dram, 0, 10 * KVT_SEC));
 	EXPECT_EQ(0, kvt_tier_detach(&self->pool, self->dax, 0, 10 * KVT_SEC));
 	/* What comes up again comes up where it can be read. */
@@ -721,17 +574,17 @@ TEST_F(unreported, found_later)
 	__u64 at;
 
 	kvt_keys(keys, SET, 0, 3);
-	at = put_leased(&self->c, &keys[0], &res);
+	at = kvt_put_leased(&self->c, &keys[0], &res);
 	ASSERT_NE(0, at);
 	ASSERT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
 	kvt_bad_make(at + 4096);		/* says that it could do nothing about it */
 	EXPECT_EQ(KVTIER_ST_IOERR, kvt_read1(self->c.fd, 0, &keys[0], buf, BLOCK_BYTES, 0));
 	EXPECT_EQ(KVTIER_ST_MISS, kvt_read1(self->c.fd, 0, &keys[0], buf, BLOCK_BYTES, 0));
-	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dram0"));
-	EXPECT_EQ(0, blocks_in_pool(&self->c));
+	EXPECT_EQ(BLOCK_BYTES, kvt_retired(&self->pool, "dram0"));
+	EXPECT_EQ(0, kvt_pool_entries(&self->c));
 
 	/* In a free slot: now that one is known, others are looked for. */
-	at = put_leased(&self->c, &keys[1], &res);
+	at = kvt_put_leased(&self->c, &keys[1], &res);
 	ASSERT_NE(0, at);
 	ASSERT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
 	ASSERT_EQ(1, kvt_drop(self->c.fd, 0, &keys[1], 1, NULL));
@@ -739,7 +592,7 @@ TEST_F(unreported, found_later)
 	kvt_fill(buf, &keys[2], BLOCK_BYTES);
 	EXPECT_EQ(KVTIER_ST_DONE, kvt_write1(self->c.fd, 0, &keys[2], NULL, buf, BLOCK_BYTES,
 					     KVT_SEC));
-	EXPECT_EQ(2 * BLOCK_BYTES, retired(&self->pool, "dram0"));
+	EXPECT_EQ(2 * BLOCK_BYTES, kvt_retired(&self->pool, "dram0"));
 	EXPECT_EQ(SLOTS - 3, good_slots(&self->c, 0));
 	free(buf);
 }
@@ -750,7 +603,7 @@ TEST_F(unreported, write_goes_elsewhere)
 	char *buf = malloc(BLOCK_BYTES);
 	struct kvtier_block_result res;
 	struct kvt_key key = kvt_key(SET, 0);
-	__u64 at = put_leased(&self->c, &key, &res);
+	__u64 at = kvt_put_leased(&self->c, &key, &res);
 
 	ASSERT_NE(0, at);
 	ASSERT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
@@ -760,7 +613,7 @@ TEST_F(unreported, write_goes_elsewhere)
 	EXPECT_EQ(KVTIER_ST_DONE, kvt_write1(self->c.fd, 0, &key, NULL, buf, BLOCK_BYTES,
 					     KVT_SEC));
 	EXPECT_EQ(1, kvt_check(&self->c, 0, &key, 1, 0));
-	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dram0"));
+	EXPECT_EQ(BLOCK_BYTES, kvt_retired(&self->pool, "dram0"));
 	free(buf);
 }
 
@@ -769,7 +622,7 @@ TEST_F(unreported, filler_goes_elsewhere)
 {
 	struct kvtier_block_result res, again, done;
 	struct kvt_key key = kvt_key(SET, 0);
-	__u64 at = put_leased(&self->c, &key, &res);
+	__u64 at = kvt_put_leased(&self->c, &key, &res);
 
 	ASSERT_NE(0, at);
 	ASSERT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
@@ -781,7 +634,7 @@ TEST_F(unreported, filler_goes_elsewhere)
 	EXPECT_EQ(KVTIER_ST_STALE, done.status);
 	EXPECT_EQ(1, kvt_put(&self->c, 0, 0, &key, NULL, 1));
 	EXPECT_EQ(1, kvt_check(&self->c, 0, &key, 1, 0));
-	EXPECT_EQ(BLOCK_BYTES, retired(&self->pool, "dram0"));
+	EXPECT_EQ(BLOCK_BYTES, kvt_retired(&self->pool, "dram0"));
 }
 
 /* --- memory of the page allocator, of which the kernel says what it has found ------------- */
@@ -833,9 +686,9 @@ TEST_F(heard, one_page)
 	__u64 at;
 
 	kvt_keys(keys, SET, 0, 2);
-	at = put_leased(&self->c, &keys[0], &res[0]);
+	at = kvt_put_leased(&self->c, &keys[0], &res[0]);
 	ASSERT_NE(0, at);
-	ASSERT_NE(0, put_leased(&self->c, &keys[1], &res[1]));
+	ASSERT_NE(0, kvt_put_leased(&self->c, &keys[1], &res[1]));
 	ASSERT_EQ(0, kvt_touch_read((char *)kvt_rd(&self->c, res[0].offset) + 4096));
 	kvt_bad_make(at + 4096);		/* says that it could do nothing about it */
 	EXPECT_TRUE(KVT_UNTIL(10000, kvt_lookup(self->c.fd, 0, &keys[0], 1, NULL) == 0));
@@ -845,13 +698,13 @@ TEST_F(heard, one_page)
 	EXPECT_EQ(1, kvt_bytes_probe(kvt_rd(&self->c, res[1].offset), &keys[1], BLOCK_BYTES));
 	EXPECT_EQ(1, kvt_release(self->c.fd, &res[0].handle, 1, NULL));
 	EXPECT_EQ(1, kvt_release(self->c.fd, &res[1].handle, 1, NULL));
-	EXPECT_TRUE(KVT_UNTIL(5000, retired(&self->pool, "dram0") == BLOCK_BYTES));
+	EXPECT_TRUE(KVT_UNTIL(5000, kvt_retired(&self->pool, "dram0") == BLOCK_BYTES));
 	EXPECT_EQ(1, kvt_check(&self->c, 0, &keys[1], 1, 0));
 	/* What was only lent to the tier goes, and nothing is bad any more. */
 	ASSERT_EQ(1, kvt_drop(self->c.fd, 0, &keys[1], 1, NULL));
 	if (variant->charge)
 		EXPECT_TRUE(KVT_UNTIL(20000, !kvt_sh("echo 2 > /proc/sys/vm/drop_caches") &&
-				      retired(&self->pool, "dram0") == 0));
+				      kvt_retired(&self->pool, "dram0") == 0));
 }
 
 /* Many at a time, each on a block of its own: all those blocks go, and no others. */
@@ -864,16 +717,16 @@ TEST_F(heard, many_pages)
 
 	kvt_keys(keys, SET, 0, n + 1);
 	for (i = 0; i < n; i++) {
-		at[i] = put_leased(&self->c, &keys[i], &res[i]);
+		at[i] = kvt_put_leased(&self->c, &keys[i], &res[i]);
 		ASSERT_NE(0, at[i]);
 		ASSERT_EQ(1, kvt_release(self->c.fd, &res[i].handle, 1, NULL));
 	}
 	ASSERT_EQ(1, kvt_put(&self->c, 0, 0, &keys[n], NULL, 1));
 	for (i = 0; i < n; i++)
 		kvt_bad_make(at[i]);
-	EXPECT_TRUE(KVT_UNTIL(20000, blocks_in_pool(&self->c) == 1));
+	EXPECT_TRUE(KVT_UNTIL(20000, kvt_pool_entries(&self->c) == 1));
 	EXPECT_EQ(1, kvt_check(&self->c, 0, &keys[n], 1, 0));
-	EXPECT_TRUE(KVT_UNTIL(5000, retired(&self->pool, "dram0") ==
+	EXPECT_TRUE(KVT_UNTIL(5000, kvt_retired(&self->pool, "dram0") ==
 				    (long long)(n * BLOCK_BYTES)));
 }
 
