@@ -21,6 +21,7 @@ fail()
 clean_up()
 {
 	local disk
+	udevadm control --log-level=info
 	udev_rule_off
 	[ -z "$POOL" ] || kvtier pool destroy "$POOL"
 	for disk in "${DISKS[@]}"; do
@@ -58,6 +59,21 @@ wants()
 	udev_wants "$path"
 }
 
+# starts ACTION DISK : the same, and says what can be seen of it if not at once.
+starts()
+{
+	local try
+	wants "$1" "$2" && return
+	echo "# $1 of $2 has started nothing so far; what the rule's program says now:"
+	kvtier pool members --export "$2" | sed 's/^/#   /' || echo "#   status $?"
+	dmesg | grep -E "${2##*/}|rules" | tail -n 40 | sed 's/^/#   /'
+	for ((try = 0; try < 20; try++)); do
+		sleep 0.5
+		! udev_wants "/sys/class/block/${2##*/}" || return 0
+	done
+	return 1
+}
+
 # knows PROPERTY=VALUE : of the device that was looked at last.
 knows()
 {
@@ -73,9 +89,10 @@ make_pool
 mkfs.ext4 -q "${DISKS[3]}"
 
 udev_rule_on
+udevadm control --log-level=debug
 for action in add change; do
 	for dev in "${DISKS[@]:0:2}"; do
-		wants "$action" "$dev" || fail "$action of $dev starts nothing"
+		starts "$action" "$dev" || fail "$action of $dev starts nothing"
 		knows "SYSTEMD_WANTS=kvtier-assemble@$UUID.service"
 		knows "ID_FS_TYPE=kvtier_member"
 		knows "ID_FS_UUID=$UUID"
