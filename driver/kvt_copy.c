@@ -281,6 +281,7 @@ static void kvt_copy_fill_in(struct kvt_pool *p, u32 to, u32 from)
 	kvt_ch_adopt(&p->table, to, from, KVT_ADOPT_MAX);
 	atomic_set_release(&n->ctl, KVT_READY | KVT_CTL_LOG |
 			   (kvt_ctl(h) & KVT_CTL_PINNED));
+	kvt_hold_pass(&p->table, to, from);
 	kvt_ns_of(p, h->ns_group)->nr_blocks++;
 }
 
@@ -298,8 +299,8 @@ static void kvt_copy_rename(struct kvt_pool *p, u32 to, u32 from)
 /*
  * Who leases or moves the bytes in memory has the entry, and it is dead like that of a block
  * that was dropped meanwhile; name, record and children go to a new one. Where a block has more
- * children than can be seen to at once the rest stay, as if their parent had been lost. So do
- * sessions: what they held of it they hold no longer. Meta lock held.
+ * children than can be seen to at once the rest stay, as if their parent had been lost. So does
+ * a session whose tip it was: it holds nothing any more. Meta lock held.
  */
 static bool kvt_copy_take_over(struct kvt_pool *p, u32 id)
 {
@@ -335,7 +336,8 @@ static bool kvt_copy_take_over(struct kvt_pool *p, u32 id)
  * @moving: MOVING is the caller's, and stays set
  *
  * Where kvt_copy_instead() will not do the entry dies, with leases and MOVING as they are, and
- * the block has another. Not if the pool has no entry left.
+ * the block has another. Not if the pool has no entry left: some are kept for this, and who
+ * may sleep sees to it that there are more (kvt_pool_grow()).
  * Return: whether the block is where its copy was now; if not, nothing has changed.
  */
 bool kvt_copy_saves(struct kvt_pool *p, u32 id, bool moving)

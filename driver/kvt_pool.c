@@ -153,7 +153,7 @@ void kvt_pool_size_index(struct kvt_pool *p, u64 blocks)
 }
 
 /**
- * kvt_pool_grow() - make sure that blocks can be added without allocating
+ * kvt_pool_grow() - make sure that blocks can be added without allocating, and those kept are
  * @p:       pool
  * @entries: how many
  * Return: 0, -ENOMEM, or -ENOSPC when the pool has all the blocks it may.
@@ -164,7 +164,7 @@ int kvt_pool_grow(struct kvt_pool *p, u32 entries)
 	u32 i;
 	int err;
 
-	while (READ_ONCE(p->table.nr_free) < entries) {
+	while (READ_ONCE(p->table.nr_free) < entries + KVT_ENTRIES_KEPT) {
 		err = kvt_pool_add_chunk(p);
 		if (err)
 			return err;

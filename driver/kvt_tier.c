@@ -24,6 +24,7 @@
 #include "tier_pmem.h"
 
 #define KVT_WINDOW_ALIGN	(1ULL << 30)
+#define KVT_LOSE_STEP		32u	/* blocks under one hold of the meta lock */
 
 static const struct kvt_tier_ops *kvt_tier_type(u32 type)
 {
@@ -667,23 +668,33 @@ void kvt_tier_free_all(struct kvt_pool *p)
 	}
 }
 
-/* Every READY block whose fastest copy is on the tier becomes a miss, unless there is another. */
-static void kvt_tier_lose_blocks(struct kvt_pool *p, struct kvt_tier *t)
+/* Some of the blocks whose fastest copy is on the tier. Whether there are more. */
+static bool kvt_tier_lose_some(struct kvt_pool *p, struct kvt_tier *t)
 {
-	u32 n = 0, id;
+	u32 n, id = KVT_NIL;
 
 	spin_lock(&p->meta_lock);
-	while ((id = kvt_policy_first(&p->policy, t->id)) != KVT_NIL) {
+	for (n = 0; n < KVT_LOSE_STEP; n++) {
+		id = kvt_policy_first(&p->policy, t->id);
+		if (id == KVT_NIL)
+			break;
 		if (!t->ops->is_mem || !kvt_copy_saves(p, id, false))
 			kvt_block_lose(p, id, KVT_WHY_LOST);
 		kvt_block_wake(p, id);
-		if (!(++n % 1024)) {
-			spin_unlock(&p->meta_lock);
-			cond_resched();
-			spin_lock(&p->meta_lock);
-		}
 	}
 	spin_unlock(&p->meta_lock);
+	return id != KVT_NIL;
+}
+
+/* Every READY block whose fastest copy is on the tier becomes a miss, unless there is another. */
+static void kvt_tier_lose_blocks(struct kvt_pool *p, struct kvt_tier *t)
+{
+	do {
+		/* Each of them may need one more entry. */
+		if (t->ops->is_mem)
+			kvt_pool_grow(p, KVT_LOSE_STEP);
+		cond_resched();
+	} while (kvt_tier_lose_some(p, t));
 	kvt_garbage_free(p);
 }
 

@@ -96,9 +96,12 @@ static int kvt_copy_bufs(struct kvtier_copy *a, struct kvt_batch *b, bool exact,
 	return 0;
 }
 
-/* Copy the leased blocks [first, end) out and give the leases back. */
+/*
+ * Copy the leased blocks [first, end) out and give the leases back. @stop: at which it ended
+ * before, if it did.
+ */
 static int kvt_read_window(struct kvt_batch *b, const struct kvtier_buf *bufs, u32 first,
-			   u32 end, u32 *done)
+			   u32 end, u32 *done, u32 *stop)
 {
 	struct kvt_pool *p = b->f->pool;
 	int err = 0;
@@ -112,7 +115,9 @@ static int kvt_read_window(struct kvt_batch *b, const struct kvtier_buf *bufs, u
 				b->res[i].status = KVTIER_ST_FAULT;
 			else if (err == -EIO)
 				b->res[i].status = KVTIER_ST_IOERR;
-			else if (!err)
+			if (err)
+				*stop = i;
+			else
 				(*done)++;
 		} else {
 			b->res[i].status = KVTIER_ST_SKIPPED;
@@ -128,9 +133,10 @@ static int kvt_read_all(struct kvt_batch *b, const struct kvtier_buf *bufs,
 	struct kvt_getter g = { .b = b, .flags = KVTIER_GET_WAIT,
 				.deadline_ns = kvt_deadline(a->timeout_ns) };
 	struct kvt_pool *p = b->f->pool;
+	u32 first, stop = 0, again = b->nr;
 	struct kvt_use use;
-	u32 first;
 	int err, err2, idx;
+	bool more;
 
 	do {
 		first = g.at;
@@ -142,8 +148,17 @@ static int kvt_read_all(struct kvt_batch *b, const struct kvtier_buf *bufs,
 		idx = srcu_read_lock(&p->srcu);
 		kvt_get_account(b, first, g.at - first, NULL);
 		srcu_read_unlock(&p->srcu, idx);
-		err2 = kvt_read_window(b, bufs, first, g.at, &a->nr_done);
-	} while (!err && !err2 && g.at == g.end && g.end < b->nr);
+		err2 = kvt_read_window(b, bufs, first, g.at, &a->nr_done, &stop);
+		more = !err && !err2 && g.at == g.end && g.end < b->nr;
+		/* What was lost in memory may be on a block tier, too. */
+		if (!err && err2 == -EIO && stop != again) {
+			again = stop;
+			g.at = stop;
+			more = true;
+		}
+	} while (more);
+	if (again < b->nr && g.at == again && b->res[again].status == KVTIER_ST_MISS)
+		b->res[again].status = KVTIER_ST_IOERR;
 	use = kvt_use_of(b, g.at, a->request);
 	kvt_touch(p, b->id, 0, &use);
 	for (first = g.end; first < b->nr; first++)

@@ -201,7 +201,7 @@ static int kvt_reserve_locked(struct kvt_putter *w, u32 i, u32 skip, u32 *tier)
 		return KVT_RSV_QUOTA;
 	if (ns->budgets && kvt_budget_over(ns, kvt_slot_bytes(b->group)))
 		return KVT_RSV_QUOTA;
-	id = kvt_table_alloc(&p->table);
+	id = kvt_table_take(&p->table);
 	if (id == KVT_NIL)
 		return KVT_RSV_ENTRY;
 	err = kvt_reserve_fixed(w, id, skip, tier, &page);

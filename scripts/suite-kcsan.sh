@@ -50,7 +50,7 @@ programs()
 } >&2
 if [ $# -eq 0 ]; then
 	notices
-	set -- dedup async handover pressure tier session copies killed fixed charge shrink poison \
+	set -- dedup async handover pressure tier session copies killed fixed charge shrink poison poison_copy \
 		stalled sweep redteam_ops torture teardown
 fi
 programs "$@" || STATUS=1

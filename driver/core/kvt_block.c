@@ -122,6 +122,19 @@ u32 kvt_table_alloc(struct kvt_table *t)
 }
 
 /**
+ * kvt_table_take() - take a free entry for something new
+ * @t: table; meta lock held
+ *
+ * As kvt_table_alloc(), but for the last few: they are for what is there already and needs
+ * one more when nobody can wait for the table to grow.
+ * Return: id, or KVT_NIL: no more than KVT_ENTRIES_KEPT are free.
+ */
+u32 kvt_table_take(struct kvt_table *t)
+{
+	return t->nr_free > KVT_ENTRIES_KEPT ? kvt_table_alloc(t) : KVT_NIL;
+}
+
+/**
  * kvt_table_free() - return an entry that is on no list and in no index
  * @t:  table; meta lock held
  * @id: entry in state DEAD, LIMBO or FREE (never published)

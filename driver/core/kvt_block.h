@@ -46,6 +46,7 @@
 #define KVT_CHUNK_SHIFT		11
 #define KVT_CHUNK_BLOCKS	(1u << KVT_CHUNK_SHIFT)
 #define KVT_NO_TIER		0xff
+#define KVT_ENTRIES_KEPT	64u	/* see kvt_table_take() */
 
 #define KVT_HOT_EXPIRES		(1u << 0)	/* has a time to live */
 #define KVT_HOT_HELD		(1u << 1)	/* a device may refer to its slot in memory */
@@ -262,6 +263,7 @@ void kvt_table_init(struct kvt_table *t, struct kvt_hot **hot, struct kvt_cold *
 		    u32 max_chunks);
 int kvt_table_add_chunk(struct kvt_table *t, struct kvt_hot *hot, struct kvt_cold *cold);
 u32 kvt_table_alloc(struct kvt_table *t);
+u32 kvt_table_take(struct kvt_table *t);
 void kvt_table_free(struct kvt_table *t, u32 id);
 bool kvt_table_valid(const struct kvt_table *t, u32 id);
 

@@ -160,3 +160,30 @@ void kvt_hold_die(struct kvt_table *t, struct kvt_hold_walk *w, u32 id)
 	if (up)
 		hold_goto(t, w, up);
 }
+
+/**
+ * kvt_hold_pass() - a block has got another entry: what its children hold of it goes along
+ * @t:    table
+ * @to:   the other one, READY and held by nobody, with the children; it is paid for by what
+ *        @from was
+ * @from: until now, READY; held by nobody from here on, unless no child holds it
+ *
+ * Sessions whose tip it was hold it no longer: they know the entry.
+ */
+void kvt_hold_pass(struct kvt_table *t, u32 to, u32 from)
+{
+	struct kvt_cold *n = kvt_cold(t, to), *c = kvt_cold(t, from);
+	u32 id, nr = 0;
+
+	for (id = n->first_child; id != KVT_NIL; id = kvt_cold(t, id)->sib_next) {
+		/* What is FILLING has something else in the same place. */
+		nr += (kvt_ctl(kvt_hot(t, id)) & KVT_CTL_HELD) &&
+		      (kvt_cold(t, id)->holds & KVT_HOLD_UP);
+	}
+	if (!nr)
+		return;
+	n->holds = nr | (c->holds & KVT_HOLD_UP);
+	c->holds = 0;
+	kvt_ctl_update(kvt_hot(t, to), 0, 0, 0, KVT_CTL_HELD);
+	kvt_ctl_update(kvt_hot(t, from), 0, 0, KVT_CTL_HELD, 0);
+}

@@ -51,6 +51,7 @@ enum kvt_hold_end kvt_hold_climb(struct kvt_table *t, struct kvt_hold_walk *w, u
 enum kvt_hold_end kvt_hold_drop(struct kvt_table *t, struct kvt_hold_walk *w, u32 steps);
 void kvt_hold_grow(struct kvt_table *t, u32 child);
 void kvt_hold_die(struct kvt_table *t, struct kvt_hold_walk *w, u32 id);
+void kvt_hold_pass(struct kvt_table *t, u32 to, u32 from);
 
 /* Is a block still the one it was, and in the pool. */
 static inline bool kvt_hold_there(const struct kvt_table *t, u32 id, u32 gen)

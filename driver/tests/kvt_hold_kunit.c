@@ -254,7 +254,46 @@ static void walk_meets_a_gap(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, kvt_cold(t, id[i])->holds, 0u);
 }
 
+/* A block's other entry is held by its children, and holds what the block did. */
+static void holds_are_passed_on(struct kunit *test)
+{
+	struct kvt_table *t = kvt_test_table(test, 1);
+	u32 top = kvt_test_block(test, t, KVT_READY), was = kvt_test_block(test, t, KVT_READY);
+	u32 is = kvt_test_block(test, t, KVT_READY), id[3], i;
+	struct kvt_hold_walk w, d;
+
+	kvt_ch_link(t, was, top);
+	for (i = 0; i < 3; i++) {
+		id[i] = kvt_test_block(test, t, i == 2 ? KVT_FILLING : KVT_READY);
+		kvt_ch_link(t, id[i], was);
+	}
+	kvt_cold(t, id[2])->owner = ~0u;
+	/* Two through children, one of which is the tip of two, and one whose tip it is. */
+	for (i = 0; i < 4; i++) {
+		kvt_hold_tip(t, &w, i == 3 ? was : id[i / 2], 8);
+		kvt_hold_climb(t, &w, 8);
+	}
+	KUNIT_ASSERT_EQ(test, kvt_cold(t, was)->holds & KVT_HOLD_COUNT, 3u);
+	kvt_ch_link(t, is, top);
+	kvt_ch_adopt(t, is, was, 8);
+	kvt_hold_pass(t, is, was);
+	KUNIT_EXPECT_EQ(test, kvt_cold(t, was)->holds, 0u);
+	KUNIT_EXPECT_FALSE(test, kvt_ctl(kvt_hot(t, was)) & KVT_CTL_HELD);
+	KUNIT_EXPECT_EQ(test, kvt_cold(t, is)->holds, 2u | KVT_HOLD_UP);
+	KUNIT_EXPECT_TRUE(test, kvt_ctl(kvt_hot(t, is)) & KVT_CTL_HELD);
+	KUNIT_EXPECT_EQ(test, kvt_cold(t, top)->holds, 1u);
+	/* The sessions end. */
+	for (i = 0; i < 3; i++) {
+		d = (struct kvt_hold_walk) { .id = id[i / 2], .gen = kvt_hot(t, id[i / 2])->gen };
+		KUNIT_EXPECT_EQ(test, kvt_cold(t, top)->holds, 1u);
+		kvt_hold_drop(t, &d, 8);
+	}
+	KUNIT_EXPECT_EQ(test, kvt_cold(t, is)->holds, 0u);
+	KUNIT_EXPECT_EQ(test, kvt_cold(t, top)->holds, 0u);
+}
+
 static struct kunit_case hold_cases[] = {
+	KUNIT_CASE(holds_are_passed_on),
 	KUNIT_CASE(holds_are_counted),
 	KUNIT_CASE(walk_meets_a_gap),
 	{ }

@@ -36,6 +36,20 @@ static void table_ids_ascend(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, kvt_table_alloc(t), i);
 }
 
+/* What is new leaves some to what is there. */
+static void table_some_are_kept(struct kunit *test)
+{
+	struct kvt_table *t = kvt_test_table(test, 1);
+	u32 i;
+
+	while (kvt_table_take(t) != KVT_NIL)
+		KUNIT_ASSERT_TRUE(test, t->nr_used < KVT_CHUNK_BLOCKS);
+	KUNIT_EXPECT_EQ(test, t->nr_free, KVT_ENTRIES_KEPT);
+	for (i = 0; i < KVT_ENTRIES_KEPT; i++)
+		KUNIT_EXPECT_NE(test, kvt_table_alloc(t), KVT_NIL);
+	KUNIT_EXPECT_EQ(test, kvt_table_alloc(t), KVT_NIL);
+}
+
 static void table_valid_bounds(struct kunit *test)
 {
 	struct kvt_table *t = kvt_test_table(test, 2);
@@ -174,6 +188,7 @@ static void list_is_an_array(struct kunit *test)
 
 static struct kunit_case table_cases[] = {
 	KUNIT_CASE(table_ids_are_unique),
+	KUNIT_CASE(table_some_are_kept),
 	KUNIT_CASE(table_ids_ascend),
 	KUNIT_CASE(table_valid_bounds),
 	KUNIT_CASE(table_chunk_limit),

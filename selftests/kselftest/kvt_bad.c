@@ -9,6 +9,7 @@
 #include "kvt_test.h"
 
 #define OFFLINE		"/sys/devices/system/memory/hard_offline_page"
+#define BAD_COPIES	"/sys/module/kvtier/parameters/test_bad_copies"
 
 bool kvt_bad_can(void)
 {
@@ -80,4 +81,16 @@ __u64 kvt_put_leased(const struct kvt_client *c, const struct kvt_key *key,
 	    kvt_get(c->fd, 0, 0, key, 1, res, 0) != 1 || kvt_touch_read(kvt_rd(c, res->offset)))
 		return 0;
 	return kvt_bad_address(kvt_rd(c, res->offset));
+}
+
+int kvt_bad_copies(int copies)
+{
+	return kvt_sh("[ -w " BAD_COPIES " ] && echo %d > " BAD_COPIES, copies) ? -1 : 0;
+}
+
+int kvt_bad_copies_left(void)
+{
+	char left[16] = "";
+
+	return kvt_sh_line(left, sizeof(left), "cat " BAD_COPIES) ? -1 : atoi(left);
 }

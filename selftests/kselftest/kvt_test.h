@@ -357,6 +357,10 @@ __u64 kvt_bad_address(const void *p);
 int kvt_bad_make(__u64 address);
 /* Of the pages of KVT_DAX none is bad any more. No tier has it. */
 int kvt_bad_forget(void);
+/* So many copies out of memory that come next go wrong; -1: this build cannot do that. */
+int kvt_bad_copies(int copies);
+/* How many of them have not come. */
+int kvt_bad_copies_left(void);
 /* Of a tier's memory, because of such pages; or -errno. */
 long long kvt_retired(const struct kvt_pool *p, const char *tier);
 /* Blocks of the pool, and entries of dead ones that are still there. ~0: no answer. */

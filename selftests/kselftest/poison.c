@@ -420,22 +420,6 @@ TEST_F(poison, detach)
 
 /* --- copies that end with a machine check, in builds that can pretend one ---------------- */
 
-#define BAD_COPIES	"/sys/module/kvtier/parameters/test_bad_copies"
-
-/* So many copies out of memory that come next go wrong; -1: this build cannot do that. */
-static int let_fail(int copies)
-{
-	return kvt_sh("[ -w " BAD_COPIES " ] && echo %d > " BAD_COPIES, copies) ? -1 : 0;
-}
-
-/* How many of them have not come. */
-static int to_fail(void)
-{
-	char left[16] = "";
-
-	return kvt_sh_line(left, sizeof(left), "cat " BAD_COPIES) ? -1 : atoi(left);
-}
-
 static int put_roots(const struct kvt_client *c, struct kvt_key *keys, int nr)
 {
 	int i, sum = 0;
@@ -472,7 +456,7 @@ TEST_F(poison, machine_check_in_read)
 	struct kvt_key keys[3];
 	char *buf;
 
-	if (let_fail(0))
+	if (kvt_bad_copies(0))
 		SKIP(return, "this module cannot pretend machine checks");
 	buf = malloc(BLOCK_BYTES);
 	ASSERT_NE(NULL, buf);
@@ -481,9 +465,9 @@ TEST_F(poison, machine_check_in_read)
 	/* A user's bad memory is the user's. */
 	EXPECT_EQ(KVTIER_ST_FAULT, kvt_read1(self->c.fd, 0, &keys[1], (void *)8, BLOCK_BYTES, 0));
 	/* The copy, and the look at why it ended. */
-	ASSERT_EQ(0, let_fail(2));
+	ASSERT_EQ(0, kvt_bad_copies(2));
 	EXPECT_EQ(KVTIER_ST_IOERR, kvt_read1(self->c.fd, 0, &keys[1], buf, BLOCK_BYTES, 0));
-	EXPECT_EQ(0, to_fail());
+	EXPECT_EQ(0, kvt_bad_copies_left());
 	EXPECT_EQ(KVTIER_ST_MISS, kvt_read1(self->c.fd, 0, &keys[1], buf, BLOCK_BYTES, 0));
 	EXPECT_EQ(2, check_roots(&self->c, keys, 3));
 	EXPECT_EQ(BLOCK_BYTES, kvt_retired(&self->pool, "dax0"));
@@ -497,7 +481,7 @@ TEST_F(poison, machine_check_in_moves)
 	struct kvt_key keys[6];
 	int dram;
 
-	if (let_fail(0))
+	if (kvt_bad_copies(0))
 		SKIP(return, "this module cannot pretend machine checks");
 	if (!kvt_env_bdev())
 		SKIP(return, "no block device to use (KVT_BDEV)");
@@ -508,24 +492,24 @@ TEST_F(poison, machine_check_in_moves)
 	ASSERT_EQ(0, open_anew(&self->pool, &self->c));
 	op.pool_id = self->pool.id;
 	op.tier_id = self->dax;
-	ASSERT_EQ(0, let_fail(1));
+	ASSERT_EQ(0, kvt_bad_copies(1));
 	ASSERT_EQ(0, kvt_ioctl(self->pool.ctl, KVTIER_OP_TIER_DRAIN, &op));
-	EXPECT_EQ(0, to_fail());
+	EXPECT_EQ(0, kvt_bad_copies_left());
 	EXPECT_EQ(5, check_roots(&self->c, keys, 6));
 	ASSERT_LE(0, kvt_tier_bdev(&self->pool, 2, 64 * KVT_MIB));
 	op.tier_id = dram;
-	ASSERT_EQ(0, let_fail(1));
+	ASSERT_EQ(0, kvt_bad_copies(1));
 	ASSERT_EQ(0, kvt_ioctl(self->pool.ctl, KVTIER_OP_TIER_DRAIN, &op));
-	EXPECT_EQ(0, to_fail());
+	EXPECT_EQ(0, kvt_bad_copies_left());
 	EXPECT_EQ(4, kvt_pool_entries(&self->c));
 	EXPECT_EQ(0, kvt_tier_detach(&self->pool, dram, 0, 10 * KVT_SEC));
 	EXPECT_EQ(0, kvt_tier_detach(&self->pool, self->dax, 0, 10 * KVT_SEC));
 	/* What comes up again comes up where it can be read. */
 	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, 16 * KVT_MIB));
 	ASSERT_EQ(0, open_anew(&self->pool, &self->c));
-	ASSERT_EQ(0, let_fail(1));
+	ASSERT_EQ(0, kvt_bad_copies(1));
 	check_roots(&self->c, keys, 6);
-	EXPECT_EQ(0, to_fail());
+	EXPECT_EQ(0, kvt_bad_copies_left());
 	EXPECT_EQ(4, check_roots(&self->c, keys, 6));
 }
 

@@ -240,6 +240,49 @@ TEST_F_TIMEOUT(copied, in_a_chain, 300)
 	EXPECT_EQ(0, kvt_pool_entries(&s->c));
 }
 
+/* A session holds its chain as before. */
+TEST_F_TIMEOUT(copied, of_a_session, 300)
+{
+	struct kvtier_block_result res;
+	struct side *s = &self->s;
+	int room;
+
+	ASSERT_EQ(0, kvt_session(s->c.fd, 0, 1, KVTIER_SESSION_DECODING, &self->keys[CHAIN - 1],
+				 0));
+	ASSERT_EQ(0, lease(s, self->keys, 1, &res));
+	ASSERT_EQ(0, spoil(s, &res));
+	EXPECT_EQ(1, kvt_release(s->c.fd, &res.handle, 1, NULL));
+	room = pin_room(s);
+	ASSERT_LT(0, room);
+	/* Another one that holds part of it, and holds that when the first has ended. */
+	ASSERT_EQ(0, kvt_session(s->c.fd, 0, 2, KVTIER_SESSION_DECODING, &self->keys[1], 0));
+	EXPECT_EQ(room, pin_room(s));
+	ASSERT_EQ(0, kvt_session(s->c.fd, 0, 1, KVTIER_SESSION_DONE, NULL, 0));
+	EXPECT_EQ(room + CHAIN - 2, pin_room(s));
+	ASSERT_EQ(0, kvt_session(s->c.fd, 0, 2, KVTIER_SESSION_DONE, NULL, 0));
+	EXPECT_EQ(room + CHAIN, pin_room(s));
+}
+
+/* READ comes upon the bad page itself: it reads the copy. */
+TEST_F_TIMEOUT(copied, read, 300)
+{
+	char *buf = malloc(2 * BLOCK_BYTES);
+	struct side *s = &self->s;
+
+	if (kvt_bad_copies(0))
+		SKIP(return, "this module cannot pretend machine checks");
+	ASSERT_NE(NULL, buf);
+	/* The copy, and the look at why it ended. */
+	ASSERT_EQ(0, kvt_bad_copies(2));
+	EXPECT_EQ(KVTIER_ST_HIT, kvt_read1(s->c.fd, 0, &self->keys[CHAIN - 1], buf, BLOCK_BYTES,
+					   10 * KVT_SEC));
+	EXPECT_EQ(0, kvt_bad_copies_left());
+	EXPECT_TRUE(kvt_bytes_ok(buf, &self->keys[CHAIN - 1], BLOCK_BYTES));
+	EXPECT_EQ(BLOCK_BYTES, kvt_retired(&s->pool, "dax0"));
+	EXPECT_EQ(CHAIN, kvt_check(&s->c, 0, self->keys, CHAIN, 0));
+	free(buf);
+}
+
 /* What was durable is, and the pool that is assembled has it. */
 TEST_F_TIMEOUT(copied, outlives_the_pool, 300)
 {
@@ -315,13 +358,14 @@ TEST_F_TIMEOUT(copied, is_carried, 600)
 	ASSERT_EQ(0, kvt_sysfs_write(&s->pool, "policy", "lru"));
 	/* Few are left where it is, and there is less and less room elsewhere. */
 	for (i = 0; i < 2; i++)
-		ASSERT_EQ(0, put_below(s, 1000 + 120 * i, 120));
+		ASSERT_EQ(0, put_below(s, 1000 + 90 * i, 90));
 	for (i = 0; i < 32; i++) {
 		gone = kvt_key(SET, 1000 + i);
 		EXPECT_EQ(1, kvt_drop(s->c.fd, 0, &gone, 1, NULL));
 	}
-	for (i = 0; i < 7 && place(s, tip) == at; i++)
+	for (i = 0; i < 9 && place(s, tip) == at; i++)
 		ASSERT_EQ(0, put_below(s, 2000 + 16 * i, 16));
+	EXPECT_LT(0, place(s, tip));
 	EXPECT_NE(at, place(s, tip));
 	EXPECT_EQ(CHAIN, kvt_check(&s->c, 0, self->keys, CHAIN, 10 * KVT_SEC));
 }
@@ -352,6 +396,39 @@ TEST_F_TIMEOUT(copied, device_gone, 300)
 	EXPECT_EQ(0, kvt_tier_detach(&s->pool, s->dax, 0, 10 * KVT_SEC));
 	ASSERT_EQ(0, kvt_dax_bind(kvt_env_dax(), "kvtier"));
 	free(buf);
+}
+
+#define SMALL_BYTES	4096ull
+#define MANY		1900
+#define BATCH		100
+
+/* More of them than the pool has entries to spare. */
+TEST_F_TIMEOUT(copied, device_gone_under_many, 600)
+{
+	static struct kvtier_block_result res[MANY];
+	static struct kvt_key keys[MANY];
+	struct side *s = &self->s;
+	struct kvt_client small;
+	int i;
+
+	ASSERT_EQ(0, kvt_client_open(&s->pool, &small, "small", SMALL_BYTES));
+	kvt_keys(keys, SET + 1, 0, MANY);
+	for (i = 0; i < MANY; i += BATCH)
+		ASSERT_EQ(BATCH, kvt_put(&small, KVTIER_RESERVE_WAIT, 0, keys + i, NULL, BATCH));
+	ASSERT_EQ(0, send_down(s));
+	ASSERT_EQ(0, attach_dax(s));
+	for (i = 0; i < MANY; i += BATCH)
+		ASSERT_EQ(BATCH, kvt_get(small.fd, KVTIER_GET_WAIT, 0, keys + i, BATCH, res + i,
+					 60 * KVT_SEC));
+	ASSERT_EQ(0, kvt_sh("echo %s > /sys/bus/dax/drivers/kvtier/unbind", kvt_env_dax()));
+	EXPECT_EQ(MANY + CHAIN, on_disk(s, "blocks"));
+	EXPECT_EQ(2 * MANY + CHAIN, kvt_pool_entries(&s->c));
+	for (i = 0; i < MANY; i += BATCH)
+		EXPECT_EQ(BATCH, kvt_lookup(small.fd, 0, keys + i, BATCH, NULL));
+	kvt_client_close(&small);
+	EXPECT_EQ(MANY + CHAIN, kvt_pool_entries(&s->c));
+	EXPECT_EQ(0, kvt_tier_detach(&s->pool, s->dax, 0, 10 * KVT_SEC));
+	ASSERT_EQ(0, kvt_dax_bind(kvt_env_dax(), "kvtier"));
 }
 
 /* --- while others read ---------------------------------------------------------------- */

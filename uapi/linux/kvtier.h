@@ -675,7 +675,8 @@ struct kvtier_entry {
  * @cursor:  in: 0 to start, else what the last call gave; out: 0 at the end
  * @entries: array of struct kvtier_entry
  *
- * Blocks that come or go meanwhile may be missed, no block is given twice.
+ * Blocks that come or go meanwhile may be missed, no block is given twice; either may
+ * befall one whose bytes in memory are lost meanwhile and that is served from its copy.
  */
 struct kvtier_iterate {
 	__u32 size;
