@@ -504,7 +504,11 @@ int kvt_as_merge(struct kvt_assembly *as)
 	if (err)
 		return err;
 	kvt_as_link_all(as);
-	return kvt_as_order(as) ?: kvt_as_segments(as);
+	err = kvt_as_order(as) ?: kvt_as_segments(as);
+	/* All that were free may have been used: see kvt_table_take(). */
+	if (!err)
+		kvt_pool_top_up(as->p, 0);
+	return err;
 }
 
 /* --- kills for what is not used ------------------------------------------------ */

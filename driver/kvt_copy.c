@@ -337,7 +337,7 @@ static bool kvt_copy_take_over(struct kvt_pool *p, u32 id)
  *
  * Where kvt_copy_instead() will not do the entry dies, with leases and MOVING as they are, and
  * the block has another. Not if the pool has no entry left: some are kept for this, and who
- * may sleep sees to it that there are more (kvt_pool_grow()).
+ * may sleep sees to it that there are more (kvt_pool_top_up()).
  * Return: whether the block is where its copy was now; if not, nothing has changed.
  */
 bool kvt_copy_saves(struct kvt_pool *p, u32 id, bool moving)

@@ -502,6 +502,7 @@ struct kvt_pool *kvt_pool_get(u32 id);
 void kvt_pool_put(struct kvt_pool *p);
 u32 kvt_pool_ids(u32 *ids, u32 max);
 int kvt_pool_grow(struct kvt_pool *p, u32 entries);
+void kvt_pool_top_up(struct kvt_pool *p, u32 entries);
 void kvt_pool_size_index(struct kvt_pool *p, u64 blocks);
 void kvt_pool_meta_add(struct kvt_pool *p, s64 bytes);
 void kvt_defer_free(struct kvt_pool *p, void *mem);

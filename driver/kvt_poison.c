@@ -148,7 +148,7 @@ bool kvt_poison_told(struct kvt_tier *t, u32 page, u32 nr)
 {
 	bool any;
 
-	kvt_pool_grow(t->pool, nr);
+	kvt_pool_top_up(t->pool, nr);
 	spin_lock(&t->pool->meta_lock);
 	any = kvt_poison_there(t, page) && kvt_poison_look(t, page, nr);
 	spin_unlock(&t->pool->meta_lock);
@@ -169,7 +169,7 @@ void kvt_tier_poison(struct kvt_tier *t, u32 page, u32 nr)
 	kvt_tier_fault(t, -EHWPOISON, false);
 	WRITE_ONCE(t->poisoned, true);
 	/* Each block may need one more entry. */
-	kvt_pool_grow(p, min(nr, KVT_PIECE_PAGES));
+	kvt_pool_top_up(p, min(nr, KVT_PIECE_PAGES));
 	spin_lock(&p->meta_lock);
 	/* Before it has its space: kvt_poison_scan() will come. */
 	if (t->mem.map)

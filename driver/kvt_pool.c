@@ -94,10 +94,10 @@ void kvt_garbage_free(struct kvt_pool *p)
 	kvt_free_all(&p->garbage);
 }
 
-static int kvt_pool_add_chunk(struct kvt_pool *p)
+static int kvt_pool_add_chunk(struct kvt_pool *p, gfp_t gfp)
 {
-	struct kvt_hot *hot = kvcalloc(KVT_CHUNK_BLOCKS, sizeof(*hot), GFP_KERNEL_ACCOUNT);
-	struct kvt_cold *cold = kvcalloc(KVT_CHUNK_BLOCKS, sizeof(*cold), GFP_KERNEL_ACCOUNT);
+	struct kvt_hot *hot = kvcalloc(KVT_CHUNK_BLOCKS, sizeof(*hot), gfp);
+	struct kvt_cold *cold = kvcalloc(KVT_CHUNK_BLOCKS, sizeof(*cold), gfp);
 	int err = -ENOMEM;
 
 	if (!hot || !cold)
@@ -165,7 +165,7 @@ int kvt_pool_grow(struct kvt_pool *p, u32 entries)
 	int err;
 
 	while (READ_ONCE(p->table.nr_free) < entries + KVT_ENTRIES_KEPT) {
-		err = kvt_pool_add_chunk(p);
+		err = kvt_pool_add_chunk(p, GFP_KERNEL_ACCOUNT);
 		if (err)
 			return err;
 	}
@@ -179,6 +179,21 @@ int kvt_pool_grow(struct kvt_pool *p, u32 entries)
 			break;
 	}
 	return 0;
+}
+
+/**
+ * kvt_pool_top_up() - make entries for what is there already and may need one more each
+ * @p:       pool
+ * @entries: how many, besides those kept for when nobody can make any
+ *
+ * Whoever calls has nothing to do with these blocks: he does not pay for the entries, and
+ * nobody is killed for them. What there is no memory for is not there. May sleep.
+ */
+void kvt_pool_top_up(struct kvt_pool *p, u32 entries)
+{
+	while (READ_ONCE(p->table.nr_free) < entries + KVT_ENTRIES_KEPT &&
+	       !kvt_pool_add_chunk(p, GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN))
+		;
 }
 
 static void kvt_pool_free_memory(struct kvt_pool *p)

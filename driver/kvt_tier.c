@@ -692,7 +692,7 @@ static void kvt_tier_lose_blocks(struct kvt_pool *p, struct kvt_tier *t)
 	do {
 		/* Each of them may need one more entry. */
 		if (t->ops->is_mem)
-			kvt_pool_grow(p, KVT_LOSE_STEP);
+			kvt_pool_top_up(p, KVT_LOSE_STEP);
 		cond_resched();
 	} while (kvt_tier_lose_some(p, t));
 	kvt_garbage_free(p);

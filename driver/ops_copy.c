@@ -127,6 +127,26 @@ static int kvt_read_window(struct kvt_batch *b, const struct kvtier_buf *bufs, u
 	return err;
 }
 
+/*
+ * The bytes of a block in memory are lost. One on a tier that is just being lost is still to
+ * be found there, and would be as long as that takes: it goes now.
+ */
+static void kvt_read_lost(struct kvt_batch *b, u32 i)
+{
+	struct kvt_pool *p = b->f->pool;
+	u32 id = b->id[i], want = KVT_READY | KVT_CTL_MEM;
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+
+	spin_lock(&p->meta_lock);
+	if (h->gen == b->gen[i] &&
+	    (kvt_ctl(h) & (KVT_CTL_STATE | KVT_CTL_MEM)) == want &&
+	    p->tiers[h->mem_tier]->state == KVTIER_TIER_FAILED &&
+	    !kvt_copy_saves(p, id, false))
+		kvt_block_lose(p, id, KVT_WHY_LOST);
+	spin_unlock(&p->meta_lock);
+	kvt_block_wake(p, id);
+}
+
 static int kvt_read_all(struct kvt_batch *b, const struct kvtier_buf *bufs,
 			struct kvtier_copy *a)
 {
@@ -152,8 +172,10 @@ static int kvt_read_all(struct kvt_batch *b, const struct kvtier_buf *bufs,
 		more = !err && !err2 && g.at == g.end && g.end < b->nr;
 		/* What was lost in memory may be on a block tier, too. */
 		if (!err && err2 == -EIO && stop != again) {
+			kvt_read_lost(b, stop);
 			again = stop;
 			g.at = stop;
+			g.err = 0;
 			more = true;
 		}
 	} while (more);

@@ -10,7 +10,8 @@
  * Only leaves leave the pool to make room, so a tip that is held keeps its chain, even
  * while its ancestors are not counted yet: counting a long chain takes several steps, and
  * the lock is dropped between them. A walk remembers one block and its generation; if that
- * has died meanwhile, nothing is left to do, because who dies gives back what it held.
+ * has died meanwhile, nothing is left to do, because who dies gives back what it held. (If the
+ * block has another entry by then, the blocks above it stay uncounted, which its tip keeps.)
  *
  * Invariants: HELD is set exactly if the count is not 0. UP is set only if that is so, and
  * the parent counts it, or has died since. A block that is not READY has neither.
