@@ -266,12 +266,11 @@ TEST_F_TIMEOUT(copied, of_a_session, 300)
 /* READ comes upon the bad page itself: it reads the copy. */
 TEST_F_TIMEOUT(copied, read, 300)
 {
-	char *buf = malloc(2 * BLOCK_BYTES);
+	static char buf[BLOCK_BYTES];
 	struct side *s = &self->s;
 
 	if (kvt_bad_copies(0))
 		SKIP(return, "this module cannot pretend machine checks");
-	ASSERT_NE(NULL, buf);
 	/* The copy, and the look at why it ended. */
 	ASSERT_EQ(0, kvt_bad_copies(2));
 	EXPECT_EQ(KVTIER_ST_HIT, kvt_read1(s->c.fd, 0, &self->keys[CHAIN - 1], buf, BLOCK_BYTES,
@@ -280,7 +279,6 @@ TEST_F_TIMEOUT(copied, read, 300)
 	EXPECT_TRUE(kvt_bytes_ok(buf, &self->keys[CHAIN - 1], BLOCK_BYTES));
 	EXPECT_EQ(BLOCK_BYTES, kvt_retired(&s->pool, "dax0"));
 	EXPECT_EQ(CHAIN, kvt_check(&s->c, 0, self->keys, CHAIN, 0));
-	free(buf);
 }
 
 /* What was durable is, and the pool that is assembled has it. */
@@ -373,12 +371,11 @@ TEST_F_TIMEOUT(copied, is_carried, 600)
 /* A device that is gone is no other thing than one whose pages all are bad. */
 TEST_F_TIMEOUT(copied, device_gone, 300)
 {
+	static char buf[2 * BLOCK_BYTES];
 	struct kvtier_block_result res[CHAIN];
 	struct side *s = &self->s;
-	char *buf = malloc(2 * BLOCK_BYTES);
 	int i;
 
-	ASSERT_NE(NULL, buf);
 	ASSERT_LE(0, kvt_tier_dram(&s->pool, 1, 4 * KVT_MIB));
 	ASSERT_EQ(CHAIN, kvt_get(s->c.fd, 0, 0, self->keys, CHAIN, res, 0));
 	ASSERT_EQ(0, kvt_sh("echo %s > /sys/bus/dax/drivers/kvtier/unbind", kvt_env_dax()));
@@ -395,7 +392,6 @@ TEST_F_TIMEOUT(copied, device_gone, 300)
 	EXPECT_EQ(CHAIN, kvt_pool_entries(&s->c));
 	EXPECT_EQ(0, kvt_tier_detach(&s->pool, s->dax, 0, 10 * KVT_SEC));
 	ASSERT_EQ(0, kvt_dax_bind(kvt_env_dax(), "kvtier"));
-	free(buf);
 }
 
 #define SMALL_BYTES	4096ull
