@@ -255,8 +255,8 @@ bool kvt_copy_instead(struct kvt_pool *p, u32 id, bool moving)
 }
 
 /*
- * A new entry for a block, with all but its bytes in memory. Those are the old one's, which
- * has what the block is charged, too: its slot is of no use to anybody. Meta lock held.
+ * A new entry for a block, with all but its bytes in memory. Those stay the old one's, which
+ * nobody is charged for from now on: what the block is charged is the new one's. Meta lock held.
  */
 static void kvt_copy_fill_in(struct kvt_pool *p, u32 to, u32 from)
 {

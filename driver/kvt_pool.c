@@ -153,7 +153,7 @@ void kvt_pool_size_index(struct kvt_pool *p, u64 blocks)
 }
 
 /**
- * kvt_pool_grow() - make sure that blocks can be added without allocating, and those kept are
+ * kvt_pool_grow() - make sure that blocks can be added without allocating, beside those kept
  * @p:       pool
  * @entries: how many
  * Return: 0, -ENOMEM, or -ENOSPC when the pool has all the blocks it may.

@@ -8,9 +8,8 @@
 UDEV_RULE=/etc/udev/rules.d/64-kvtier.rules
 UDEV_PROPS=/run/props
 
-# udev_rule_on : as installed on a host that has its pools assembled.  All of the rule comes
-# at once: udevd looks by itself whether there are new ones, finds one that is not written
-# yet, and takes it for known when it is told to look again.
+# udev_rule_on : as installed on a host that has its pools assembled.  By rename, as packages
+# do it: udevd looks for new rules by itself, too, and never meets half of one.
 udev_rule_on()
 {
 	mkdir -p /etc/kvtier
