@@ -31,8 +31,8 @@ EVERY=2
 OPS=350
 if [ "${KVT_LENGTH:-full}" = long ]; then
 	KILLS=50
-	STATES=1000
-	EVERY=4
+	STATES=2000
+	EVERY=8
 	OPS=1200
 fi
 STATUS=0

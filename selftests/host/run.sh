@@ -207,7 +207,7 @@ quick)
 	bench --any-rate
 	;;
 long)
-	tests 20000000 500000
+	tests 100000000 3000000
 	suite host "$HOST/sim_test"
 	policy_kept
 	[ -z "${TRACES:-}" ] || policy_kept "$TRACES"
@@ -215,9 +215,9 @@ long)
 	suite host "$HOST/crash" 100000
 	suite host "$HOST/crash" --teeth 20000
 	suite host "$HOST/fsck_zoned" 100
-	fuzz fuzz 120
-	fuzz fuzz_media 120
-	fuzz fuzz_fsck 120
+	fuzz fuzz 300
+	fuzz fuzz_media 300
+	fuzz fuzz_fsck 300
 	bench --any-rate
 	;;
 crash) suite host "$HOST/crash" "${CRASH_POINTS:-100000}" ;;
