@@ -183,6 +183,7 @@ ATTACK(stale_mapping_read_by_the_kernel, RT_BOX)
 {
 	__u64 offset[RT_SLOTS];
 	int i, nr, how, hers, lost = 0;
+	const char *kernel = getenv("KVT_KERNEL");
 	char seen[512], own[512] = "own";
 	bool there[READ_WAYS];
 
@@ -193,7 +194,8 @@ ATTACK(stale_mapping_read_by_the_kernel, RT_BOX)
 		struct kvt_key key = kvt_key(RT_SET_BOB, 0);
 
 		there[how] = read_by(how, own, seen, sizeof(seen)) == sizeof(seen);
-		RT_CHECK(there[how] || !how);
+		/* Debian's kernel has all of them. */
+		RT_CHECK(there[how] || (!how && kernel && strcmp(kernel, "stock")));
 		if (!there[how])
 			continue;
 		RT_CHECK(read_by(how, kvt_rd(&t->bob, offset[0]), seen, sizeof(seen)) ==
