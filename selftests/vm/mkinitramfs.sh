@@ -219,7 +219,8 @@ add_our_modules()
 	cp "$tree/lib/modules/$rel"/modules.* "$root/usr/lib/modules/$rel/"
 }
 
-# Whatever is built: the tool, helpers, kselftest programs, udev rules.
+# Whatever is built: the tool, helpers, kselftest programs (which are linked statically), udev
+# rules.
 add_our_programs()
 {
 	local root=$1 file
@@ -235,15 +236,19 @@ add_our_programs()
 			continue
 		fi
 		cp "$file" "$root/kvt/kselftest/"
-		copy_libs "$root" "$file"
 	done
 	for file in "$KVT_ROOT"/selftests/kselftest/*.sh "$KVT_ROOT"/selftests/kselftest/*.list; do
 		[ ! -f "$file" ] || cp "$file" "$root/kvt/kselftest/"
 	done
 	cp -r "$HERE/guest" "$root/kvt/guest"
+	mkdir -p "$root/usr/lib/udev/rules.d" "$root/kvt/udev"
 	while IFS= read -r -d '' file; do
-		mkdir -p "$root/usr/lib/udev/rules.d"
-		cp "$file" "$root/usr/lib/udev/rules.d/"
+		# What installation has to fill in is put to work by who needs it: see guest/udev.sh.
+		if grep -q '@[A-Z]*@' "$file"; then
+			cp "$file" "$root/kvt/udev/"
+		else
+			cp "$file" "$root/usr/lib/udev/rules.d/"
+		fi
 	done < <(find "$KVT_ROOT/userspace" "$KVT_ROOT/driver" -name '*.rules' -print0)
 }
 

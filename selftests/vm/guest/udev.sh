@@ -14,7 +14,7 @@ udev_rule_on()
 {
 	mkdir -p /etc/kvtier
 	touch /etc/kvtier/assemble
-	sed 's,@SBINDIR@,/usr/bin,' /usr/lib/udev/rules.d/64-kvtier.rules >/etc/udev/64-kvtier
+	sed 's,@SBINDIR@,/usr/bin,' /kvt/udev/64-kvtier.rules >/etc/udev/64-kvtier
 	mv /etc/udev/64-kvtier "$UDEV_RULE"
 	udevadm control --reload
 }
