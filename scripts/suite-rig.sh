@@ -14,20 +14,27 @@ TMP=$(mktemp -d)
 OUTPUT=$TMP/output
 trap 'rm -rf "$TMP"' EXIT
 
+# said NAME WANTED-STATUS PATTERN : the last machine has ended and talked as it should have.
+said()
+{
+	if [ "$GOT" -eq "$2" ] && grep -qE "$3" "$OUTPUT"; then
+		echo "ok rig.$1"
+	else
+		sed 's/^/# /' "$OUTPUT"
+		echo "# exit status $GOT, wanted $2 and a line like '$3'"
+		echo "not ok rig.$1"
+		STATUS=1
+	fi
+}
+
 # vm_test NAME WANTED-STATUS PATTERN RUN-ARG...
 vm_test()
 {
-	local name=$1 wanted=$2 pattern=$3 got=0
+	local name=$1 wanted=$2 pattern=$3
 	shift 3
-	"$VM" "$@" >"$OUTPUT" 2>&1 || got=$?
-	if [ "$got" -eq "$wanted" ] && grep -qE "$pattern" "$OUTPUT"; then
-		echo "ok rig.$name"
-	else
-		sed 's/^/# /' "$OUTPUT"
-		echo "# exit status $got, wanted $wanted and a line like '$pattern'"
-		echo "not ok rig.$name"
-		STATUS=1
-	fi
+	GOT=0
+	"$VM" "$@" >"$OUTPUT" 2>&1 || GOT=$?
+	said "$name" "$wanted" "$pattern"
 }
 
 # shellcheck disable=SC2016 # for the guest's shell
@@ -126,11 +133,8 @@ for KVT_KERNEL in stock debug; do
 done
 echo "judged$judged"'
 vm_test devices 0 '^region0$' --timeout 600 --soft 64 -- "$guest_devices"
-vm_test exit-status 37 '^hello$' --timeout 600 --cxl 0 --nvme 0 -- 'echo hello; exit 37'
 vm_test kernel-warning 1 'kernel complained' --timeout 600 --cxl 0 --nvme 0 -- \
 	'echo "<4>WARNING: made up by the rig test" >/dev/kmsg'
-vm_test lines 0 '^\[partial]\[# OK a]\[ok 1 a]\[# b]$' --timeout 600 --cxl 0 --nvme 0 -- "$guest_lines"
-vm_test skips 0 '^judged 0 1 1 1$' --timeout 600 --cxl 0 --nvme 0 -- "$guest_skips"
 vm_test kernel-complaints 1 '^all noticed$' --timeout 600 --cxl 0 --nvme 0 -- "$guest_complaints"
 vm_test lockdep-off 1 'lockdep is off: .*debug_locks: +0$' --timeout 600 --cxl 0 --nvme 0 \
 	--env KVT_LOCKDEP_STATS=/run/lockdep_stats -- \
@@ -152,7 +156,12 @@ exit 134
 END
 chmod +x "$TMP/bin/qemu-system-x86_64"
 echo 1 >"$TMP/failures"
-PATH=$TMP/bin:$PATH vm_test emulator-fails-once 0 'the emulator failed' --timeout 600 --cxl 0 --nvme 0 -- true
+# One machine for all that needs nothing special of it.
+PATH=$TMP/bin:$PATH vm_test emulator-fails-once 37 'the emulator failed' --timeout 600 --cxl 0 --nvme 0 \
+	-- "$guest_lines$guest_skips"'; echo hello; exit 37'
+said exit-status 37 '^hello$'
+said lines 37 '^\[partial]\[# OK a]\[ok 1 a]\[# b]$'
+said skips 37 '^judged 0 1 1 1$'
 echo 9 >"$TMP/failures"
 PATH=$TMP/bin:$PATH vm_test emulator-fails 125 'the machine died' --timeout 600 --cxl 0 --nvme 0 -- true
 vm_test panic 125 'sysrq triggered crash' --timeout 600 --cxl 0 --nvme 0 -- \
