@@ -164,10 +164,10 @@ policy_kept()
 bench()
 {
 	mkdir -p "$OUT/bench"
-	suite host "$HOST/bench_core" "$OUT/bench/host.json"
-	bench_instructions "$OUT/bench/host.json"
-	policy_cost "$OUT/bench/host.json"
-	suite host "$HOST/bench_recover" "$OUT/bench/recovery.json" "$@"
+	timed suite host "$HOST/bench_core" "$OUT/bench/host.json"
+	timed bench_instructions "$OUT/bench/host.json"
+	timed policy_cost "$OUT/bench/host.json"
+	timed suite host "$HOST/bench_recover" "$OUT/bench/recovery.json" "$@"
 	[ ! -e "$OUT/bench/host.json" ] || sed 's/^/# /' "$OUT/bench/host.json"
 }
 
@@ -175,49 +175,57 @@ tests()
 {
 	local cc steps=$1 rounds=$2
 	for cc in gcc clang; do
-		suite "host-$cc" "$HOST/unit.$cc"
-		suite "host-$cc" "$HOST/model.$cc" "$steps"
-		suite "host-$cc" "$HOST/race.$cc" "$rounds"
+		timed suite "host-$cc" "$HOST/unit.$cc"
+		timed suite "host-$cc" "$HOST/model.$cc" "$steps"
+		timed suite "host-$cc" "$HOST/race.$cc" "$rounds"
 	done
+}
+
+# timed COMMAND... : says how long it took, if that is worth knowing.
+timed()
+{
+	local since=$SECONDS
+	"$@"
+	[ $((SECONDS - since)) -lt 5 ] || echo "# that took $((SECONDS - since)) s"
 }
 
 case $MODE in
 check)
 	tests 1000000 20000
-	suite host "$HOST/sim_test"
-	policy_kept
-	suite host "$HOST/crash.asan" 2000
-	suite host "$HOST/crash" --teeth 10000
-	suite host "$HOST/fsck_zoned" 12
-	fuzz fuzz 6
-	fuzz fuzz_media 20
-	fuzz fuzz_fsck 20
+	timed suite host "$HOST/sim_test"
+	timed policy_kept
+	timed suite host "$HOST/crash.asan" 2000
+	timed suite host "$HOST/crash" --teeth 10000
+	timed suite host "$HOST/fsck_zoned" 12
+	timed fuzz fuzz 6
+	timed fuzz fuzz_media 20
+	timed fuzz fuzz_fsck 20
 	bench --any-rate
 	;;
 quick)
 	tests 400000 10000
-	suite host "$HOST/sim_test"
-	policy_kept
-	suite host "$HOST/crash.asan" 2000
-	suite host "$HOST/crash" --teeth 10000
-	suite host "$HOST/fsck_zoned" 6
-	fuzz fuzz 3
-	fuzz fuzz_media 3
-	fuzz fuzz_fsck 3
+	timed suite host "$HOST/sim_test"
+	timed policy_kept
+	timed suite host "$HOST/crash.asan" 2000
+	timed suite host "$HOST/crash" --teeth 10000
+	timed suite host "$HOST/fsck_zoned" 6
+	timed fuzz fuzz 3
+	timed fuzz fuzz_media 3
+	timed fuzz fuzz_fsck 3
 	bench --any-rate
 	;;
 long)
 	tests 100000000 3000000
-	suite host "$HOST/sim_test"
-	policy_kept
-	[ -z "${TRACES:-}" ] || policy_kept "$TRACES"
-	suite host "$HOST/crash.asan" 20000
-	suite host "$HOST/crash" 100000
-	suite host "$HOST/crash" --teeth 20000
-	suite host "$HOST/fsck_zoned" 100
-	fuzz fuzz 300
-	fuzz fuzz_media 300
-	fuzz fuzz_fsck 300
+	timed suite host "$HOST/sim_test"
+	timed policy_kept
+	[ -z "${TRACES:-}" ] || timed policy_kept "$TRACES"
+	timed suite host "$HOST/crash.asan" 20000
+	timed suite host "$HOST/crash" 100000
+	timed suite host "$HOST/crash" --teeth 20000
+	timed suite host "$HOST/fsck_zoned" 100
+	timed fuzz fuzz 300
+	timed fuzz fuzz_media 300
+	timed fuzz fuzz_fsck 300
 	bench --any-rate
 	;;
 crash) suite host "$HOST/crash" "${CRASH_POINTS:-100000}" ;;
