@@ -171,9 +171,19 @@ static void join(struct fz_seq *s, __u64 *state)
 	s->nr = head + tail;
 }
 
+static bool is_control(int op)
+{
+	size_t i;
+
+	for (i = 0; i < KVT_ARRAY(controls); i++)
+		if (controls[i].op == op)
+			return true;
+	return false;
+}
+
 /*
- * Control commands take hundreds of times as long as others. What is worth keeping has many of
- * them, since each runs much code, and nearly all time would go there.
+ * Control commands and forks take up to hundreds of times as long as others. What is worth
+ * keeping has many of them, since each runs much code, and nearly all time would go there.
  */
 static void thin_out(struct fz_seq *s, __u64 *state)
 {
@@ -182,7 +192,7 @@ static void thin_out(struct fz_seq *s, __u64 *state)
 	if (fz_one_in(state, CONTROL_KEPT))
 		return;
 	for (i = 0; i < s->nr; i++)
-		if (s->call[i].op < KVTIER_OP_CTL_QUERY || s->call[i].op >= FZ_OPS)
+		if (!is_control(s->call[i].op))
 			s->call[nr++] = s->call[i];
 	s->nr = nr;
 	if (!nr)
