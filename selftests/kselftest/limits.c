@@ -633,6 +633,26 @@ TEST_F_TIMEOUT(disk, guarantee, 900)
 	kvt_client_close(&c);
 }
 
+/* And what is within its part, by weight: beyond that its blocks go, as the oldest. */
+TEST_F_TIMEOUT(disk, weight, 900)
+{
+	const struct kvt_pool *p = &self->pool;
+
+	ASSERT_EQ(0, kvt_sysfs_write(p, "policy", "lru"));
+	ASSERT_EQ(0, set(p, &self->c, "weight", "10000"));
+	ASSERT_EQ(1, settle_on_disk(p, &self->c));
+	EXPECT_EQ(1, burst(&self->other, 0));
+	EXPECT_EQ(NR, there(&self->c, SET, 0, NR, false));
+	/* 3 in 103 of three quarters of the disk: one MiB of the two that it has. */
+	ASSERT_EQ(0, set(p, &self->c, "weight", "3"));
+	EXPECT_EQ(1, burst(&self->other, 100000));
+	EXPECT_LT(LIMIT / 4, used(p, &self->c, DISK));
+	EXPECT_GT(LIMIT * 3 / 4, used(p, &self->c, DISK));
+	ASSERT_EQ(0, set(p, &self->c, "weight", "0"));
+	EXPECT_EQ(1, burst(&self->other, 200000));
+	EXPECT_GT(LIMIT / 4, used(p, &self->c, DISK));
+}
+
 /* All that can be promised is: the other one still gets its blocks stored and read. */
 TEST_F_TIMEOUT(disk, all_promised, 900)
 {
