@@ -26,7 +26,7 @@ help:
 	@echo '                     check-long: at full length, and the suites teeth, kcsan'
 	@echo 'make bench           measurements, into out/bench; bench-readme: puts them into README.md'
 	@echo 'make shell           an interactive VM with everything in it'
-	@echo 'make modules         kernel modules into out/FLAVOUR (FLAVOUR=stock|debug|newest|host;'
+	@echo 'make modules         kernel modules into out/FLAVOUR (FLAVOUR=stock|hooked|debug|newest|host;'
 	@echo '                     host: the running kernel, or KDIR=)'
 	@echo 'make lib tools       library and tool'
 	@echo 'make host-test fuzz  core logic in user space under sanitizers; fuzzers'

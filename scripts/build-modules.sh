@@ -5,6 +5,7 @@
 # FLAVOUR [MAKE-ARG]...
 #
 #   stock   Debian's 6.12 kernel (the one the tests boot)
+#   hooked  the same, with the hooks for tests of driver/kvt_test.c
 #   debug   the instrumented kernel of the rig; coverage is recorded as well
 #   kcsan   the kernel of the rig that looks for data races
 #   newest  the newest kernel Debian offers, compile only
@@ -22,12 +23,12 @@ set -euo pipefail
 kdir()
 {
 	case $1 in
-	stock) "$KVT_ROOT/selftests/vm/kernel.sh" headers ;;
+	stock | hooked) "$KVT_ROOT/selftests/vm/kernel.sh" headers ;;
 	debug) "$KVT_ROOT/selftests/vm/kernel.sh" debug-headers ;;
 	kcsan) "$KVT_ROOT/selftests/vm/kernel.sh" kcsan-headers ;;
 	newest) "$KVT_ROOT/selftests/vm/kernel.sh" newest-headers ;;
 	host) echo "${KDIR:-/lib/modules/$(uname -r)/build}" ;;
-	*) die "unknown flavour '$1' (stock, debug, kcsan, newest, host)" ;;
+	*) die "unknown flavour '$1' (stock, hooked, debug, kcsan, newest, host)" ;;
 	esac
 }
 
@@ -78,6 +79,7 @@ build()
 	# The instrumented kernel is the one the unit tests run in, and the one whose module
 	# can be told what time it is.
 	[ "$flavour" != debug ] || args+=(KVT_KUNIT=1 KVT_TEST=1 KVT_KCOV=1)
+	[ "$flavour" != hooked ] || args+=(KVT_TEST=1)
 	make "${args[@]}" M="$tree" modules
 	if [ -e "$tree/selftests/modules/Kbuild" ]; then
 		make "${args[@]}" M="$tree/selftests/modules" \

@@ -5,29 +5,51 @@
  */
 #include "sim.h"
 #include "kvt_same.h"
+#include "../../userspace/kvtier/trace.h"
 
-void *sim_alloc(size_t nr, size_t bytes)
+/* The module takes a time of 0 for none. */
+#define START_MS	1000000
+
+void kvt_same_key(unsigned int id, unsigned char *key)
 {
-	void *mem = calloc(nr ? nr : 1, bytes);
-
-	if (!mem)
-		abort();
-	return mem;
+	trace_key(1, id, key);
 }
 
-/* Every bit of a key is to depend on the number. */
-void trace_key(unsigned long seed, unsigned long id, unsigned char *key)
+int kvt_same_load(const char *name, unsigned int nr, struct kvt_same_trace *t)
 {
-	u64 z = (u64)seed << 32 | id;
-	u32 i;
+	struct sim_trace all;
+	u32 i, distinct = 0;
+	int err;
 
-	for (i = 0; i < 4; i++) {
-		z += 0x9e3779b97f4a7c15ull;
-		z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-		z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-		z ^= z >> 31;
-		memcpy(key + 8 * i, &z, 8);
+	memset(t, 0, sizeof(*t));
+	err = sim_trace_load(name, &all);
+	if (err)
+		return err;
+	t->nr = min(nr, all.nr_requests);
+	t->ts_ms = calloc(t->nr + 1, sizeof(*t->ts_ms));
+	t->first = calloc(t->nr + 1, sizeof(*t->first));
+	t->ids = calloc(all.nr_accesses + 1, sizeof(*t->ids));
+	if (t->ts_ms && t->first && t->ids) {
+		memcpy(t->first, all.first, (t->nr + 1) * sizeof(*t->first));
+		memcpy(t->ids, all.ids, t->first[t->nr] * sizeof(*t->ids));
+		for (i = 0; i < t->nr; i++)
+			t->ts_ms[i] = START_MS + all.ts_ms[i];
+		/* They are numbered as they appear. */
+		for (i = 0; i < t->first[t->nr]; i++)
+			distinct = max(distinct, t->ids[i] + 1);
+	} else {
+		err = -ENOMEM;
 	}
+	sim_trace_free(&all);
+	return err ? err : (int)distinct;
+}
+
+void kvt_same_free(struct kvt_same_trace *t)
+{
+	free(t->ts_ms);
+	free(t->first);
+	free(t->ids);
+	memset(t, 0, sizeof(*t));
 }
 
 int kvt_same_run(const struct kvt_same_trace *t, const char *policy, const unsigned int *blocks,
@@ -52,7 +74,7 @@ int kvt_same_run(const struct kvt_same_trace *t, const char *policy, const unsig
 	free(trace.ts_ms);
 	*out = (struct kvt_same) {
 		.hits = r.hits, .promotions = r.promotions, .demotions = r.demotions,
-		.evictions = r.evictions,
+		.evictions = r.evictions, .written = r.slow_writes,
 	};
 	return err;
 }

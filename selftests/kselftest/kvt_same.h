@@ -8,12 +8,14 @@
 
 /**
  * struct kvt_same - what was decided
+ * @written: blocks that were written to the slowest tier
  */
 struct kvt_same {
 	unsigned long long hits;
 	unsigned long long promotions;
 	unsigned long long demotions;
 	unsigned long long evictions;
+	unsigned long long written;
 };
 
 /**
@@ -30,8 +32,16 @@ struct kvt_same_trace {
 	unsigned int *ids;
 };
 
+/*
+ * The first @nr requests of a trace, as the simulator's command line names it: a file, or
+ * gen:KIND[:SESSIONS[:REQUESTS]]; it begins some minutes later. How many different blocks these have, or -errno, with a
+ * message. @t is the caller's to free with kvt_same_free().
+ */
+int kvt_same_load(const char *name, unsigned int nr, struct kvt_same_trace *t);
+void kvt_same_free(struct kvt_same_trace *t);
+
 /* Key of a block, 32 bytes. */
-void trace_key(unsigned long seed, unsigned long id, unsigned char *key);
+void kvt_same_key(unsigned int id, unsigned char *key);
 
 /*
  * Run @t with tiers of so many blocks, fastest first; stored in calls of @chunk blocks that

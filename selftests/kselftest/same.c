@@ -4,6 +4,10 @@
  * room made at the end of each request. Hits, promotions, demotions and evictions are the
  * same numbers.
  *
+ * "same" is a small trace of its own; "traces" are those that KVT_SAME_TRACE names, a file or
+ * a generator's kind as for kvtier-sim, of which it takes the first KVT_SAME_REQUESTS
+ * requests. Tiers hold 2 and 8 percent of the different blocks of these.
+ *
  * Needs a module built with KVT_TEST=1, whose parameters say what is to be the same.
  */
 #include "kvt_test.h"
@@ -16,32 +20,19 @@
 #define SHARED		3	/* beginnings that sessions have in common */
 #define LEN_MAX		32	/* what COMMIT takes in one piece */
 #define TIERS		2
-#define DISK_BYTES	(96 * KVT_MIB)	/* all that is ever written: the log does not make room */
+/* All that is ever written has room: neither memory nor the log makes any by itself. */
+#define DRAM_BYTES	(8 * KVT_MIB)
+#define DISK_BYTES	(96 * KVT_MIB)
 
-FIXTURE(same)
-{
+/* A pool, the trace that is replayed on it, and room for one request of that. */
+struct store {
 	struct kvt_pool pool;
 	struct kvt_client c;
 	struct kvt_disk disk;
 	struct kvt_same_trace t;
-};
-
-FIXTURE_VARIANT(same)
-{
-	const char *policy;
-	unsigned int blocks[TIERS];
-	unsigned int nr_tiers;
-};
-
-FIXTURE_VARIANT_ADD(same, lru_one_tier) { .policy = "lru", .blocks = { 60 }, .nr_tiers = 1 };
-FIXTURE_VARIANT_ADD(same, reuse_one_tier) { .policy = "reuse", .blocks = { 60 }, .nr_tiers = 1 };
-FIXTURE_VARIANT_ADD(same, lru_two_tiers)
-{
-	.policy = "lru", .blocks = { 20, 40 }, .nr_tiers = 2,
-};
-FIXTURE_VARIANT_ADD(same, reuse_two_tiers)
-{
-	.policy = "reuse", .blocks = { 20, 40 }, .nr_tiers = 2,
+	struct kvt_key keys[KVTIER_BATCH_MAX];
+	struct kvtier_block_result res[KVTIER_BATCH_MAX];
+	__u64 handle[KVTIER_BATCH_MAX];
 };
 
 static unsigned int rng = 1;
@@ -106,127 +97,188 @@ static void make_trace(struct kvt_same_trace *t)
 	}
 }
 
-static void set_capacities(struct __test_metadata *_metadata, FIXTURE_DATA(same) *self,
-			   const FIXTURE_VARIANT(same) *variant)
+static bool is_test_build(void)
+{
+	return !access("/sys/module/kvtier/parameters/test_settle", F_OK);
+}
+
+/* Tiers of so many blocks, the second one on a disk, if that has any bytes. 0 or -errno */
+static int store_open(struct store *s, const char *policy, const unsigned int *blocks,
+		      __u64 dram_bytes, __u64 disk_bytes)
 {
 	char buf[32];
+	int err;
 
-	snprintf(buf, sizeof(buf), "%u,%u", variant->blocks[0], variant->blocks[1]);
-	ASSERT_EQ(0, set_param("blocks", buf));
-	/* Nothing else is to make room. */
-	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_high_percent", "100"));
-	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "policy", variant->policy));
-}
-
-FIXTURE_SETUP(same)
-{
-	self->c.fd = -1;
-	if (access("/sys/module/kvtier/parameters/test_settle", F_OK))
-		SKIP(return, "the module is not a test build");
-	ASSERT_EQ(0, set_param("hash", "1"));
-	ASSERT_EQ(0, kvt_setup(&self->pool));
-	ASSERT_EQ(0, set_param("hash", "0"));
-	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, 8 * KVT_MIB));
-	if (variant->nr_tiers > 1) {
-		ASSERT_EQ(0, kvt_disk_make(&self->disk, "same", DISK_BYTES));
-		ASSERT_LE(0, kvt_tier_disk(&self->pool, 30, &self->disk));
+	err = set_param("hash", "1") ?: kvt_setup(&s->pool);
+	err = err ?: set_param("hash", "0");
+	if (!err)
+		err = kvt_tier_dram(&s->pool, 0, dram_bytes);
+	if (err >= 0 && disk_bytes) {
+		err = kvt_disk_make(&s->disk, "same", disk_bytes);
+		err = err ?: kvt_tier_disk(&s->pool, 30, &s->disk);
 	}
-	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "same", BLOCK_BYTES));
-	set_capacities(_metadata, self, variant);
-	make_trace(&self->t);
+	if (err < 0)
+		return err;
+	snprintf(buf, sizeof(buf), "%u,%u", blocks[0], blocks[1]);
+	err = kvt_client_open(&s->pool, &s->c, "same", BLOCK_BYTES) ?: set_param("blocks", buf);
+	/* Nothing else is to make room. */
+	err = err ?: kvt_sysfs_write(&s->pool, "watermark_high_percent", "100");
+	return err ?: kvt_sysfs_write(&s->pool, "policy", policy);
 }
 
-FIXTURE_TEARDOWN(same)
+/* 0 or -errno */
+static int store_close(struct store *s)
 {
+	int err;
+
 	set_param("now_ms", "0");
 	set_param("blocks", "0,0");
-	kvt_client_close(&self->c);
-	EXPECT_EQ(0, kvt_teardown(&self->pool));
-	if (variant->nr_tiers > 1)
-		kvt_disk_remove(&self->disk);
-	free(self->t.ts_ms);
-	free(self->t.first);
-	free(self->t.ids);
+	kvt_client_close(&s->c);
+	err = kvt_teardown(&s->pool);
+	if (s->disk.file[0])
+		kvt_disk_remove(&s->disk);
+	kvt_same_free(&s->t);
+	free(s);
+	return err;
+}
+
+static struct store *store_new(void)
+{
+	struct store *s = calloc(1, sizeof(*s));
+
+	if (s)
+		s->c.fd = -1;
+	return s;
 }
 
 /* Take what is there of a request. How much, or -errno. */
-static int get(int fd, __u64 request, const struct kvt_key *keys, unsigned int nr)
+static int get(struct store *s, __u64 request, unsigned int nr)
 {
-	struct kvtier_block_result res[LEN_MAX] = { 0 };
-	__u64 handle[LEN_MAX];
 	struct kvtier_get a = {
-		.size = sizeof(a), .flags = KVTIER_GET_WAIT, .nr = nr, .keys = KVT_U64(keys),
-		.results = KVT_U64(res), .request = request, .timeout_ns = 20 * KVT_SEC,
+		.size = sizeof(a), .flags = KVTIER_GET_WAIT, .nr = nr, .keys = KVT_U64(s->keys),
+		.results = KVT_U64(s->res), .request = request, .timeout_ns = 20 * KVT_SEC,
 	};
 	unsigned int i;
-	int err = kvt_ioctl(fd, KVTIER_OP_GET, &a);
+	int err = kvt_ioctl(s->c.fd, KVTIER_OP_GET, &a);
 
 	if (err)
 		return err;
 	for (i = 0; i < a.nr_prefix; i++)
-		handle[i] = res[i].handle;
-	if (a.nr_prefix && kvt_release(fd, handle, a.nr_prefix, NULL) != (int)a.nr_prefix)
+		s->handle[i] = s->res[i].handle;
+	if (a.nr_prefix && kvt_release(s->c.fd, s->handle, a.nr_prefix, NULL) != (int)a.nr_prefix)
 		return -ESTALE;
 	return a.nr_prefix;
 }
 
-/* Store the rest; what is in the blocks does not matter. 0 or -errno */
-static int put(int fd, __u64 request, const struct kvt_key *keys, unsigned int at, unsigned int nr)
+/* Store so many from @at on; what is in the blocks does not matter. 0 or -errno */
+static int put(struct store *s, __u64 request, unsigned int at, unsigned int nr)
 {
-	struct kvtier_block_result res[LEN_MAX] = { 0 };
-	__u64 handle[LEN_MAX];
 	struct kvtier_reserve a = {
-		.size = sizeof(a), .nr = nr - at, .keys = KVT_U64(keys + at),
-		.parent = at ? KVT_U64(keys + at - 1) : 0, .results = KVT_U64(res),
+		.size = sizeof(a), .nr = nr, .keys = KVT_U64(s->keys + at),
+		.parent = at ? KVT_U64(s->keys + at - 1) : 0, .results = KVT_U64(s->res),
 		.request = request,
 	};
 	unsigned int i;
-	int ret = kvt_ioctl(fd, KVTIER_OP_RESERVE, &a);
+	int ret = kvt_ioctl(s->c.fd, KVTIER_OP_RESERVE, &a);
 
 	if (ret)
 		return ret;
 	if (a.nr_reserved != a.nr)
 		return -ENOSPC;
 	for (i = 0; i < a.nr; i++)
-		handle[i] = res[i].handle;
-	ret = kvt_commit(fd, 0, handle, a.nr, res);
+		s->handle[i] = s->res[i].handle;
+	ret = kvt_commit(s->c.fd, 0, s->handle, a.nr, s->res);
 	return ret == (int)a.nr ? 0 : ret < 0 ? ret : -ESTALE;
 }
 
-static int replay(const FIXTURE_DATA(same) *self, unsigned int i)
+/* Request @i, cut to @most blocks. 0 or -errno */
+static int replay(struct store *s, unsigned int i, unsigned int most)
 {
-	unsigned int nr = self->t.first[i + 1] - self->t.first[i], k;
-	struct kvt_key keys[LEN_MAX];
-	int hits, err;
+	unsigned int nr = s->t.first[i + 1] - s->t.first[i], k, step;
+	int at, err;
 
+	nr = nr < most ? nr : most;
 	for (k = 0; k < nr; k++)
-		trace_key(1, self->t.ids[self->t.first[i] + k], keys[k].b);
-	err = set_number("now_ms", self->t.ts_ms[i]);
-	hits = err ? err : get(self->c.fd, i + 1, keys, nr);
-	if (hits < 0)
-		return hits;
-	err = hits < (int)nr ? put(self->c.fd, i + 1, keys, hits, nr) : 0;
+		kvt_same_key(s->t.ids[s->t.first[i] + k], s->keys[k].b);
+	err = set_number("now_ms", s->t.ts_ms[i]);
+	at = err ? err : get(s, i + 1, nr);
+	if (at < 0)
+		return at;
+	for (; !err && at < (int)nr; at += step) {
+		step = nr - at < LEN_MAX ? nr - at : LEN_MAX;
+		err = put(s, i + 1, at, step);
+	}
 	/* For a moment the log may have no room, or somebody else a block; then it stays. */
 	if (!err)
-		KVT_UNTIL(20000, (err = set_number("settle", self->pool.id)) != -EBUSY);
+		KVT_UNTIL(20000, (err = set_number("settle", s->pool.id)) != -EBUSY);
 	return err;
+}
+
+static void compare(struct __test_metadata *_metadata, struct store *s,
+		    const struct kvt_same *want, unsigned int most)
+{
+	struct kvtier_stat st;
+	unsigned int i;
+
+	for (i = 0; i < s->t.nr; i++)
+		ASSERT_EQ(0, replay(s, i, most)) TH_LOG("request %u", i);
+	ASSERT_EQ(0, kvt_stat(s->c.fd, 0, &st));
+	TH_LOG("%u requests: hits %llu, promotions %llu, demotions %llu, evictions %llu", s->t.nr,
+	       want->hits, want->promotions, want->demotions, want->evictions);
+	EXPECT_EQ(want->hits, st.hits);
+	EXPECT_EQ(want->promotions, st.promotions);
+	EXPECT_EQ(want->demotions, st.demotions);
+	EXPECT_EQ(want->evictions, st.evictions);
+}
+
+/* --- a small trace, with all that happens often --------------------------------------------- */
+
+FIXTURE(same)
+{
+	struct store *s;
+};
+
+FIXTURE_VARIANT(same)
+{
+	const char *policy;
+	unsigned int blocks[TIERS];
+	unsigned int nr_tiers;
+};
+
+FIXTURE_VARIANT_ADD(same, lru_one_tier) { .policy = "lru", .blocks = { 60 }, .nr_tiers = 1 };
+FIXTURE_VARIANT_ADD(same, reuse_one_tier) { .policy = "reuse", .blocks = { 60 }, .nr_tiers = 1 };
+FIXTURE_VARIANT_ADD(same, lru_two_tiers)
+{
+	.policy = "lru", .blocks = { 20, 40 }, .nr_tiers = 2,
+};
+FIXTURE_VARIANT_ADD(same, reuse_two_tiers)
+{
+	.policy = "reuse", .blocks = { 20, 40 }, .nr_tiers = 2,
+};
+
+FIXTURE_SETUP(same)
+{
+	if (!is_test_build())
+		SKIP(return, "the module is not a test build");
+	self->s = store_new();
+	ASSERT_NE(NULL, self->s);
+	ASSERT_EQ(0, store_open(self->s, variant->policy, variant->blocks, DRAM_BYTES,
+				variant->nr_tiers > 1 ? DISK_BYTES : 0));
+	make_trace(&self->s->t);
+}
+
+FIXTURE_TEARDOWN(same)
+{
+	EXPECT_EQ(0, store_close(self->s));
 }
 
 TEST_F_TIMEOUT(same, decisions, 600)
 {
 	struct kvt_same want;
-	struct kvtier_stat st;
-	unsigned int i;
 
-	ASSERT_EQ(0, kvt_same_run(&self->t, variant->policy, variant->blocks, variant->nr_tiers,
+	ASSERT_EQ(0, kvt_same_run(&self->s->t, variant->policy, variant->blocks, variant->nr_tiers,
 				  LEN_MAX, &want));
-	for (i = 0; i < self->t.nr; i++)
-		ASSERT_EQ(0, replay(self, i)) TH_LOG("request %u", i);
-	ASSERT_EQ(0, kvt_stat(self->c.fd, 0, &st));
-	EXPECT_EQ(want.hits, st.hits);
-	EXPECT_EQ(want.promotions, st.promotions);
-	EXPECT_EQ(want.demotions, st.demotions);
-	EXPECT_EQ(want.evictions, st.evictions);
+	compare(_metadata, self->s, &want, LEN_MAX);
 	/* A trace on which there was nothing to decide would show nothing. */
 	EXPECT_LT(100, want.hits);
 	EXPECT_LT(100, want.evictions);
@@ -234,6 +286,93 @@ TEST_F_TIMEOUT(same, decisions, 600)
 		EXPECT_LT(40, want.promotions);
 		EXPECT_LT(100, want.demotions);
 	}
+}
+
+/* --- traces of others ----------------------------------------------------------------------- */
+
+#define TRACE_REQUESTS		200
+#define TRACE_REQUESTS_LONG	2000
+#define FAST_PERCENT		2
+#define SLOW_PERCENT		8
+
+FIXTURE(traces)
+{
+	struct store *s;
+	struct kvt_same want;
+	unsigned int blocks[TIERS];
+};
+
+FIXTURE_VARIANT(traces)
+{
+	const char *policy;
+};
+
+FIXTURE_VARIANT_ADD(traces, lru) { .policy = "lru" };
+FIXTURE_VARIANT_ADD(traces, reuse) { .policy = "reuse" };
+
+static unsigned int requests_wanted(void)
+{
+	const char *nr = getenv("KVT_SAME_REQUESTS");
+
+	return nr ? (unsigned int)atoi(nr) :
+		    (unsigned int)kvt_env_rounds(TRACE_REQUESTS, TRACE_REQUESTS_LONG);
+}
+
+static unsigned int longest(const struct kvt_same_trace *t)
+{
+	unsigned int i, nr, max = 0;
+
+	for (i = 0; i < t->nr; i++) {
+		nr = t->first[i + 1] - t->first[i];
+		max = nr > max ? nr : max;
+	}
+	return max;
+}
+
+static __u64 whole_pieces(__u64 bytes)
+{
+	return (bytes + KVT_PIECE - 1) / KVT_PIECE * KVT_PIECE;
+}
+
+FIXTURE_SETUP(traces)
+{
+	const char *name = getenv("KVT_SAME_TRACE");
+	__u64 dram_bytes, disk_bytes;
+	unsigned int most;
+	int distinct;
+
+	if (!is_test_build())
+		SKIP(return, "the module is not a test build");
+	if (!name)
+		SKIP(return, "no trace is given");
+	self->s = store_new();
+	ASSERT_NE(NULL, self->s);
+	distinct = kvt_same_load(name, requests_wanted(), &self->s->t);
+	ASSERT_LT(0, distinct);
+	self->blocks[0] = distinct * FAST_PERCENT / 100 + 1;
+	self->blocks[1] = distinct * SLOW_PERCENT / 100 + 1;
+	most = longest(&self->s->t);
+	ASSERT_GE(KVTIER_BATCH_MAX, most);
+	ASSERT_EQ(0, kvt_same_run(&self->s->t, variant->policy, self->blocks, TIERS, LEN_MAX,
+				  &self->want));
+	/* A request is all in memory for a moment, beside what was there. */
+	dram_bytes = whole_pieces(2ull * (self->blocks[0] + most) * BLOCK_BYTES);
+	disk_bytes = whole_pieces(self->want.written * (BLOCK_BYTES + BLOCK_BYTES / 8));
+	ASSERT_EQ(0, store_open(self->s, variant->policy, self->blocks, DRAM_BYTES + dram_bytes,
+				DISK_BYTES + disk_bytes));
+}
+
+FIXTURE_TEARDOWN(traces)
+{
+	EXPECT_EQ(0, store_close(self->s));
+}
+
+TEST_F_TIMEOUT(traces, decisions, 3600)
+{
+	compare(_metadata, self->s, &self->want, self->blocks[0] + self->blocks[1]);
+	EXPECT_LT(0, self->want.hits);
+	EXPECT_LT(0, self->want.demotions);
+	EXPECT_LT(0, self->want.evictions);
 }
 
 TEST_HARNESS_MAIN

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Program same with the module and the traces of the payload, and generated ones.
+# shellcheck source=selftests/vm/guest/lib.sh
+. /kvt/guest/lib.sh
+
+FAILED=0
+[ -n "${KVT_SAME_REQUESTS:-}" ] || unset KVT_SAME_REQUESTS
+
+# What it depends on is loaded as well.
+if ! modprobe kvtier || ! rmmod kvtier || ! insmod /payload/kvtier.ko; then
+	echo "not ok same.module"
+	exit 1
+fi
+run_ktap same /kvt/kselftest/same -f same || FAILED=1
+for trace in gen:chat gen:agent gen:rag /payload/traces/*; do
+	[ "${trace#gen:}" != "$trace" ] || [ -e "$trace" ] || continue
+	name=${trace##*/}
+	name=${name#gen:}
+	export KVT_SAME_TRACE=$trace
+	run_ktap "same.${name%%.*}" /kvt/kselftest/same -f traces || FAILED=1
+done
+exit $FAILED
