@@ -9,6 +9,7 @@
  */
 #include "kvt_test.h"
 #include <liburing.h>
+#include <linux/pci_regs.h>
 #include <setjmp.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
@@ -413,6 +414,62 @@ TEST_F_TIMEOUT(removal, disk_pulled_under_load, 200)
 	pci_of_disk(disk, sizeof(disk));
 	ASSERT_TRUE(strstr(disk, "/pci") != NULL);
 	lose_the_disk(_metadata, self, pull, disk);
+}
+
+static int put_u32(int fd, off_t at, __u32 value)
+{
+	return pwrite(fd, &value, sizeof(value), at) == sizeof(value) ? 0 : -EIO;
+}
+
+/*
+ * It answers nobody any more, as when it is torn out of its slot: its registers are nowhere
+ * (base addresses of 0), and it may neither write to memory nor interrupt (command of 0).
+ */
+static int vanish(const char *pci)
+{
+	char path[300];
+	int fd, err;
+
+	snprintf(path, sizeof(path), "%s/config", pci);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	err = put_u32(fd, PCI_COMMAND, 0) ?: put_u32(fd, PCI_BASE_ADDRESS_0, 0) ?:
+	      put_u32(fd, PCI_BASE_ADDRESS_1, 0);
+	close(fd);
+	return err;
+}
+
+static bool given_up(const char *pci)
+{
+	char line[64] = "";
+
+	return !kvt_sh_line(line, sizeof(line), "cat %s/nvme/nvme*/state", pci) &&
+	       !strcmp(line, "dead");
+}
+
+/*
+ * Its driver finds out by itself, in requests that are never answered; then the slot's takes
+ * away what is not there. Until that happens multipath may keep requests back for a path that
+ * could come.
+ */
+static int tear_out(const void *pci)
+{
+	/* Or the driver would wait for half a minute before it looks. With multipath, that is a path's. */
+	if (kvt_sh("echo 1000 > $(echo %s/nvme/nvme*/nvme*n*/queue/io_timeout)", (const char *)pci))
+		return -EIO;
+	if (vanish(pci))
+		return -ENXIO;
+	return KVT_UNTIL(60000, given_up(pci)) ? pull(pci) : -ETIMEDOUT;
+}
+
+TEST_F_TIMEOUT(removal, disk_torn_out_under_load, 300)
+{
+	char disk[256] = "";
+
+	pci_of_disk(disk, sizeof(disk));
+	ASSERT_TRUE(strstr(disk, "/pci") != NULL);
+	lose_the_disk(_metadata, self, tear_out, disk);
 }
 
 static int fail_all(const void *dm)
