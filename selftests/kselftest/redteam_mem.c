@@ -418,6 +418,41 @@ ATTACK(registered_buffer_over_abort, RT_UID)
 	return rt_expect(t);
 }
 
+/*
+ * The same with blocks of BOB's own in that memory: they are evicted for what ALICE stores, the
+ * ring keeps its slot among them, and writes to it.
+ */
+ATTACK(registered_buffer_over_eviction, RT_BOX)
+{
+	int mem = memfd_create("rt", MFD_CLOEXEC), n;
+	struct kvt_key key = kvt_key(RT_SET_BOB, 100);
+	struct kvtier_block_result res;
+	struct kvtier_stat st;
+	char junk[RT_BLOCK];
+	struct io_uring ring;
+
+	memset(junk, 0x5a, sizeof(junk));
+	RT_CHECK(mem >= 0 && pwrite(mem, junk, sizeof(junk), 0) == sizeof(junk));
+	RT_CHECK(fill_up(&t->bob, RT_SET_BOB, 0, RT_SLOTS / 4) == RT_SLOTS / 4);
+	RT_CHECK(kvt_reserve(t->bob.fd, 0, 0, &key, NULL, 1, &res, 0) == 1);
+	RT_CHECK(!ring_with(&ring, kvt_wr(&t->bob, res.offset), RT_BLOCK));
+	RT_CHECK(kvt_abort(t->bob.fd, &res.handle, 1, NULL) == 1);
+	RT_CHECK(fill_up(&t->alice, RT_SET, 1000, RT_SLOTS / 2) > RT_SLOTS / 4);
+	RT_CHECK(!kvt_stat(t->bob.fd, 0, &st) && st.evictions > 0);
+	RT_CHECK(ring_write(&ring, mem, kvt_wr(&t->bob, res.offset), RT_BLOCK) == RT_BLOCK);
+	for (n = 0; n < RT_SLOTS / 2; n++) {
+		key = kvt_key(RT_SET, 1000 + n);
+		RT_CHECK(kvt_check(&t->alice, 0, &key, 1, 0) >= 0);
+	}
+	/* Nor do his own come out as anything else. */
+	for (n = 0; n < RT_SLOTS / 4; n++) {
+		key = kvt_key(RT_SET_BOB, n);
+		RT_CHECK(kvt_check(&t->bob, 0, &key, 1, 0) >= 0);
+	}
+	io_uring_queue_exit(&ring);
+	return rt_expect(t);
+}
+
 /* A registered arena that is closed: its memory goes to nobody while the ring writes. */
 ATTACK(registered_arena_over_close, RT_BOX)
 {

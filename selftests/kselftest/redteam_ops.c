@@ -90,7 +90,10 @@ ATTACK(handles_guessed, RT_UID)
 	return 0;
 }
 
-/* A record is used over and over: no handle it had before names what it has now. */
+/*
+ * A record is used over and over: no handle it had before names what it has now. It does not get
+ * as far as the wrap itself: see block.handles_at_the_wrap.
+ */
 ATTACK(handles_used_again, RT_BOX)
 {
 	struct kvtier_block_result res;
