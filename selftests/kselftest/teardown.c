@@ -245,11 +245,21 @@ TEST_F(teardown, drain_keeps_it_out)
 	struct kvtier_block_result res[CHAIN];
 	struct kvtier_tier_stat tiers[KVTIER_TIERS_MAX];
 	struct kvtier_stat st;
+	const char *mapped;
 	int i, nr;
 
 	ASSERT_EQ(0, put_chains(&self->c, 0, 4));
+	kvt_keys(self->keys, SET, 0, 1);
+	ASSERT_EQ(1, kvt_get(self->c.fd, 0, 0, self->keys, 1, res, 0));
+	ASSERT_EQ(self->upper, res[0].tier);
+	mapped = kvt_rd(&self->c, res[0].offset);
+	ASSERT_EQ(1, kvt_bytes_probe(mapped, self->keys, BLOCK_BYTES));
+	ASSERT_EQ(1, kvt_release(self->c.fd, &res[0].handle, 1, NULL));
+	EXPECT_EQ(0, kvt_touch_read(mapped));
 	EXPECT_EQ(0, drain(&self->pool, self->upper, 10 * KVT_SEC));
 	EXPECT_EQ(KVTIER_TIER_DRAINING, tier_state(&self->c, self->upper));
+	/* Who reads on in memory that has been drained sees nothing, rather than what comes there next. */
+	EXPECT_EQ(SIGBUS, kvt_touch_read(mapped));
 	ASSERT_EQ(0, put_chains(&self->c, 100, 4));
 	EXPECT_EQ(4 * CHAIN, check_chains(&self->c, 0, 4));
 	kvt_keys(self->keys, SET, 100 * CHAIN, CHAIN);
