@@ -51,7 +51,7 @@ programs()
 if [ $# -eq 0 ]; then
 	notices
 	set -- dedup async handover pressure tier session copies killed fixed charge shrink poison poison_copy \
-		stalled sweep redteam_ops torture teardown
+		sweep redteam_ops torture teardown
 fi
 programs "$@" || STATUS=1
 exit $STATUS
