@@ -3,7 +3,8 @@
 #
 # The in-VM tests on one kernel: suite-kselftest.sh stock|debug[:I/N] [TEST]...
 # With I/N every Nth program from the Ith on. The tests' names get the kernel's as
-# a suffix of the first part, so that both runs can be told apart.
+# a suffix of the first part, so that both runs can be told apart. All of them on the debug
+# kernel: the core's KUnit tests come first, in the same machine.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -29,6 +30,10 @@ if [ "${KVT_LENGTH:-full}" = long ]; then
 	limit=$((limit * 8))
 	timeout=$((timeout * 8))
 fi
+run='bash /kvt/guest/kselftest.sh "$@"'
+case $kernel:${part:-1/1}:$# in
+debug:1/*:0) run="status=0; bash /kvt/guest/kunit.sh || status=1; $run || status=1; exit \$status" ;;
+esac
 {
 	"$KVT_ROOT/scripts/build-modules.sh" "$kernel"
 	make -s --no-print-directory -C "$KVT_ROOT" tools kselftest
@@ -37,5 +42,5 @@ fi
 	--soft "$soft_mib" \
 	--env KVT_LENGTH="${KVT_LENGTH:-full}" --env KVT_KERNEL="$kernel" \
 	--env KVT_TEST_TIMEOUT_S=$limit --env KVT_PART="$part" \
-	-- bash /kvt/guest/kselftest.sh "$@" |
+	-- bash -c "$run" kselftest "$@" |
 	sed -u -E "s/^(ok|not ok|skip) kselftest\./\1 kselftest-$kernel./"

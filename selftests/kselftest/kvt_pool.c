@@ -22,14 +22,17 @@ static const char *env_or_null(const char *name)
 	return value && *value ? value : NULL;
 }
 
-/* Ask the script, once for each program, what has not been said. */
+/*
+ * Ask the script, once for each program, what has not been said. KVT_DEVICES: whoever
+ * starts the program has asked.
+ */
 static void __attribute__((constructor)) find_devices(void)
 {
 	char dir[256], line[256], *value;
 	ssize_t n = readlink("/proc/self/exe", dir, sizeof(dir) - 32);
 	FILE *f;
 
-	if (n <= 0)
+	if (n <= 0 || getenv("KVT_DEVICES"))
 		return;
 	dir[n] = 0;
 	*strrchr(dir, '/') = 0;

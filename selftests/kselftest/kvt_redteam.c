@@ -11,6 +11,14 @@
 
 #define ATTACK_MS	60000
 
+/* In a container? KVT_RT_HOW=uid or box: nobody is, or both are, whatever an attack is else. */
+static bool in_a_box(bool usually)
+{
+	const char *how = getenv("KVT_RT_HOW");
+
+	return how ? !strcmp(how, "box") : usually;
+}
+
 /* Open the data device in a container of ALICE's, and hand the file out of it. */
 static int send_boxed(const struct rt *t, int line)
 {
@@ -71,7 +79,7 @@ static int open_boxed(const struct rt *t)
 	return fd;
 }
 
-/* Every second victim is in a container. */
+/* Every second victim is in a container, if nothing else is said. */
 static int bind_alice(struct rt *t, bool boxed)
 {
 	struct kvtier_group group = { .block_bytes = RT_BLOCK };
@@ -161,7 +169,7 @@ static int set_up(struct rt *t, struct rt_pool *p)
 	t->bob.fd = -1;
 	kvt_klog_start();
 	t->tier = kvt_tier_dram(&t->pool, 0, RT_TIER);
-	err = t->tier < 0 ? t->tier : bind_alice(t, p->nr % 2);
+	err = t->tier < 0 ? t->tier : bind_alice(t, in_a_box(p->nr % 2));
 	return err ? err : store_alice(t);
 }
 
@@ -255,6 +263,8 @@ static int run_raid(struct kvt_child *me, void *arg)
 	int ret;
 
 	(void)me;
+	if (a->how != RT_BOX_ALWAYS)
+		a->how = in_a_box(a->how == RT_BOX) ? RT_BOX : RT_UID;
 	ret = rt_become(RT_BOB, a->how);
 	if (ret) {
 		fprintf(stderr, "# becoming the attacker: %s\n", strerror(-ret));

@@ -5,7 +5,8 @@
  * Each attack is a test. It runs in a process that has given up all privileges for
  * good: as user BOB, or as BOB in a container of his own (user, mount and cgroup
  * namespaces, where he is uid 0 in his own eyes). The victim is ALICE, who in every second
- * attack has opened her file in such a container, too: she has leased
+ * attack has opened her file in such a container, too (at full length each attack is made
+ * as two users, and as two containers: KVT_RT_HOW): she has leased
  * blocks, a reservation that is half written, and a file that may only read, which BOB
  * was given. The attacker has her files, because fork left them to him; only what an
  * attack says it was given may it use as an attacker, the rest is there to let her act.
@@ -34,6 +35,7 @@
 enum rt_how {
 	RT_UID,		/* as BOB */
 	RT_BOX,		/* as BOB in a container */
+	RT_BOX_ALWAYS,	/* the same, without which it would be no attack */
 };
 
 /**

@@ -675,6 +675,7 @@ TEST_F(log, fsync_unbound)
  * of what it says of them must have been said again, or each end would take a segment.
  */
 #define CROWD		48
+#define FULL_AFTER	20	/* rounds: more than memory and disk take */
 
 FIXTURE(crowd)
 {
@@ -727,12 +728,12 @@ TEST_F_TIMEOUT(crowd, log_goes_round, 600)
 {
 	long long down, least = 1LL << 40, all = CROWD * CHAIN * 4096;
 	struct kvt_key key;
-	int round, i, rounds = kvt_env_many(40, 60);
+	int round, i, rounds = kvt_env_many(30, 60);
 
 	for (round = 0; round < rounds; round++) {
 		down = crowd_round(self, round);
 		ASSERT_LE(0, down) TH_LOG("round %d: %lld", round, down);
-		if (round >= 30 && down < least)
+		if (round >= FULL_AFTER && down < least)
 			least = down;
 	}
 	TH_LOG("of %lld KiB in a round at least %lld came down", all / 1024, least / 1024);

@@ -452,7 +452,7 @@ TEST_F(session, not_for_readers)
 /* Anything at any time, by two files: nobody else notices, and nothing is left of it. */
 TEST_F(session, hostile)
 {
-	int n = kvt_env_many(1000, 4000), i, err, ok = 0, refused = 0, chain, len;
+	int n = kvt_env_many(500, 4000), i, err, ok = 0, refused = 0, chain, len;
 	struct kvt_client other, two;
 	struct kvt_key tip;
 	unsigned int rnd = 1;

@@ -4,8 +4,8 @@
 # Runs the in-VM tests: kselftest.sh [NAME]... (all without arguments).
 #
 # A test is a shell script of selftests/kselftest, or a command line of its
-# tests.list (every program that was built when there is no such file).  On the debug
-# kernel tests of long.list are for long runs.  A test that is skipped for a reason that
+# tests.list (every program that was built when there is no such file).  Tests of
+# long.list are for long runs.  A test that is skipped for a reason that
 # skips.list has not has failed: the machine lacks something.  Results
 # go to stdout in the protocol of lib.sh, prefixed with "kselftest."; the exit
 # status is 1 when one failed.
@@ -23,7 +23,9 @@ too_long()
 {
 	local why=
 	case ${KVT_LENGTH:-full}/$1 in
-	quick/log | quick/assemble | quick/fabric | quick/zoned | quick/many | quick/dma)
+	quick/log | quick/assemble | quick/damaged | quick/fabric | quick/faults | quick/zoned | \
+		quick/many | quick/limits | quick/shrink | quick/dma | quick/isolate | \
+		quick/charge | quick/copies | quick/poison_copy | quick/progress | quick/leavers)
 		why='not in make check-quick'
 		;;
 	full/redteam_*)
@@ -80,12 +82,33 @@ program_lines()
 # KVT_LEFT_OUT.
 left_out()
 {
-	local program pattern
+	local program pattern where all=yes
 	KVT_LEFT_OUT=
-	[ "${KVT_KERNEL:-stock}" != stock ] && [ "${KVT_LENGTH:-full}" != long ] || return 0
-	while read -r program pattern _; do
-		[ "$program" != "$1" ] || KVT_LEFT_OUT+="$pattern "
+	[ "${KVT_LENGTH:-full}" != long ] || return 0
+	[ "${KVT_KERNEL:-stock}/${KVT_LENGTH:-full}" != stock/full ] || all=no
+	while read -r program pattern where; do
+		[ "$program" = "$1" ] || continue
+		[ "$all" = yes ] || [ "$where" = everywhere ] || continue
+		KVT_LEFT_OUT+="$pattern "
 	done <long.list
+}
+
+# What the programs may overwrite, into their environment. Each of them would ask for itself, and
+# take a second: asked again only when devices have come, gone or changed places.
+find_devices()
+{
+	local dev serial seen='' line
+	for dev in /sys/block/nvme*n* /sys/bus/dax/devices/dax*; do
+		serial=
+		[ ! -e "$dev/device/serial" ] || read -r serial <"$dev/device/serial"
+		seen+="${dev##*/}=$serial "
+	done
+	[ "$seen" != "${KVT_DEVICES:-}" ] || return 0
+	unset KVT_DAX KVT_BDEV KVT_SCRATCH KVT_ZONED KVT_ZONED_COPY
+	while IFS= read -r line; do
+		export "${line?}"
+	done < <(./devices)
+	export KVT_DEVICES=$seen
 }
 
 starts()
@@ -111,6 +134,22 @@ judge_leaks()
 	FAILED=1
 }
 
+# run_program NAME COMMAND... : the red team's at full length as two users, and as two containers.
+run_program()
+{
+	local name=$1 how status=0
+	shift
+	case ${KVT_LENGTH:-full}/$name in
+	long/redteam_*)
+		for how in uid box; do
+			KVT_RT_HOW=$how run_ktap "kselftest.$name.$how" "$@" || status=1
+		done
+		return $status
+		;;
+	esac
+	run_ktap "kselftest.$name" "$@"
+}
+
 main()
 {
 	local script line name began
@@ -124,11 +163,12 @@ main()
 		wanted "$name" "$@" || continue
 		# The line is a command with arguments, split as the shell does.
 		starts "$name"
+		find_devices
 		KVT_LEFT_OUT=
 		[ $# -gt 0 ] || left_out "$name"
 		began=$SECONDS
 		# shellcheck disable=SC2086
-		run_ktap "kselftest.$name" $line || FAILED=1
+		run_program "$name" $line || FAILED=1
 		echo "# $name: $((SECONDS - began)) s"
 	done 3< <(program_lines)
 	for script in *.sh; do
