@@ -465,8 +465,12 @@ static int tear_out(const void *pci)
 
 TEST_F_TIMEOUT(removal, disk_torn_out_under_load, 300)
 {
+	const char *kernel = getenv("KVT_KERNEL");
 	char disk[256] = "";
 
+	/* Queues are frozen by one of its workers and thawed by another: lockdep oopses over that. */
+	if (kernel && !strcmp(kernel, "debug"))
+		SKIP(return, "this kernel's lockdep does not survive its nvme driver's reset");
 	pci_of_disk(disk, sizeof(disk));
 	ASSERT_TRUE(strstr(disk, "/pci") != NULL);
 	lose_the_disk(_metadata, self, tear_out, disk);
