@@ -433,14 +433,14 @@ ATTACK(registered_buffer_over_eviction, RT_BOX)
 
 	memset(junk, 0x5a, sizeof(junk));
 	RT_CHECK(mem >= 0 && pwrite(mem, junk, sizeof(junk), 0) == sizeof(junk));
-	RT_CHECK(fill_up(&t->bob, RT_SET_BOB, 0, RT_SLOTS / 4) == RT_SLOTS / 4);
 	RT_CHECK(kvt_reserve(t->bob.fd, 0, 0, &key, NULL, 1, &res, 0) == 1);
+	RT_CHECK(fill_up(&t->bob, RT_SET_BOB, 0, RT_SLOTS / 4) == RT_SLOTS / 4);
 	RT_CHECK(!ring_with(&ring, kvt_wr(&t->bob, res.offset), RT_BLOCK));
 	RT_CHECK(kvt_abort(t->bob.fd, &res.handle, 1, NULL) == 1);
-	RT_CHECK(fill_up(&t->alice, RT_SET, 1000, RT_SLOTS / 2) > RT_SLOTS / 4);
+	RT_CHECK(fill_up(&t->alice, RT_SET, 1000, RT_SLOTS * 3 / 4) > RT_SLOTS / 2);
 	RT_CHECK(!kvt_stat(t->bob.fd, 0, &st) && st.evictions > 0);
 	RT_CHECK(ring_write(&ring, mem, kvt_wr(&t->bob, res.offset), RT_BLOCK) == RT_BLOCK);
-	for (n = 0; n < RT_SLOTS / 2; n++) {
+	for (n = 0; n < RT_SLOTS * 3 / 4; n++) {
 		key = kvt_key(RT_SET, 1000 + n);
 		RT_CHECK(kvt_check(&t->alice, 0, &key, 1, 0) >= 0);
 	}

@@ -249,12 +249,13 @@ TEST_F(teardown, drain_keeps_it_out)
 	int i, nr;
 
 	ASSERT_EQ(0, put_chains(&self->c, 0, 4));
-	kvt_keys(self->keys, SET, 0, 1);
-	ASSERT_EQ(1, kvt_get(self->c.fd, 0, 0, self->keys, 1, res, 0));
-	ASSERT_EQ(self->upper, res[0].tier);
-	mapped = kvt_rd(&self->c, res[0].offset);
-	ASSERT_EQ(1, kvt_bytes_probe(mapped, self->keys, BLOCK_BYTES));
-	ASSERT_EQ(1, kvt_release(self->c.fd, &res[0].handle, 1, NULL));
+	kvt_keys(self->keys, SET, 0, CHAIN);
+	ASSERT_EQ(CHAIN, kvt_get(self->c.fd, 0, 0, self->keys, CHAIN, res, 0));
+	ASSERT_EQ(self->upper, res[CHAIN - 1].tier);
+	mapped = kvt_rd(&self->c, res[CHAIN - 1].offset);
+	ASSERT_EQ(1, kvt_bytes_probe(mapped, &self->keys[CHAIN - 1], BLOCK_BYTES));
+	for (i = 0; i < CHAIN; i++)
+		ASSERT_EQ(1, kvt_release(self->c.fd, &res[i].handle, 1, NULL));
 	EXPECT_EQ(0, kvt_touch_read(mapped));
 	EXPECT_EQ(0, drain(&self->pool, self->upper, 10 * KVT_SEC));
 	EXPECT_EQ(KVTIER_TIER_DRAINING, tier_state(&self->c, self->upper));
