@@ -6,7 +6,7 @@
  * good: as user BOB, or as BOB in a container of his own (user, mount and cgroup
  * namespaces, where he is uid 0 in his own eyes). The victim is ALICE, who in every second
  * attack has opened her file in such a container, too (at full length each attack is made
- * as two users, and as two containers: KVT_RT_HOW): she has leased
+ * as two users, and as two containers, but for what needs one: KVT_RT_HOW): she has leased
  * blocks, a reservation that is half written, and a file that may only read, which BOB
  * was given. The attacker has her files, because fork left them to him; only what an
  * attack says it was given may it use as an attacker, the rest is there to let her act.

@@ -34,8 +34,8 @@ struct kvt_same_trace {
 
 /*
  * The first @nr requests of a trace, as the simulator's command line names it: a file, or
- * gen:KIND[:SESSIONS[:REQUESTS]]; it begins some minutes later. How many different blocks these have, or -errno, with a
- * message. @t is the caller's to free with kvt_same_free().
+ * gen:KIND[:SESSIONS[:REQUESTS]]; it begins some minutes later. How many different blocks these
+ * have, or -errno, with a message. @t is the caller's to free with kvt_same_free().
  */
 int kvt_same_load(const char *name, unsigned int nr, struct kvt_same_trace *t);
 void kvt_same_free(struct kvt_same_trace *t);

@@ -302,7 +302,8 @@ int kvt_sh_line(char *line, size_t len, const char *fmt, ...)
 
 /*
  * Bounds are for this machine when it is idle: no test fails because another one is
- * slower. Those below a second are for what is not to happen, and stay what they are.
+ * slower. Those below a second are for what is not to happen (but in sweep.c), and stay what
+ * they are.
  */
 #define KVT_PATIENCE(time, second)						\
 	((time) < (second) || (time) > 1000 * (second) ? (time) : 5 * (time))

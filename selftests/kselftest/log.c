@@ -737,7 +737,9 @@ TEST_F_TIMEOUT(crowd, log_goes_round, 600)
 			least = down;
 	}
 	TH_LOG("of %lld KiB in a round at least %lld came down", all / 1024, least / 1024);
-	EXPECT_LT(all / 4, least);
+	/* Fewer rounds, on a slow kernel, do not fill it. */
+	if (rounds > FULL_AFTER)
+		EXPECT_LT(all / 4, least);
 	kvt_keys(&key, SET, (rounds - 1) * CHAIN, 1);
 	for (i = 0; i < CROWD; i++)
 		EXPECT_LE(0, kvt_drop(self->c[i].fd, 0, &key, 1, NULL));

@@ -65,6 +65,7 @@ attach_and_see()
 	[ "$retired" = "$1" ] || fail "$retired bytes are retired, not $1: $(cat /tmp/poison_list.out)"
 }
 
+unset KVT_DAX
 # shellcheck disable=SC2046
 export $(./devices cxl)
 DAX=${KVT_DAX:-}

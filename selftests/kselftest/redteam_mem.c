@@ -438,7 +438,10 @@ ATTACK(registered_buffer_over_eviction, RT_BOX)
 	RT_CHECK(!ring_with(&ring, kvt_wr(&t->bob, res.offset), RT_BLOCK));
 	RT_CHECK(kvt_abort(t->bob.fd, &res.handle, 1, NULL) == 1);
 	RT_CHECK(fill_up(&t->alice, RT_SET, 1000, RT_SLOTS * 3 / 4) > RT_SLOTS / 2);
+	/* The first of his were beside the ring's slot. */
+	key = kvt_key(RT_SET_BOB, 0);
 	RT_CHECK(!kvt_stat(t->bob.fd, 0, &st) && st.evictions > 0);
+	RT_CHECK(kvt_lookup(t->bob.fd, 0, &key, 1, NULL) == 0);
 	RT_CHECK(ring_write(&ring, mem, kvt_wr(&t->bob, res.offset), RT_BLOCK) == RT_BLOCK);
 	for (n = 0; n < RT_SLOTS * 3 / 4; n++) {
 		key = kvt_key(RT_SET, 1000 + n);

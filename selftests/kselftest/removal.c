@@ -455,7 +455,10 @@ static bool given_up(const char *pci)
  */
 static int tear_out(const void *pci)
 {
-	/* Or the driver would wait for half a minute before it looks. With multipath, that is a path's. */
+	/*
+	 * Or the driver would wait for half a minute before it looks. With multipath, that is a
+	 * path's.
+	 */
 	if (kvt_sh("echo 1000 > $(echo %s/nvme/nvme*/nvme*n*/queue/io_timeout)", (const char *)pci))
 		return -EIO;
 	if (vanish(pci))
@@ -481,7 +484,7 @@ static int fail_all(const void *dm)
 	return kvt_dm_set(dm, KVT_DM_ERROR);
 }
 
-/* It is there still, and does nothing any more: so it is when it is torn out. */
+/* It is there still, and does nothing any more. */
 TEST_F_TIMEOUT(removal, disk_dies_under_load, 300)
 {
 	struct kvt_dm dm;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A client that is killed at every point of its life, one after the other: before each of its
- * system calls, in it, and after it. Each time nothing of its is left within a second but
- * the blocks it has committed, and who waits for what it was filling gets to fill it.
+ * system calls, in it, and after it. Each time nothing of its is left but the blocks it has
+ * committed, within a second of its end or of the answer of who was waiting, and who waits for
+ * what it was filling gets to fill it.
  *
  * The client is traced: it stops where a call begins and ends, and dies there. In a call
  * it dies a moment after it has been let go into it.
@@ -19,7 +20,7 @@
 #define KEYS		(NR + 2)
 #define CALLS_MAX	200
 #define WAIT_NS		(20 * KVT_MSEC)
-/* After a death all is gone within a second: less than what KVT_UNTIL() takes five times as long. */
+/* When it has been waited for, or its heir has answered: not taken five times as long. */
 #define WITHIN_MS	999
 
 enum when { BEFORE, IN, AFTER, WHENS };

@@ -259,7 +259,7 @@ TEST_F(teardown, drain_keeps_it_out)
 	EXPECT_EQ(0, kvt_touch_read(mapped));
 	EXPECT_EQ(0, drain(&self->pool, self->upper, 10 * KVT_SEC));
 	EXPECT_EQ(KVTIER_TIER_DRAINING, tier_state(&self->c, self->upper));
-	/* Who reads on in memory that has been drained sees nothing, rather than what comes there next. */
+	/* Who reads on in memory that has been drained sees nothing of what comes there next. */
 	EXPECT_EQ(SIGBUS, kvt_touch_read(mapped));
 	ASSERT_EQ(0, put_chains(&self->c, 100, 4));
 	EXPECT_EQ(4 * CHAIN, check_chains(&self->c, 0, 4));

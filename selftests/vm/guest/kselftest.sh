@@ -104,11 +104,12 @@ find_devices()
 		seen+="${dev##*/}=$serial "
 	done
 	[ "$seen" != "${KVT_DEVICES:-}" ] || return 0
-	unset KVT_DAX KVT_BDEV KVT_SCRATCH KVT_ZONED KVT_ZONED_COPY
+	unset KVT_DEVICES KVT_DAX KVT_BDEV KVT_SCRATCH KVT_ZONED KVT_ZONED_COPY
 	while IFS= read -r line; do
 		export "${line?}"
 	done < <(./devices)
-	export KVT_DEVICES=$seen
+	# What is not there yet each program looks for itself.
+	[ -z "${KVT_DAX:-}" ] || [ -z "${KVT_BDEV:-}" ] || export KVT_DEVICES=$seen
 }
 
 starts()
