@@ -17,8 +17,6 @@
 #define TURN		16		/* that a turn adds */
 #define LONGEST		160
 #define SESSIONS	64		/* at a time */
-#define REQUESTS	400
-#define REQUESTS_LONG	1500
 #define PAIRS		5		/* of runs that are compared */
 #define RECENT		8		/* of these, who are likely to go on */
 #define SCAN		64		/* blocks that BOB stores after each request */
@@ -147,15 +145,10 @@ static int open_both(FIXTURE_DATA(isolate) *self, const struct room *room)
 	return err ? err : kvt_client_open(&self->pool, &self->bob, "bob", BLOCK);
 }
 
-static int requests(void)
-{
-	return kvt_env_rounds(REQUESTS, REQUESTS_LONG);
-}
-
 /* Her requests in so much memory; the first third finds it empty and does not count. */
 static int serve(FIXTURE_DATA(isolate) *self, struct result *r, bool scan)
 {
-	int nr = requests(), i;
+	int nr = kvt_env_rounds(400, 1500), i;
 	struct workload w = { .seed = 7 };
 	struct kvt_key keys[SCAN];
 
@@ -201,19 +194,7 @@ static int rate(FIXTURE_DATA(isolate) *self, const struct room *room)
 }
 
 /*
- * Hits of a thousand that may be lost. LRU has one list for all, and what is guaranteed to others
- * than the one who needs room goes to its recent end when its turn comes. In the long run what
- * leaves within a guarantee is not the oldest any more then (2 to 3.5 points are seen).
- */
-static int most_lost(const struct room *room)
-{
-	bool in_the_long_run = requests() > REQUESTS;
-
-	return !strcmp(room->policy, "lru") && room->guaranteed_bytes && in_the_long_run ? 40 : 10;
-}
-
-/*
- * Is it no more than that worse in @beside than in @alone. One of the policies goes by the
+ * Is it no more than a point worse in @beside than in @alone. One of the policies goes by the
  * time that passes, so no two runs are the same: where one pair says no, more of them do
  * together. What they are apart by is well below a point in each of them.
  */
@@ -229,7 +210,7 @@ static bool no_worse(FIXTURE_DATA(isolate) *self, const struct room *alone,
 			return false;
 		*with = a;
 		sum += a - b;
-		if (sum <= most_lost(beside) * i)
+		if (sum <= 10 * i)
 			return true;
 	}
 	return false;
