@@ -78,10 +78,11 @@ static bool kvt_collect_guarded(struct kvt_pool *p, const struct kvt_tier *t,
 u32 kvt_collect(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,
 		const struct kvt_ns *asker, u32 *ids, u32 max)
 {
-	const struct kvt_policy_ops *ops = p->policy.ops;
-	u32 budget = KVT_COLLECT_BUDGET, nr = 0, id, ctl;
+	u32 budget = KVT_COLLECT_BUDGET, nr = 0, id;
+	const struct kvt_policy_ops *ops;
 
 	spin_lock(&p->meta_lock);
+	ops = p->policy.ops;
 	kvt_touch_drain(p);
 	while (nr < max) {
 		struct kvt_hot *h;
@@ -90,16 +91,18 @@ u32 kvt_collect(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,
 		if (id == KVT_NIL)
 			break;
 		h = kvt_hot(&p->table, id);
+		if (h->ns_group != ns_group && kvt_collect_guarded(p, t, h, asker, ids, nr)) {
+			kvt_policy_guarded(&p->policy, t->id, id);
+			continue;
+		}
 		if (ns_group && h->ns_group != ns_group)
 			break;
-		ctl = kvt_ctl(h);
-		if (!(leaf && (ctl & KVT_CTL_STAYS)) &&
-		    !(!ns_group && kvt_collect_guarded(p, t, h, asker, ids, nr)) &&
-		    kvt_move_try(h))
+		if (!(leaf && (kvt_ctl(h) & KVT_CTL_STAYS)) && kvt_move_try(h))
 			ids[nr++] = id;
 		/* Out of the way of the next question, taken or not. */
 		ops->skip(&p->policy, t->id, id);
 	}
+	kvt_policy_searched(&p->policy);
 	spin_unlock(&p->meta_lock);
 	return nr;
 }
@@ -131,27 +134,22 @@ bool kvt_evict_claimed(struct kvt_pool *p, u32 id, enum kvt_why why)
 	return may;
 }
 
-/* Evict the least valuable leaf of a tier. Meta lock held. */
-static u32 kvt_evict_next(struct kvt_pool *p, struct kvt_tier *t, const struct kvt_ns *asker,
-			  u32 *budget)
+/* Evict what the policy found worth least. Meta lock held. Whether it left. */
+static bool kvt_evict_next(struct kvt_pool *p, struct kvt_tier *t, const struct kvt_ns *asker,
+			   u32 id)
 {
-	const struct kvt_policy_ops *ops = p->policy.ops;
-	u32 id = ops->next(&p->policy, t->id, true, budget);
 	struct kvt_hot *h = kvt_hot(&p->table, id);
-	bool gone;
 
 	lockdep_assert_held(&p->meta_lock);
-	if (id == KVT_NIL)
-		return KVT_NIL;
-	if ((kvt_ctl(h) & KVT_CTL_STAYS) || kvt_ns_guarded(p, t, h, asker, 0) ||
-	    !kvt_move_try(h)) {
-		ops->skip(&p->policy, t->id, id);
-		return KVT_NIL;
+	if (kvt_ns_guarded(p, t, h, asker, 0)) {
+		kvt_policy_guarded(&p->policy, t->id, id);
+		return false;
 	}
-	gone = kvt_evict_claimed(p, id, KVT_WHY_ROOM);
-	if (!gone)
-		ops->skip(&p->policy, t->id, id);
-	return gone ? id : KVT_NIL;
+	if (!(kvt_ctl(h) & KVT_CTL_STAYS) && kvt_move_try(h) &&
+	    kvt_evict_claimed(p, id, KVT_WHY_ROOM))
+		return true;
+	p->policy.ops->skip(&p->policy, t->id, id);
+	return false;
 }
 
 /**
@@ -171,12 +169,13 @@ u32 kvt_evict_some(struct kvt_pool *p, struct kvt_tier *t, u32 max, const struct
 
 	spin_lock(&p->meta_lock);
 	kvt_touch_drain(p);
-	while (nr < max && budget) {
-		id = kvt_evict_next(p, t, asker, &budget);
-		nr += id != KVT_NIL;
-		if (!p->policy.some[t->id])
+	while (nr < max) {
+		id = p->policy.ops->next(&p->policy, t->id, true, &budget);
+		if (id == KVT_NIL)
 			break;
+		nr += kvt_evict_next(p, t, asker, id);
 	}
+	kvt_policy_searched(&p->policy);
 	spin_unlock(&p->meta_lock);
 	kvt_garbage_free(p);
 	return nr;

@@ -210,7 +210,7 @@ static ssize_t policy_store(struct device *dev, struct device_attribute *attr,
 	if (!ops)
 		return -EINVAL;
 	spin_lock(&p->meta_lock);
-	WRITE_ONCE(p->policy.ops, ops);
+	kvt_policy_switch(&p->policy, ops);
 	spin_unlock(&p->meta_lock);
 	return len;
 }

@@ -8,12 +8,31 @@
  * breaks that; a block with children found at the old end is as warm as they are, and
  * is put where it should have been: just before its youngest child.
  *
+ * What may not go because it is guaranteed to its namespace is set aside when it gets to the
+ * old end: on one of the other lists, which is the namespace's as long as there are no more of
+ * these than lists. Blocks come to the old end in the order of their use, so that list is in
+ * order, too, and from then on one look at its old end tells that nothing of it can go. It
+ * is older than what list 0 has of the namespace, and goes first when the guarantee ends or
+ * the namespace itself needs room. A list that several have to share has no such order: what
+ * is guarded there makes way for what is behind it, one by one.
+ *
+ * What clients have given up is on a list of its own, and first in line. It is shared, too.
+ *
+ * So that no other list uses up a search, only a few of its blocks that are guarded are looked
+ * at before all others have had their turn, and of all these lists no more blocks in vain than
+ * leaves some looks for list 0.
+ *
  * What another policy left on other lists is used up in the order of their ends.
  */
 #include "kvt_policy.h"
 #include "kvt_chain.h"
+#include "kvt_policy_learn.h"
 
 #define LRU_LIST		0
+#define LRU_COOL		KVT_CLS_COLD	/* that of the other policy, as it is */
+#define LRU_ASIDE		(LRU_COOL + 1)	/* first of the lists for what is guaranteed */
+#define LRU_LOOKS		4u		/* at what is guarded on another list, at a time */
+#define LRU_LOOKS_ALL		192u		/* in vain on all of these */
 #define POLICY_OWN_STEPS	8u
 
 /**
@@ -176,6 +195,16 @@ static u32 policy_own_old(const struct kvt_policy *p, const struct kvt_list *l, 
 	return KVT_NIL;
 }
 
+/* Where nothing is known of a block's worth, its age decides, unless it was given up. */
+static u32 policy_own_worth(const struct kvt_policy *p, u32 id)
+{
+	const struct kvt_cold *c = kvt_cold(p->table, id);
+
+	if (p->ops->worth)
+		return p->ops->worth(p, id);
+	return kvt_policy_list(c) == LRU_COOL ? 0 : U32_MAX - (p->now_ms - c->touch_ms);
+}
+
 /**
  * kvt_policy_least_of() - the block of one owner's that is worth least, or nearly
  * @p:        policy
@@ -194,13 +223,24 @@ u32 kvt_policy_least_of(const struct kvt_policy *p, u32 tier, u32 ns_group, bool
 	for (; left; left &= left - 1) {
 		id = policy_own_old(p, &p->list[tier][fls(left & -left) - 1], ns_group, leaf,
 				    spare);
-		worth = id ? kvt_policy_worth(p, id) : 0;
+		worth = id ? policy_own_worth(p, id) : 0;
 		if (id && (!best || worth < best_worth)) {
 			best = id;
 			best_worth = worth;
 		}
 	}
 	return best;
+}
+
+static u32 lru_ns(const struct kvt_policy *p, u32 id)
+{
+	return kvt_hot(p->table, id)->ns_group >> KVT_NS_SHIFT;
+}
+
+/* The list for what is guaranteed to a block's namespace. */
+static u32 lru_aside(const struct kvt_policy *p, u32 id)
+{
+	return LRU_ASIDE + lru_ns(p, id) % (KVT_LISTS - LRU_ASIDE);
 }
 
 static void lru_insert(struct kvt_policy *p, u32 tier, u32 id)
@@ -222,7 +262,45 @@ static void lru_touch(struct kvt_policy *p, u32 tier, u32 id)
 static void lru_cool(struct kvt_policy *p, u32 tier, u32 id)
 {
 	kvt_policy_del(p, tier, id);
-	kvt_policy_add(p, tier, LRU_LIST, id, true);
+	kvt_policy_add(p, tier, LRU_COOL, id, true);
+}
+
+/* What comes to a list that others' blocks are on has to share it; until it is empty. */
+static void lru_set_aside(struct kvt_policy *p, u32 tier, u32 aside, u32 id)
+{
+	u32 last = p->list[tier][aside].head;
+
+	if (!last)
+		p->mixed[tier] &= ~(1u << aside);
+	else if (lru_ns(p, last) != lru_ns(p, id))
+		p->mixed[tier] |= 1u << aside;
+	kvt_policy_renew_one(p, tier, aside, id);
+}
+
+/* A block on a list was looked at in vain. Those above it cannot go, either, if it is guarded. */
+static void lru_looked(struct kvt_policy *p, u32 list, bool guarded)
+{
+	if (list == LRU_LIST)
+		return;
+	if ((guarded || p->looks[list]) && ++p->looks[list] == LRU_LOOKS)
+		p->tired |= 1u << list;
+	if (++p->looks_all == LRU_LOOKS_ALL)
+		p->tired = ~(1u << LRU_LIST);
+}
+
+static void lru_guarded(struct kvt_policy *p, u32 tier, u32 id)
+{
+	u32 aside = lru_aside(p, id), on = kvt_policy_list(kvt_cold(p->table, id));
+
+	if (on == LRU_COOL)
+		kvt_policy_renew_one(p, tier, on, id);
+	else if (on != aside)
+		lru_set_aside(p, tier, aside, id);
+	else if (p->mixed[tier] & 1u << aside)
+		kvt_policy_renew_one(p, tier, aside, id);
+	lru_looked(p, on, true);
+	if (on != LRU_COOL && !(p->mixed[tier] & 1u << aside))
+		p->closed |= 1u << aside;
 }
 
 /* A block with children at the old end: its place is next to the youngest. */
@@ -230,8 +308,7 @@ static void lru_settle(struct kvt_policy *p, u32 tier, u32 id)
 {
 	u32 child = kvt_cold(p->table, id)->first_child;
 
-	if (kvt_policy_tier(p, child) != tier ||
-	    kvt_policy_list(kvt_cold(p->table, child)) != LRU_LIST) {
+	if (kvt_policy_tier(p, child) != tier) {
 		/* In use, or elsewhere: that is no measure here. */
 		lru_rotate(p, tier, id);
 		return;
@@ -240,22 +317,35 @@ static void lru_settle(struct kvt_policy *p, u32 tier, u32 id)
 	kvt_policy_add_before(p, tier, id, child);
 }
 
-/* The oldest end of all lists. */
+/* The oldest end of all lists that are not out of question. */
 static u32 lru_oldest(const struct kvt_policy *p, u32 tier)
 {
-	u32 left = p->some[tier], best = KVT_NIL, best_ms = 0, id, age_ms;
+	u32 left = p->some[tier] & ~(p->closed | p->tired), best = KVT_NIL, best_ms = 0;
+	u32 id, age_ms;
 
+	if (left & 1u << LRU_COOL)
+		return p->list[tier][LRU_COOL].tail;
 	if (left == 1u << LRU_LIST)
 		return p->list[tier][LRU_LIST].tail;
 	for (; left; left &= left - 1) {
 		id = p->list[tier][fls(left & -left) - 1].tail;
 		age_ms = p->now_ms - kvt_cold(p->table, id)->touch_ms;
-		if (best == KVT_NIL || age_ms > best_ms) {
+		/* Of the same age: what was set aside has been there for longer. */
+		if (best == KVT_NIL || age_ms >= best_ms) {
 			best = id;
 			best_ms = age_ms;
 		}
 	}
 	return best;
+}
+
+/* Each of them has had its turn: the next one. */
+static bool lru_rested(struct kvt_policy *p)
+{
+	bool any = p->tired;
+
+	kvt_policy_rested(p);
+	return any;
 }
 
 static u32 lru_next(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
@@ -264,11 +354,15 @@ static u32 lru_next(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
 
 	while (*budget) {
 		id = lru_oldest(p, tier);
-		if (id == KVT_NIL)
+		if (id == KVT_NIL) {
+			if (lru_rested(p))
+				continue;
 			return KVT_NIL;
+		}
 		(*budget)--;
 		if (!leaf || kvt_ch_leaf(p->table, id))
 			return id;
+		lru_looked(p, kvt_policy_list(kvt_cold(p->table, id)), false);
 		lru_settle(p, tier, id);
 	}
 	return KVT_NIL;
@@ -282,6 +376,7 @@ const struct kvt_policy_ops kvt_policy_lru = {
 	.cool = lru_cool,
 	.next = lru_next,
 	.skip = lru_rotate,
+	.guarded = lru_guarded,
 };
 
 /* To be chosen at run time; what new pools have comes first. */
@@ -312,6 +407,19 @@ const struct kvt_policy_ops *kvt_policy_find(const char *name, size_t len)
 const struct kvt_policy_ops *kvt_policy_at(u32 i)
 {
 	return i < ARRAY_SIZE(kvt_policies) ? kvt_policies[i] : NULL;
+}
+
+/**
+ * kvt_policy_switch() - another policy takes over
+ * @p:   policy state
+ * @ops: which
+ */
+void kvt_policy_switch(struct kvt_policy *p, const struct kvt_policy_ops *ops)
+{
+	WRITE_ONCE(p->ops, ops);
+	/* Whose blocks are on which list was up to the one before. */
+	memset(p->mixed, 0xff, sizeof(p->mixed));
+	memset(p->young, 0, sizeof(p->young));
 }
 
 /**

@@ -46,6 +46,8 @@ struct kvt_policy;
  *          children. Looks at no more than *@budget blocks and takes what it
  *          looked at off it. KVT_NIL: none found
  * @skip:   what @next gave cannot go now; do not offer it again soon
+ * @guarded: what @next gave is guaranteed to its namespace, and so is all that it has on the
+ *          tier. Nothing of it need be offered before kvt_policy_searched(). NULL: as @skip
  * @request: a request has come to this block, its last one so far; it has been touched.
  *          @ask: where to note what has to be known if it goes on, or NULL if it does
  *          not. NULL: of no interest. Takes time in proportion to the chain's length, up
@@ -72,6 +74,7 @@ struct kvt_policy_ops {
 	void (*cool)(struct kvt_policy *p, u32 tier, u32 id);
 	u32 (*next)(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget);
 	void (*skip)(struct kvt_policy *p, u32 tier, u32 id);
+	void (*guarded)(struct kvt_policy *p, u32 tier, u32 id);
 	void (*request)(struct kvt_policy *p, u32 id, struct kvt_ask *ask);
 	bool (*admit)(struct kvt_policy *p, u32 tier, u32 id, bool room);
 	void (*unadmit)(struct kvt_policy *p, u32 id);
@@ -107,6 +110,13 @@ struct kvt_ends {
  * @stale:  by tier: bit i is set if @list[i] has changed since @ends was worked out
  * @young:  by list: last block of the youngest request on it, or KVT_NIL
  * @ends:   by tier; of "reuse"
+ * @closed: lists, as in @some, that the search under way need not look at; of "lru". 0 when
+ *          there is none
+ * @tired:  the same, until all others have been looked at
+ * @looks:  by list: at what is guarded, since then
+ * @looks_all: in vain at any but the first list, since then
+ * @mixed:  by tier: bit i is set if blocks of several namespaces may be on @list[i], where
+ *          "lru" sets them aside
  * @only:   what was learned of the only namespace there is, or NULL: see @mind_of
  * @mind_of: what was learned of a namespace (an index as in kvt_ns_group()) that has
  *          blocks; the owner of all this provides it. One of the two is needed for
@@ -123,6 +133,11 @@ struct kvt_policy {
 	u32 stale[KVT_TIERS];
 	u32 young[KVT_TIERS][KVT_LISTS];
 	struct kvt_ends ends[KVT_TIERS];
+	u32 closed;
+	u32 tired;
+	u8 looks[KVT_LISTS];
+	u32 looks_all;
+	u32 mixed[KVT_TIERS];
 	struct kvt_mind *only;
 	struct kvt_mind *(*mind_of)(const struct kvt_policy *p, u32 ns);
 	u32 low_bar;
@@ -156,6 +171,7 @@ const struct kvt_policy_ops *kvt_policy_find(const char *name, size_t len);
 const struct kvt_policy_ops *kvt_policy_at(u32 i);
 void kvt_policy_init(struct kvt_policy *p, const struct kvt_policy_ops *ops,
 		     struct kvt_table *table);
+void kvt_policy_switch(struct kvt_policy *p, const struct kvt_policy_ops *ops);
 void kvt_policy_add(struct kvt_policy *p, u32 tier, u32 list, u32 id, bool oldest);
 void kvt_policy_add_before(struct kvt_policy *p, u32 tier, u32 id, u32 next);
 void kvt_policy_del(struct kvt_policy *p, u32 tier, u32 id);
@@ -164,6 +180,30 @@ void kvt_policy_renew_one(struct kvt_policy *p, u32 tier, u32 list, u32 id);
 u32 kvt_policy_first(const struct kvt_policy *p, u32 tier);
 u32 kvt_policy_after(const struct kvt_policy *p, u32 tier, u32 id);
 u32 kvt_policy_least_of(const struct kvt_policy *p, u32 tier, u32 ns_group, bool leaf, u32 spare);
+
+/* What @next gave is guaranteed to its namespace. */
+static inline void kvt_policy_guarded(struct kvt_policy *p, u32 tier, u32 id)
+{
+	if (p->ops->guarded)
+		p->ops->guarded(p, tier, id);
+	else
+		p->ops->skip(p, tier, id);
+}
+
+/* All lists have had their turn in a search. */
+static inline void kvt_policy_rested(struct kvt_policy *p)
+{
+	p->tired = 0;
+	p->looks_all = 0;
+	memset(p->looks, 0, sizeof(p->looks));
+}
+
+/* Who has called @next is done with what was guarded then; before the lock is let go. */
+static inline void kvt_policy_searched(struct kvt_policy *p)
+{
+	p->closed = 0;
+	kvt_policy_rested(p);
+}
 
 /* What was learned of a block's namespace. */
 static inline struct kvt_mind *kvt_policy_mind(const struct kvt_policy *p, u32 id)

@@ -15,6 +15,14 @@ struct fixture {
 	u32 id[NR];
 };
 
+static u32 block(struct kunit *test, struct fixture *f)
+{
+	u32 id = kvt_test_block(test, f->t, KVT_READY | KVT_CTL_MEM);
+
+	kvt_hot(f->t, id)->mem_tier = TIER;
+	return id;
+}
+
 /* NR unrelated blocks, id[0] the oldest; last used a while before that. */
 static struct fixture *setup(struct kunit *test)
 {
@@ -26,7 +34,7 @@ static struct fixture *setup(struct kunit *test)
 	kvt_policy_init(&f->p, &kvt_policy_lru, f->t);
 	for (i = 0; i < NR; i++) {
 		f->p.now_ms = 1000 + i;
-		f->id[i] = kvt_test_block(test, f->t, KVT_READY | KVT_CTL_MEM);
+		f->id[i] = block(test, f);
 		kvt_cold(f->t, f->id[i])->touch_ms = 500 + i;
 		f->p.ops->insert(&f->p, TIER, f->id[i]);
 	}
@@ -115,6 +123,228 @@ static void lru_leaf_rule(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f->p.list[TIER][0].count, 0u);
 }
 
+/* Every other block is of a namespace, the rest of another. */
+static void two_owners(struct fixture *f, u32 even, u32 odd)
+{
+	u32 i;
+
+	for (i = 0; i < NR; i++)
+		kvt_hot(f->t, f->id[i])->ns_group = kvt_ns_group(i % 2 ? odd : even, 0);
+}
+
+/* As somebody who looks for room: what is of namespace @ns is guaranteed to it. */
+static u32 search(struct fixture *f, u32 ns, u32 budget)
+{
+	u32 id;
+
+	while ((id = f->p.ops->next(&f->p, TIER, true, &budget)) &&
+	       kvt_hot(f->t, id)->ns_group == kvt_ns_group(ns, 0))
+		kvt_policy_guarded(&f->p, TIER, id);
+	kvt_policy_searched(&f->p);
+	return id;
+}
+
+/* What is guaranteed costs others a look, and stays in its order for its own namespace. */
+static void lru_sets_aside_what_is_guarded(struct kunit *test)
+{
+	static const u32 want[] = { 0, 2, 4, 6, 7, 8, 9 };
+	struct fixture *f = setup(test);
+	u32 i;
+
+	two_owners(f, 1, 2);
+	for (i = 1; i < 6; i += 2) {
+		/* All that was set aside, one more, and what is not guarded. */
+		KUNIT_ASSERT_EQ(test, search(f, 1, 3), f->id[i]);
+		f->p.ops->remove(&f->p, TIER, f->id[i]);
+	}
+	/* That is for one search; for another one it is as old as it is. */
+	KUNIT_EXPECT_EQ(test, next(f, true, 1), f->id[0]);
+	KUNIT_EXPECT_EQ(test, kvt_policy_least_of(&f->p, TIER, kvt_ns_group(1, 0), true, KVT_NIL),
+			f->id[0]);
+	KUNIT_EXPECT_EQ(test, search(f, 1, NR), f->id[7]);
+	drains_as(test, f, want, ARRAY_SIZE(want));
+}
+
+/* Used, it is among the others again; given up, it is the first of all. */
+static void lru_set_aside_is_not_for_ever(struct kunit *test)
+{
+	static const u32 want[] = { 8, 2, 4, 6, 0 };
+	struct fixture *f = setup(test);
+	u32 i;
+
+	two_owners(f, 1, 2);
+	for (i = 1; i < NR; i += 2) {
+		KUNIT_ASSERT_EQ(test, search(f, 1, NR), f->id[i]);
+		f->p.ops->remove(&f->p, TIER, f->id[i]);
+	}
+	KUNIT_EXPECT_EQ(test, search(f, 1, 1), KVT_NIL);
+	f->p.now_ms = 3000;
+	f->p.ops->touch(&f->p, TIER, f->id[0]);
+	f->p.ops->cool(&f->p, TIER, f->id[8]);
+	drains_as(test, f, want, ARRAY_SIZE(want));
+}
+
+/* Given up just after it was used, guarded or not. */
+static void lru_cools_beside_what_is_set_aside(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 i;
+
+	two_owners(f, 1, 2);
+	for (i = 1; i < 6; i += 2) {
+		KUNIT_ASSERT_EQ(test, search(f, 1, NR), f->id[i]);
+		f->p.ops->skip(&f->p, TIER, f->id[i]);
+	}
+	f->p.now_ms = 3000;
+	f->p.ops->touch(&f->p, TIER, f->id[9]);
+	f->p.ops->cool(&f->p, TIER, f->id[9]);
+	f->p.ops->cool(&f->p, TIER, f->id[8]);
+	KUNIT_EXPECT_EQ(test, kvt_cold(f->t, f->id[9])->touch_ms, 3000u);
+	KUNIT_EXPECT_EQ(test, next(f, false, 1), f->id[8]);
+	KUNIT_EXPECT_EQ(test, search(f, 1, NR), f->id[9]);
+	KUNIT_EXPECT_EQ(test, kvt_policy_least_of(&f->p, TIER, kvt_ns_group(1, 0), true, KVT_NIL),
+			f->id[8]);
+	f->p.ops->remove(&f->p, TIER, f->id[9]);
+	/* Still first for its own namespace. */
+	KUNIT_EXPECT_EQ(test, search(f, 1, NR), f->id[7]);
+	KUNIT_EXPECT_EQ(test, next(f, false, 1), f->id[8]);
+}
+
+/* However much is guarded there, a search gets to what is not. */
+static void lru_shared_lists_do_not_use_up_a_search(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 budget = 1000, id, i;
+
+	for (i = 0; i < NR; i++)
+		f->p.ops->remove(&f->p, TIER, f->id[i]);
+	for (i = 0; i < 200; i++) {
+		id = block(test, f);
+		kvt_hot(f->t, id)->ns_group = kvt_ns_group(i % 2 ? 2 : KVT_LISTS, 0);
+		f->p.ops->insert(&f->p, TIER, id);
+	}
+	while ((id = f->p.ops->next(&f->p, TIER, true, &budget)) != KVT_NIL)
+		kvt_policy_guarded(&f->p, TIER, id);
+	kvt_policy_searched(&f->p);
+	KUNIT_EXPECT_NE(test, f->p.mixed[TIER], 0u);
+	kvt_hot(f->t, f->id[0])->ns_group = kvt_ns_group(3, 0);
+	f->p.ops->insert(&f->p, TIER, f->id[0]);
+	kvt_cold(f->t, f->id[0])->touch_ms = f->p.now_ms;
+	budget = 100;
+	while ((id = f->p.ops->next(&f->p, TIER, true, &budget)) != KVT_NIL && id != f->id[0])
+		kvt_policy_guarded(&f->p, TIER, id);
+	kvt_policy_searched(&f->p);
+	KUNIT_EXPECT_EQ(test, id, f->id[0]);
+}
+
+/* Nor do chains that were given up, or left by another policy, whatever order they are in. */
+static void lru_chains_do_not_use_up_a_search(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 up = KVT_NIL, id, i, n;
+
+	two_owners(f, 2, 2);
+	for (i = 0; i < 300; i++) {
+		id = block(test, f);
+		kvt_hot(f->t, id)->ns_group = kvt_ns_group(1, 0);
+		if (up != KVT_NIL)
+			kvt_ch_link(f->t, id, up);
+		f->p.ops->insert(&f->p, TIER, id);
+		f->p.ops->cool(&f->p, TIER, id);
+		up = id;
+	}
+	for (n = 0; n < 8; n++) {
+		for (i = 0; i < 3; i++)
+			KUNIT_EXPECT_EQ(test, search(f, 1, 256), f->id[n]);
+		f->p.ops->remove(&f->p, TIER, f->id[n]);
+	}
+	/* The same on a list that may be anybody's. */
+	kvt_policy_switch(&f->p, &kvt_policy_lru);
+	for (id = f->p.list[TIER][1].tail; id; id = f->p.list[TIER][1].tail)
+		kvt_policy_renew_one(&f->p, TIER, 3, id);
+	for (i = 0; i < 30; i++)
+		KUNIT_EXPECT_EQ(test, search(f, 1, 256), f->id[n]);
+	f->p.ops->remove(&f->p, TIER, f->id[8]);
+	f->p.ops->remove(&f->p, TIER, f->id[9]);
+	/* For its own namespace it is there to be had, with some looks. */
+	for (n = 0; n < 300; n++) {
+		for (i = 0, id = KVT_NIL; i < 300 && id == KVT_NIL; i++)
+			id = search(f, 2, 256);
+		KUNIT_ASSERT_NE(test, id, KVT_NIL);
+		f->p.ops->remove(&f->p, TIER, id);
+		kvt_ch_unlink(f->t, id);
+	}
+}
+
+/* Where nothing is guarded what was given up goes first, though it is out of order. */
+static void lru_chains_given_up_go_first(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 path[100], tip[2], i, t, id;
+
+	for (i = 0; i < ARRAY_SIZE(path) + 2; i++) {
+		id = block(test, f);
+		if (i < ARRAY_SIZE(path))
+			path[i] = id;
+		else
+			tip[i - ARRAY_SIZE(path)] = id;
+		if (i)
+			kvt_ch_link(f->t, id, path[min(i, (u32)ARRAY_SIZE(path)) - 1]);
+		f->p.ops->insert(&f->p, TIER, id);
+	}
+	/* One path, and another one to which most of it belongs, too. */
+	for (t = 0; t < 2; t++) {
+		for (i = 0; i < ARRAY_SIZE(path); i++)
+			f->p.ops->cool(&f->p, TIER, path[i]);
+		f->p.ops->cool(&f->p, TIER, tip[t]);
+	}
+	for (i = 0; i < ARRAY_SIZE(path) + 2; i++) {
+		id = search(f, 1, 256);
+		KUNIT_EXPECT_EQ(test, id, i < 2 ? tip[1 - i] : path[ARRAY_SIZE(path) + 1 - i]);
+		f->p.ops->remove(&f->p, TIER, id);
+		kvt_ch_unlink(f->t, id);
+	}
+	KUNIT_EXPECT_EQ(test, search(f, 1, 256), f->id[0]);
+}
+
+/* A list that has to be shared hides nothing. */
+static void lru_set_aside_with_others(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 budget = NR, id, i;
+
+	/* Two that get the same list; for the first search both have a guarantee. */
+	two_owners(f, 2, KVT_LISTS);
+	while ((id = f->p.ops->next(&f->p, TIER, true, &budget)) != KVT_NIL)
+		kvt_policy_guarded(&f->p, TIER, id);
+	kvt_policy_searched(&f->p);
+	KUNIT_EXPECT_NE(test, f->p.mixed[TIER], 0u);
+	for (i = 0; i < NR / 2; i++) {
+		id = search(f, 2, 2 * NR);
+		KUNIT_ASSERT_NE(test, id, KVT_NIL);
+		f->p.ops->remove(&f->p, TIER, id);
+	}
+	KUNIT_EXPECT_EQ(test, search(f, 2, 2 * NR), KVT_NIL);
+}
+
+/* So it is with what another policy has left there. */
+static void lru_set_aside_after_another(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 i, id;
+
+	two_owners(f, 1, 2);
+	kvt_policy_switch(&f->p, &kvt_policy_reuse);
+	for (i = 0; i < NR; i++)
+		kvt_policy_renew_one(&f->p, TIER, 2, f->id[i]);
+	kvt_policy_switch(&f->p, &kvt_policy_lru);
+	for (i = 0; i < NR / 2; i++) {
+		id = search(f, 1, 2 * NR);
+		KUNIT_ASSERT_NE(test, id, KVT_NIL);
+		f->p.ops->remove(&f->p, TIER, id);
+	}
+}
+
 /* The search is bounded by its budget, pays for what it looks at, loses none. */
 static void lru_budget_bounds_search(struct kunit *test)
 {
@@ -173,6 +403,14 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(lru_next_is_stable),
 	KUNIT_CASE(lru_leaf_rule),
 	KUNIT_CASE(lru_budget_bounds_search),
+	KUNIT_CASE(lru_sets_aside_what_is_guarded),
+	KUNIT_CASE(lru_set_aside_is_not_for_ever),
+	KUNIT_CASE(lru_cools_beside_what_is_set_aside),
+	KUNIT_CASE(lru_shared_lists_do_not_use_up_a_search),
+	KUNIT_CASE(lru_chains_do_not_use_up_a_search),
+	KUNIT_CASE(lru_chains_given_up_go_first),
+	KUNIT_CASE(lru_set_aside_with_others),
+	KUNIT_CASE(lru_set_aside_after_another),
 	KUNIT_CASE(lru_tiers_are_apart),
 	KUNIT_CASE(policy_found_by_exact_name),
 	{ }
