@@ -110,7 +110,7 @@ static void kvt_file_drop_arenas(struct kvt_file *f)
 			continue;
 		t = p->tiers[a->tier];
 		r = kvt_mem_region(&t->mem, a->region);
-		f->ns->arena_bytes -= (u64)r->nr_pieces << KVT_PIECE_SHIFT;
+		kvt_kept_arena(f->ns, -((s64)r->nr_pieces << KVT_PIECE_SHIFT));
 		f->ns->kept.retired_bytes += (u64)r->nr_pieces << KVT_PIECE_SHIFT;
 		kvt_mem_region_arena(&t->mem, &f->ns->group[g].owner[a->tier], r, 0);
 		r->retire = true;

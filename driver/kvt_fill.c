@@ -304,7 +304,7 @@ void kvt_limbo_add(struct kvt_pool *p, struct kvt_tier *t, u32 page, u32 ns_grou
 	lockdep_assert_held(&p->meta_lock);
 	if (id == KVT_NIL) {
 		kvt_mem_slot_retire(&t->mem, &g->owner[t->id], page);
-		ns->mem_bytes -= kvt_slot_bytes(g);
+		kvt_kept_mem(ns, -(s64)kvt_slot_bytes(g));
 		kvt_limit_count(ns, t, kvt_slot_bytes(g), -1);
 		return;
 	}

@@ -5,8 +5,11 @@
 #ifndef KVT_FIXED_H
 #define KVT_FIXED_H
 
-#include <linux/atomic.h>
 #include <linux/types.h>
+#include <linux/uidgid.h>
+#include <linux/xarray.h>
+
+#include "core/kvt_fix.h"
 
 #define KVT_LIMIT_DEFAULT	U64_MAX
 
@@ -16,15 +19,59 @@ struct kvt_pool;
 struct kvt_tier;
 
 /**
+ * struct kvt_fixed_owner - all namespaces of a pool's that have the same owner
+ * @uid:    his, when they came to the pool
+ * @nr_ns:  how many they are. conf_lock
+ * @pieces: what they were guaranteed and have fixed beyond that. No lock
+ * @pinned_bytes: what they have pinned, or held for sessions, beyond that. Meta lock
+ */
+struct kvt_fixed_owner {
+	kuid_t uid;
+	u32 nr_ns;
+	atomic_t pieces;
+	u64 pinned_bytes;
+};
+
+/**
  * struct kvt_fixed - what a namespace has fixed, and root's limit
- * @pieces:      of regions with fixed slots, see core/kvt_fix.h. No lock
- * @limit_bytes: of that; or KVT_LIMIT_DEFAULT. No lock
- * @hint:        jiffy when the limit was asked for, and what it was in pieces. No lock
+ * @account:     in pieces of regions with fixed slots, see core/kvt_fix.h. No lock
+ * @owner:       shared with other namespaces. conf_lock
+ * @limit_bytes: of what is fixed; or KVT_LIMIT_DEFAULT. No lock
+ * @leave:       it was more than the default when root set it. No lock
  */
 struct kvt_fixed {
-	atomic_t pieces;
-	u64 hint;
+	struct kvt_fix_account account;
+	struct kvt_fixed_owner *owner;
 	u64 limit_bytes;
+	bool leave;
+};
+
+/**
+ * struct kvt_fixed_sum - a pool's memory, in pieces
+ * @online: of tiers that take blocks
+ * @whole:  of all tiers, less what is in quarantine
+ * @free:   of that, what is not in use within guarantees
+ * @stuck:  pinned, and with no block tier to go to
+ */
+struct kvt_fixed_sum {
+	u32 online;
+	u32 whole;
+	u32 free;
+	u32 stuck;
+};
+
+/**
+ * struct kvt_fixed_all - of a pool
+ * @owners:   by uid. conf_lock
+ * @beyond:   what all namespaces have fixed beyond their guarantees, in pieces. No lock
+ * @sum:      worked out at @at_jiffy, or about then. No lock
+ * @at_jiffy: 0: never
+ */
+struct kvt_fixed_all {
+	struct xarray owners;
+	atomic_t beyond;
+	struct kvt_fixed_sum sum;
+	unsigned long at_jiffy;
 };
 
 /* What became of an attempt to lease a block. */
@@ -34,7 +81,11 @@ enum kvt_leased {
 	KVT_LEASED_LIMIT,	/* its namespace is at its limit */
 };
 
-void kvt_fixed_init(struct kvt_fixed *f);
+/* conf_lock held */
+int kvt_fixed_join(struct kvt_ns *ns);
+void kvt_fixed_promise(struct kvt_ns *ns);
+void kvt_fixed_leave(struct kvt_ns *ns);
+
 /* srcu or meta lock held: tiers stay */
 u64 kvt_fixed_limit(struct kvt_pool *p, const struct kvt_ns *ns);
 u64 kvt_fixed_bytes(const struct kvt_ns *ns);

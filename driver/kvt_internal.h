@@ -366,8 +366,10 @@ struct kvt_pool {
 	u64 log_lost;
 	u32 nr_quarantined;
 	u64 guaranteed_bytes;
+	u64 guarded_bytes;			/* see kvt_kept.c */
 	u64 beyond_bytes[KVT_KEPT_KINDS];	/* see kvt_kept.c */
 	u64 weights;				/* see kvt_weight.c */
+	struct kvt_fixed_all fixed;
 	struct kvt_budget budget[KVT_BUDGETS];
 	u64 meta_bytes;
 

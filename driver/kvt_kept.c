@@ -16,7 +16,11 @@
  * this goes for any namespace that has something there. What is within its guarantee is
  * its own to waste.
  *
- * Invariant: p->beyond_bytes are the sums of all namespaces' @beyond_bytes.
+ * What is in use within guarantees, slots or arenas, is counted as well, for those who are to
+ * leave others some of the rest: see kvt_fixed.c.
+ *
+ * Invariant: p->guarded_bytes is the sum of all namespaces' kept.guarded_bytes; p->beyond_bytes are the sums of all namespaces' @beyond_bytes; @pinned_bytes of an
+ * owner (struct kvt_fixed_owner) that of his.
  *
  * Lock: the meta lock for everything.
  */
@@ -90,16 +94,53 @@ u64 kvt_kept_export_room(const struct kvt_pool *p, const struct kvt_ns *ns)
 	return kvt_kept_room(p, ns, KVT_KEPT_EXPORTED, false);
 }
 
+static void kvt_kept_guard(struct kvt_ns *ns)
+{
+	u64 has = min(max(ns->mem_bytes, ns->arena_bytes), ns->min_bytes);
+	struct kvt_pool *p = ns->pool;
+
+	lockdep_assert_held(&p->meta_lock);
+	if (has == ns->kept.guarded_bytes)
+		return;
+	WRITE_ONCE(p->guarded_bytes, p->guarded_bytes + has - ns->kept.guarded_bytes);
+	ns->kept.guarded_bytes = has;
+}
+
+/**
+ * kvt_kept_mem() - a namespace has slots in memory, or no more
+ * @ns:    namespace, its pool's meta lock held
+ * @bytes: of slots, negative: no more
+ */
+void kvt_kept_mem(struct kvt_ns *ns, s64 bytes)
+{
+	ns->mem_bytes += bytes;
+	kvt_kept_guard(ns);
+}
+
+/**
+ * kvt_kept_arena() - a namespace has arenas, or no more
+ * @ns:    namespace, its pool's meta lock held
+ * @bytes: of regions, negative: no more
+ */
+void kvt_kept_arena(struct kvt_ns *ns, s64 bytes)
+{
+	ns->arena_bytes += bytes;
+	kvt_kept_guard(ns);
+}
+
 static void kvt_kept_add(struct kvt_pool *p, struct kvt_ns *ns, enum kvt_kept_kind kind,
 			 s64 bytes)
 {
+	struct kvt_fixed_owner *o = ns->fixed.owner;
 	struct kvt_kept *k = &ns->kept;
 	u64 beyond;
 
 	lockdep_assert_held(&p->meta_lock);
 	k->bytes[kind] += bytes;
 	beyond = k->bytes[kind] - min(k->bytes[kind], ns->min_bytes);
-	p->beyond_bytes[kind] += beyond - k->beyond_bytes[kind];
+	WRITE_ONCE(p->beyond_bytes[kind], p->beyond_bytes[kind] + beyond - k->beyond_bytes[kind]);
+	if (kind == KVT_KEPT_PINNED)
+		WRITE_ONCE(o->pinned_bytes, o->pinned_bytes + beyond - k->beyond_bytes[kind]);
 	k->beyond_bytes[kind] = beyond;
 }
 
@@ -123,6 +164,29 @@ void kvt_kept_pin(struct kvt_pool *p, struct kvt_ns *ns, s64 bytes)
 void kvt_kept_export(struct kvt_pool *p, struct kvt_ns *ns, s64 bytes)
 {
 	kvt_kept_add(p, ns, KVT_KEPT_EXPORTED, bytes);
+}
+
+/**
+ * kvt_kept_stuck_bytes() - how much of what is pinned may be stuck in memory
+ * @p: pool; srcu or meta lock held
+ *
+ * The rest can be on block tiers. What is pinned within a guarantee does not count.
+ * Return: slot bytes.
+ */
+u64 kvt_kept_stuck_bytes(struct kvt_pool *p)
+{
+	u64 pinned = READ_ONCE(p->beyond_bytes[KVT_KEPT_PINNED]), room = 0;
+	u32 i;
+
+	if (!pinned)
+		return 0;
+	for (i = 0; i < KVT_TIERS; i++) {
+		const struct kvt_tier *t = kvt_tier_at(p, i);
+
+		if (t && !t->ops->is_mem && READ_ONCE(t->state) == KVTIER_TIER_ONLINE)
+			room += kvt_log_capacity(t);
+	}
+	return pinned - min(pinned, room / 2);
 }
 
 /**

@@ -6,7 +6,6 @@
 #ifndef KVT_LEASE_H
 #define KVT_LEASE_H
 
-#include "core/kvt_fix.h"
 #include "kvt_internal.h"
 
 /**
@@ -42,7 +41,7 @@ static inline bool kvt_lease_end(struct kvt_pool *p, struct kvt_ns *ns, struct k
 {
 	const struct kvt_tier *t = p->tiers[h->mem_tier];
 
-	return kvt_lease_put_fixed(h, kvt_mem_region_of(&t->mem, h->mem_page), &ns->fixed.pieces);
+	return kvt_lease_put_fixed(h, kvt_mem_region_of(&t->mem, h->mem_page), &ns->fixed.account);
 }
 
 #endif /* KVT_LEASE_H */

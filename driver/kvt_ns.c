@@ -233,10 +233,12 @@ static void kvt_ns_guarantee(struct kvt_pool *p, s64 bytes)
 	WRITE_ONCE(p->guaranteed_bytes, p->guaranteed_bytes + bytes);
 }
 
-/* Pieces that would be enough, on whichever tier has them. */
-static void kvt_ns_short(struct kvt_pool *p, u64 missing_bytes)
+/* Pieces that would be enough to promise so much in all, on whichever tier has them. */
+static void kvt_ns_short(struct kvt_pool *p, u64 promised_bytes)
 {
-	u64 pieces = DIV_ROUND_UP_ULL(missing_bytes, KVT_PIECE_BYTES);
+	u64 all_bytes = promised_bytes + DIV_ROUND_UP_ULL(promised_bytes, KVT_FIX_SPARE - 1);
+	u64 pieces = DIV_ROUND_UP_ULL(all_bytes - min(all_bytes, kvt_mem_capacity(p)),
+				      KVT_PIECE_BYTES);
 	u32 i;
 
 	lockdep_assert_held(&p->meta_lock);
@@ -249,18 +251,24 @@ static void kvt_ns_short(struct kvt_pool *p, u64 missing_bytes)
 	}
 }
 
+/* What can be guaranteed of so much memory: who was promised nothing needs some, too. */
+static u64 kvt_ns_promise_bytes(u64 capacity)
+{
+	return capacity - (capacity / KVT_FIX_SPARE >> KVT_PIECE_SHIFT << KVT_PIECE_SHIFT);
+}
+
 /* Guarantee memory that is there: from here on no tier gives it away. conf_lock held. */
 static int kvt_ns_promise(struct kvt_pool *p, u64 bytes)
 {
 	u64 capacity, left;
 
 	spin_lock(&p->meta_lock);
-	capacity = kvt_mem_capacity(p);
+	capacity = kvt_ns_promise_bytes(kvt_mem_capacity(p));
 	left = capacity - min(p->guaranteed_bytes, capacity);
 	if (bytes <= left)
 		kvt_ns_guarantee(p, bytes);
 	else
-		kvt_ns_short(p, bytes - left);
+		kvt_ns_short(p, p->guaranteed_bytes + min(bytes, KVT_WINDOW_BYTES));
 	spin_unlock(&p->meta_lock);
 	return bytes <= left ? 0 : -ENOSPC;
 }
@@ -271,7 +279,6 @@ static void kvt_ns_fill(struct kvt_ns *ns, struct kvt_pool *p, const struct cred
 	u32 i, t;
 
 	ns->pool = p;
-	kvt_fixed_init(&ns->fixed);
 	ns->uid = cred->fsuid;
 	ns->gid = cred->fsgid;
 	ns->mode = o->mode;
@@ -296,6 +303,7 @@ static void kvt_ns_fill(struct kvt_ns *ns, struct kvt_pool *p, const struct cred
 
 static void kvt_ns_free(struct kvt_ns *ns)
 {
+	kvt_fixed_leave(ns);
 	kvt_charge_forget(ns);
 	kvt_maps_free(&ns->maps);
 	free_percpu(ns->counts);
@@ -310,7 +318,7 @@ static bool kvt_ns_alloc_parts(struct kvt_ns *ns)
 
 	ns->mind = kvmalloc(sizeof(*ns->mind), GFP_KERNEL_ACCOUNT);
 	ns->counts = alloc_percpu_gfp(struct kvt_counts, GFP_KERNEL_ACCOUNT);
-	if (kvt_maps_init(&ns->maps) || !ns->mind || !ns->counts)
+	if (kvt_maps_init(&ns->maps) || !ns->mind || !ns->counts || kvt_fixed_join(ns))
 		return false;
 	kvt_mind_init(ns->mind);
 	for (i = 0; i < KVT_GUESSES; i++)
@@ -399,6 +407,7 @@ static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
 	err = kvt_ns_promise(p, ns->min_bytes);
 	if (err)
 		goto free;
+	kvt_fixed_promise(ns);
 	err = kvt_ns_new_id(p, &ns->id);
 	if (err)
 		goto forget;
@@ -652,7 +661,6 @@ static void kvt_ns_fill_def(struct kvt_ns *ns, const struct kvt_nsdef *def)
 	u32 i, t;
 
 	ns->id = def->id;
-	kvt_fixed_init(&ns->fixed);
 	ns->uid = make_kuid(&init_user_ns, def->uid);
 	ns->gid = make_kgid(&init_user_ns, def->gid);
 	ns->mode = def->mode;
@@ -702,8 +710,10 @@ int kvt_ns_adopt(struct kvt_pool *p, u32 idx, const struct kvt_nsdef *def)
 	mutex_init(&ns->session_lock);
 	kvt_limits_init(ns);
 	err = -ENOMEM;
-	if (kvt_ns_alloc_parts(ns))
+	if (kvt_ns_alloc_parts(ns)) {
+		kvt_fixed_promise(ns);
 		err = xa_insert(&p->ns, idx, ns, GFP_KERNEL);
+	}
 	if (err) {
 		kvt_ns_free(ns);
 		return err;

@@ -35,15 +35,16 @@
 #define KVT_SHRINK_KEEP		8u		/* a part like this of a tier stays */
 
 /*
- * Pieces that stay: what is guaranteed to namespaces, wherever that is, and enough for the
- * pool to go on.
+ * Pieces that stay: what is guaranteed to namespaces, wherever that is, with what can be
+ * guaranteed to nobody beside it, and enough for the pool to go on.
  */
 static u32 kvt_shrink_floor(const struct kvt_tier *t)
 {
 	u64 promised = READ_ONCE(t->pool->guaranteed_bytes) >> KVT_PIECE_SHIFT;
 
 	return min_t(u64, t->nr_pieces,
-		     max_t(u64, promised + 1, DIV_ROUND_UP(t->nr_pieces, KVT_SHRINK_KEEP)));
+		     max_t(u64, promised + max(promised / (KVT_FIX_SPARE - 1), 1ull),
+			   DIV_ROUND_UP(t->nr_pieces, KVT_SHRINK_KEEP)));
 }
 
 /* Pieces that can be had, now or soon. Racy without the meta lock. */

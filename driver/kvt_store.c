@@ -156,7 +156,7 @@ void kvt_block_mem_free(struct kvt_pool *p, u32 tier, u32 page, u32 ns_group)
 
 	lockdep_assert_held(&p->meta_lock);
 	kvt_mem_slot_free(&t->mem, &g->owner[tier], page);
-	ns->mem_bytes -= kvt_slot_bytes(g);
+	kvt_kept_mem(ns, -(s64)kvt_slot_bytes(g));
 	kvt_limit_count(ns, t, kvt_slot_bytes(g), -1);
 }
 
@@ -185,7 +185,7 @@ static u32 kvt_slot_take(struct kvt_tier *t, struct kvt_group *g, u32 region, u3
 static void kvt_slot_count(struct kvt_tier *t, struct kvt_ns *ns, const struct kvt_group *g)
 {
 	lockdep_assert_held(&t->pool->meta_lock);
-	ns->mem_bytes += kvt_slot_bytes(g);
+	kvt_kept_mem(ns, kvt_slot_bytes(g));
 	kvt_limit_count(ns, t, kvt_slot_bytes(g), 1);
 }
 

@@ -505,7 +505,7 @@ static int kvt_arena_charge(struct kvt_pool *p, struct kvt_ns *ns, s64 bytes)
 			  ns->arena_bytes + ns->kept.retired_bytes + bytes > 2 * most))
 		err = -ENOSPC;
 	else
-		ns->arena_bytes += bytes;
+		kvt_kept_arena(ns, bytes);
 	spin_unlock(&p->meta_lock);
 	return err;
 }

@@ -148,6 +148,19 @@ static inline int atomic_sub_return(int i, atomic_t *v)
 	return __atomic_sub_fetch(&v->counter, i, __ATOMIC_SEQ_CST);
 }
 
+static inline void atomic_add(int i, atomic_t *v)
+{
+	__atomic_fetch_add(&v->counter, i, __ATOMIC_SEQ_CST);
+}
+
+static inline void atomic_sub(int i, atomic_t *v)
+{
+	__atomic_fetch_sub(&v->counter, i, __ATOMIC_SEQ_CST);
+}
+
+/* They are in order; sanitizers know of no fence. */
+#define smp_mb__after_atomic()	do { } while (0)
+
 static inline bool atomic_try_cmpxchg(atomic_t *v, int *old, int new)
 {
 	return __atomic_compare_exchange_n(&v->counter, old, new, false,

@@ -2,11 +2,12 @@
 /*
  * What leases fix, with real threads: race_fix().
  *
- * Some regions with a few blocks in each, and a limit that is smaller than all of them.
+ * Some regions with a few blocks in each, and rules that do not let all of them be fixed.
  * Threads lease blocks as the driver does, under a lock for each block, and give leases back
  * without it. First they come and go: in the end no region may be left fixed, and none paid for.
- * Then they keep what they get: the regions with leases may not be more than the limit,
- * round after round, from whatever state the others are in.
+ * Then they keep what they get: the regions with leases may not be more than the rules say,
+ * round after round, from whatever state the others are in. Every other round each
+ * namespace has a limit; in between they have one for all of them together.
  */
 #include "kvt_env.h"
 #include "kvt_mem.h"
@@ -31,6 +32,20 @@ static int sub_and_wait(int i, atomic_t *v)
 	return sum;
 }
 
+static void only_add_and_wait(int i, atomic_t *v)
+{
+	atomic_add(i, v);
+	sched_yield();
+}
+
+static void only_sub_and_wait(int i, atomic_t *v)
+{
+	atomic_sub(i, v);
+	sched_yield();
+}
+
+#define atomic_add		only_add_and_wait
+#define atomic_sub		only_sub_and_wait
 #define atomic_add_return	add_and_wait
 #define atomic_sub_return	sub_and_wait
 #include "kvt_fix.h"
@@ -38,7 +53,8 @@ static int sub_and_wait(int i, atomic_t *v)
 #define REGIONS		6u
 #define EACH		3u	/* blocks of a region */
 #define NR_BLOCKS	(REGIONS * EACH)
-#define LIMIT		2
+#define NAMESPACES	3u	/* the first two have the same owner */
+#define LIMIT		1	/* for each */
 #define TAKERS		3u
 #define KEPT		64u
 
@@ -46,7 +62,9 @@ static int sub_and_wait(int i, atomic_t *v)
 struct kvt_region fix_region[REGIONS];
 struct kvt_hot fix_hot[NR_BLOCKS];
 spinlock_t fix_shard[NR_BLOCKS];
-atomic_t fix_total;
+struct kvt_fix_account fix_account[NAMESPACES];
+atomic_t fix_owner[2];
+atomic_t fix_pool;
 pthread_barrier_t fix_gate;
 static u64 fix_rounds;
 static u64 nr_taken, nr_refused;
@@ -59,13 +77,25 @@ struct taker {
 	u64 refused;
 };
 
+/* One of two that are left is not for who has more than that; nobody gets the last one. */
+static const struct kvt_fix_rules fix_rules[2] = {
+	{ .limit = LIMIT, .most = REGIONS, .free = REGIONS },
+	{ .limit = REGIONS, .most = REGIONS, .free = REGIONS, .spare = 2 },
+};
+static const u32 fix_most[2] = { NAMESPACES * LIMIT, REGIONS - 1 };
+
 static struct kvt_region *region_of(u32 b)
 {
 	return &fix_region[b / EACH];
 }
 
+static struct kvt_fix_account *account_of(u32 b)
+{
+	return &fix_account[b / EACH % NAMESPACES];
+}
+
 /* As kvt_lease_found(). */
-static bool take(u32 b, u64 *refused)
+static bool take(u32 b, u64 round, u64 *refused)
 {
 	struct kvt_region *reg = region_of(b);
 	bool first, ok;
@@ -75,7 +105,8 @@ static bool take(u32 b, u64 *refused)
 	CHECK(ok);
 	if (first)
 		sched_yield();
-	if (first && !kvt_fix_more(reg) && !kvt_fix_first(reg, &fix_total, LIMIT)) {
+	if (first && !kvt_fix_more(reg) &&
+	    !kvt_fix_first(reg, account_of(b), &fix_rules[round % 2])) {
 		kvt_lease_put(&fix_hot[b]);
 		(*refused)++;
 		ok = false;
@@ -86,17 +117,17 @@ static bool take(u32 b, u64 *refused)
 
 static void put(u32 b)
 {
-	CHECK(!kvt_lease_put_fixed(&fix_hot[b], region_of(b), &fix_total));
+	CHECK(!kvt_lease_put_fixed(&fix_hot[b], region_of(b), account_of(b)));
 }
 
-static void come_and_go(struct taker *t)
+static void come_and_go(struct taker *t, u64 round)
 {
 	u32 i;
 
 	for (i = 0; i < 200; i++) {
 		u32 b = race_random(&t->state) % NR_BLOCKS;
 
-		if (!take(b, &t->refused))
+		if (!take(b, round, &t->refused))
 			continue;
 		t->taken++;
 		if (race_random(&t->state) % 4 == 0)
@@ -105,14 +136,14 @@ static void come_and_go(struct taker *t)
 	}
 }
 
-static void keep(struct taker *t)
+static void keep(struct taker *t, u64 round)
 {
 	u32 i;
 
 	for (i = 0; i < KEPT; i++) {
 		u32 b = race_random(&t->state) % NR_BLOCKS;
 
-		if (take(b, &t->refused))
+		if (take(b, round, &t->refused))
 			t->kept[t->nr_kept++] = b;
 	}
 	t->taken += t->nr_kept;
@@ -127,11 +158,15 @@ static void let_go(struct taker *t)
 /* Nobody runs. */
 static u32 fixed_regions(void)
 {
-	u32 n = 0, i;
+	u32 n = 0, sum = 0, i;
 
 	for (i = 0; i < REGIONS; i++)
 		n += atomic_read(&fix_region[i].fixed) != 0;
-	CHECK((int)n == atomic_read(&fix_total));
+	for (i = 0; i < NAMESPACES; i++)
+		sum += (u32)atomic_read(&fix_account[i].pieces);
+	CHECK(n == sum && (int)n == atomic_read(&fix_pool));
+	CHECK(atomic_read(&fix_owner[1]) == atomic_read(&fix_account[2].pieces));
+	CHECK(atomic_read(&fix_owner[0]) + atomic_read(&fix_owner[1]) == (int)n);
 	return n;
 }
 
@@ -146,13 +181,13 @@ static void *taker(void *arg)
 	u64 i;
 
 	for (i = 0; i < fix_rounds; i++) {
-		come_and_go(&t);
+		come_and_go(&t, i);
 		if (wait_for_all())
 			CHECK(!fixed_regions());
 		wait_for_all();
-		keep(&t);
+		keep(&t, i);
 		if (wait_for_all())
-			CHECK(fixed_regions() <= LIMIT && fixed_regions());
+			CHECK(fixed_regions() <= fix_most[i % 2] && fixed_regions());
 		wait_for_all();
 		let_go(&t);
 	}
@@ -171,6 +206,10 @@ int race_fix(u64 rounds)
 	CHECK(!pthread_barrier_init(&fix_gate, NULL, TAKERS));
 	for (i = 0; i < REGIONS; i++)
 		fix_region[i].nr_pieces = 1;
+	for (i = 0; i < NAMESPACES; i++) {
+		fix_account[i].owner = &fix_owner[i / 2];
+		fix_account[i].pool = &fix_pool;
+	}
 	for (i = 0; i < NR_BLOCKS; i++) {
 		spin_lock_init(&fix_shard[i]);
 		atomic_set_release(&fix_hot[i].ctl, KVT_READY | KVT_CTL_MEM);

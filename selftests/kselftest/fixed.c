@@ -2,11 +2,12 @@
 /*
  * What one namespace may keep in place, whatever number of files its clients open, and what
  * that leaves to another user's. GREEDY takes what it can get and gives nothing back; MODEST
- * wants room for a few blocks, and finds it. Memory changes hands in pieces of 2 MiB, so one
- * leased block keeps 32 from everybody else.
+ * wants room for a few blocks, and finds it, however many namespaces GREEDY has. Memory changes
+ * hands in pieces of 2 MiB, so one leased block keeps 32 from everybody else.
  */
 #include "kvt_test.h"
 #include <pthread.h>
+#include <sys/uio.h>
 
 #define BLOCK		(64 * KVT_KIB)
 #define IN_PIECE	((int)(KVT_PIECE / BLOCK))
@@ -452,6 +453,287 @@ TEST_F(fixed, by_default)
 	ASSERT_EQ(all * IN_PIECE, store(&self->greedy, SET, 0, all * IN_PIECE));
 	EXPECT_EQ(all - 2, lease_sparsely(self, all, NULL));
 	EXPECT_TRUE(served(self));
+}
+
+/* --- several namespaces of one user --------------------------------------------------------- */
+
+#define MANY		4	/* namespaces, without the one of the fixture */
+#define ALL		64	/* pieces: the last 4 are for who has little, 2 of them for others */
+
+static int hog_open(const struct kvt_pool *p, struct kvt_client *c, int i, __u64 min_bytes)
+{
+	struct kvtier_group group = { .block_bytes = BLOCK };
+	struct kvtier_ns_open a;
+	char name[16];
+	int err;
+
+	snprintf(name, sizeof(name), "hog %d", i);
+	kvt_ns_args(&a, name, &group, 1);
+	a.min_bytes = min_bytes;
+	err = kvt_client_bind(c, kvt_open_as(p, GREEDY), &a);
+	if (err)
+		kvt_client_close(c);
+	return err;
+}
+
+static __u32 hog_set(const struct kvt_client *c)
+{
+	return 1000 + (__u32)c->ns_id;
+}
+
+/* Store some blocks, up to the first that finds no room. Whether all could be. */
+static bool hog_store(const struct kvt_client *c, int first, int nr)
+{
+	int i;
+
+	for (i = 0; i < nr && store(c, hog_set(c), first + i, 1) == 1; i++)
+		;
+	return i == nr;
+}
+
+/* One block of each piece's worth is stored, and leased. How many of @pieces. */
+static int hog_lease(const struct kvt_client *c, int pieces)
+{
+	struct kvtier_block_result res;
+	struct kvt_key key;
+	int i, n = 0;
+
+	for (i = 0; i < pieces; i++) {
+		if (!hog_store(c, i * IN_PIECE, IN_PIECE))
+			break;
+		key = kvt_key(hog_set(c), i * IN_PIECE);
+		n += kvt_get(c->fd, 0, 0, &key, 1, &res, 0) == 1;
+	}
+	return n;
+}
+
+/* Store and pin, up to @nr blocks. How many. */
+static int hog_pin(const struct kvt_client *c, int nr)
+{
+	struct kvt_key key;
+	__s32 status;
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		key = kvt_key(hog_set(c), i);
+		if (!hog_store(c, i, 1) ||
+		    kvt_advise(c->fd, 0, &key, 1, KVTIER_ADV_PIN, 0, &status) != 1)
+			break;
+	}
+	return i;
+}
+
+/* The pool gets ALL pieces, and MODEST a view of them. */
+static int enlarge(FIXTURE_DATA(fixed) *self)
+{
+	if (kvt_tier_dram(&self->pool, 1, (ALL - PIECES) * KVT_PIECE) < 0)
+		return -ENOMEM;
+	kvt_client_close(&self->modest);
+	return open_side(&self->pool, &self->modest, MODEST, 0);
+}
+
+/* A third user has nothing yet, and gets something; how much is left does not matter. */
+static bool third_is_served(FIXTURE_DATA(fixed) *self)
+{
+	struct kvt_client c;
+	bool ok = !open_side(&self->pool, &c, 1003, 0) && store(&c, SET_MODEST, 0, 4) == 4;
+
+	kvt_client_close(&c);
+	return ok;
+}
+
+/* What one namespace may not keep, several of its owner's may not keep together. */
+TEST_F(fixed, by_many)
+{
+	struct kvt_client hog[MANY];
+	struct kvtier_block_result res;
+	struct kvt_key key;
+	int i, n = 0;
+
+	ASSERT_EQ(0, enlarge(self));
+	for (i = 0; i < MANY; i++)
+		ASSERT_EQ(0, hog_open(&self->pool, &hog[i], i, 0));
+	n += hog_lease(&hog[0], 30);
+	n += hog_lease(&hog[1], 30);
+	EXPECT_EQ(60, n);
+	/* With little of his own a tenant gets some of the last ones, and then they are others'. */
+	n += hog_lease(&hog[2], 4);
+	n += hog_lease(&hog[3], 4);
+	EXPECT_EQ(ALL - 2, n);
+	EXPECT_LT(0, ns_number(&self->pool, &hog[3], "fixed_refused"));
+	EXPECT_TRUE(served(self));
+	/* MODEST keeps one. Even so the next one finds a last piece. */
+	ASSERT_EQ(1, store(&self->modest, SET_MODEST, 0, 1));
+	key = kvt_key(SET_MODEST, 0);
+	ASSERT_EQ(1, kvt_get(self->modest.fd, 0, 0, &key, 1, &res, 0));
+	EXPECT_TRUE(third_is_served(self));
+	for (i = 0; i < MANY; i++)
+		kvt_client_close(&hog[i]);
+}
+
+/* Whom root has given more than the default may have it. */
+TEST_F(fixed, by_many_with_leave)
+{
+	struct kvt_client hog[2];
+	int n;
+
+	ASSERT_EQ(0, enlarge(self));
+	ASSERT_EQ(0, hog_open(&self->pool, &hog[0], 0, 0));
+	ASSERT_EQ(0, hog_open(&self->pool, &hog[1], 1, 0));
+	n = hog_lease(&hog[0], ALL);
+	EXPECT_EQ(ALL - 4, n);
+	/* No more than the default is no leave. */
+	ASSERT_EQ(0, ns_set_number(&self->pool, &hog[1], "fixed_limit_bytes", 60 * KVT_PIECE));
+	EXPECT_EQ(2, hog_lease(&hog[1], 4));
+	ASSERT_EQ(0, ns_set_number(&self->pool, &hog[1], "fixed_limit_bytes", ALL * KVT_PIECE));
+	EXPECT_EQ(4, hog_lease(&hog[1], 4));
+	kvt_client_close(&hog[0]);
+	kvt_client_close(&hog[1]);
+	EXPECT_TRUE(served(self));
+}
+
+/* A limit that was none of leave does not become that when memory goes. */
+TEST_F(fixed, by_many_with_less_memory)
+{
+	struct kvt_client hog;
+	int third;
+
+	ASSERT_EQ(0, enlarge(self));
+	third = kvt_tier_dram(&self->pool, 2, ALL / 2 * KVT_PIECE);
+	ASSERT_LE(0, third);
+	ASSERT_EQ(0, hog_open(&self->pool, &hog, 0, 0));
+	ASSERT_EQ(0, ns_set_number(&self->pool, &hog, "fixed_limit_bytes", ALL * KVT_PIECE));
+	ASSERT_EQ(0, kvt_tier_detach(&self->pool, third, 0, 10 * KVT_SEC));
+	EXPECT_EQ(ALL - 4, hog_lease(&hog, ALL));
+	kvt_client_close(&hog);
+	EXPECT_TRUE(served(self));
+}
+
+/* Where there is no disk for what is pinned, leases of the rest are not to be had, either. */
+TEST_F(fixed, beside_pins)
+{
+	struct kvt_client hog[MANY];
+	int i, pinned, n;
+
+	ASSERT_EQ(0, enlarge(self));
+	for (i = 0; i < MANY; i++)
+		ASSERT_EQ(0, hog_open(&self->pool, &hog[i], i, 0));
+	pinned = hog_pin(&hog[0], ALL * IN_PIECE);
+	pinned += hog_pin(&hog[1], ALL * IN_PIECE);
+	EXPECT_EQ(ALL / 4 * 3 * IN_PIECE, pinned);
+	n = hog_lease(&hog[2], ALL / 4);
+	n += hog_lease(&hog[3], ALL / 4);
+	EXPECT_GT(ALL / 4, n);
+	EXPECT_LE(ALL / 4 - 4, n);
+	EXPECT_TRUE(served(self));
+	for (i = 0; i < MANY; i++)
+		kvt_client_close(&hog[i]);
+}
+
+/* What is pinned may be leased; it is not counted twice against others, only against its owner. */
+TEST_F(fixed, what_is_pinned)
+{
+	struct kvtier_block_result res;
+	struct kvt_client hog;
+	struct kvt_key key;
+	int i, n = 0;
+
+	ASSERT_EQ(0, enlarge(self));
+	ASSERT_EQ(0, hog_open(&self->pool, &hog, 0, 0));
+	EXPECT_EQ(ALL / 4 * IN_PIECE, hog_pin(&hog, ALL / 4 * IN_PIECE));
+	for (i = 0; i < ALL / 4 * IN_PIECE; i++) {
+		key = kvt_key(hog_set(&hog), i);
+		n += kvt_get(hog.fd, 0, 0, &key, 1, &res, 0) == 1;
+	}
+	EXPECT_EQ(ALL / 4 * IN_PIECE, n);
+	EXPECT_EQ(ALL / 4 * KVT_PIECE, ns_number(&self->pool, &hog, "fixed_bytes"));
+	/* The rest but the last part is there for another user. */
+	EXPECT_EQ(ALL / 4 * 3 - 4, hog_lease(&self->modest, ALL / 4 * 3));
+	/* And not for who has much. */
+	EXPECT_FALSE(hog_store(&hog, ALL * IN_PIECE, 1));
+	EXPECT_TRUE(third_is_served(self));
+	kvt_client_close(&hog);
+}
+
+/* Nor is all memory to be promised to somebody, and what is left over leased beside that. */
+TEST_F(fixed, beside_guarantees)
+{
+	const int promised = ALL - ALL / 16;
+	struct kvt_client hog[MANY];
+	int i;
+
+	ASSERT_EQ(0, enlarge(self));
+	EXPECT_EQ(-ENOSPC, hog_open(&self->pool, &hog[0], 0, (promised + 1) * KVT_PIECE));
+	ASSERT_EQ(0, hog_open(&self->pool, &hog[0], 0, promised * KVT_PIECE));
+	EXPECT_EQ(-ENOSPC, hog_open(&self->pool, &hog[1], 1, 1));
+	for (i = 1; i < MANY; i++)
+		ASSERT_EQ(0, hog_open(&self->pool, &hog[i], i, 0));
+	EXPECT_TRUE(hog_store(&hog[0], 0, promised * IN_PIECE));
+	EXPECT_EQ(2, hog_lease(&hog[1], 4));
+	EXPECT_TRUE(served(self));
+	/* What was promised, though, is all his. */
+	EXPECT_EQ(promised, hog_lease(&hog[0], promised));
+	EXPECT_TRUE(served(self));
+	for (i = 0; i < MANY; i++)
+		kvt_client_close(&hog[i]);
+}
+
+/* A page of one block of each piece's worth stays in a pipe, the blocks go. Pages held. */
+static int hog_hold(const struct kvt_client *c, int pieces, int pipe)
+{
+	struct kvtier_block_result res;
+	struct kvt_key key;
+	struct iovec page = { .iov_len = 4096 };
+	int i, n = 0;
+
+	for (i = 0; i < pieces; i++) {
+		key = kvt_key(hog_set(c), i * IN_PIECE);
+		if (!hog_store(c, i * IN_PIECE, IN_PIECE) ||
+		    kvt_get(c->fd, 0, 0, &key, 1, &res, 0) != 1)
+			break;
+		page.iov_base = (void *)kvt_rd(c, res.offset);
+		n += vmsplice(pipe, &page, 1, SPLICE_F_NONBLOCK) == 4096;
+		kvt_release(c->fd, &res.handle, 1, NULL);
+	}
+	for (i = 0; i < pieces * IN_PIECE; i++) {
+		key = kvt_key(hog_set(c), i);
+		kvt_drop(c->fd, 0, &key, 1, NULL);
+	}
+	return n;
+}
+
+static __u64 quarantined(const struct kvt_client *c)
+{
+	struct kvtier_stat st;
+
+	return kvt_stat(c->fd, KVTIER_STAT_POOL, &st) ? ~0ull : st.regions_quarantined;
+}
+
+/* What is in quarantine is nobody's, and not there to be leased beside. */
+TEST_F(fixed, beside_quarantine)
+{
+	struct kvt_client hog[MANY];
+	int i, held[2];
+	__u64 sum = 0;
+
+	ASSERT_EQ(0, enlarge(self));
+	ASSERT_EQ(0, pipe(held));
+	for (i = 0; i < MANY; i++)
+		ASSERT_EQ(0, hog_open(&self->pool, &hog[i], i, 0));
+	EXPECT_EQ(ALL / 4, hog_hold(&hog[0], ALL / 4, held[1]));
+	/* Whoever takes these regions finds that they cannot be used. */
+	EXPECT_TRUE(hog_store(&hog[1], 0, ALL * IN_PIECE));
+	EXPECT_EQ(ALL / 4, quarantined(&self->modest));
+	for (i = 1; i < MANY; i++)
+		hog_lease(&hog[i], ALL);
+	for (i = 1; i < MANY; i++)
+		sum += ns_number(&self->pool, &hog[i], "fixed_bytes");
+	EXPECT_EQ((ALL / 4 * 3 - 2) * KVT_PIECE, sum);
+	EXPECT_TRUE(served(self));
+	close(held[0]);
+	close(held[1]);
+	for (i = 0; i < MANY; i++)
+		kvt_client_close(&hog[i]);
 }
 
 TEST_F(fixed, only_root_sets_it)

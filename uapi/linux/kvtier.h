@@ -285,7 +285,7 @@ struct kvtier_group {
  *                was opened in; else 0 (EOPNOTSUPP)
  * @quota_bytes:  create: most bytes the namespace may hold, 0: no limit
  * @min_bytes:    create: bytes of memory that, once used, others' need does not push
- *                out; 0: none. ENOSPC if the pool's memory is promised already.
+ *                out; 0: none. ENOSPC if 15/16 of the pool's memory are promised.
  *                Nor are blocks on block tiers pushed out while the namespace has no
  *                more than this in the pool, as far as such tiers are large enough.
  *                Arenas are charged to it.
