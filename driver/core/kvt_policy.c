@@ -18,9 +18,10 @@
  *
  * What clients have given up is on a list of its own, and first in line. It is shared, too.
  *
- * So that no other list uses up a search, only a few of its blocks that are guarded are looked
- * at before all others have had their turn, and of all these lists no more blocks in vain than
- * leaves some looks for list 0.
+ * So that no list uses up a search, only a few of its blocks that are guarded are looked at
+ * before all others have had their turn, of all these lists no more blocks in vain than leaves
+ * some looks for list 0, and of that one no more than leaves some for them: what cannot go now
+ * is put at its recent end, but becomes no younger by that.
  *
  * What another policy left on other lists is used up in the order of their ends.
  */
@@ -32,7 +33,8 @@
 #define LRU_COOL		KVT_CLS_COLD	/* that of the other policy, as it is */
 #define LRU_ASIDE		(LRU_COOL + 1)	/* first of the lists for what is guaranteed */
 #define LRU_LOOKS		4u		/* at what is guarded on another list, at a time */
-#define LRU_LOOKS_ALL		192u		/* in vain on all of these */
+#define LRU_LOOKS_ALL		128u		/* in vain on all of these */
+#define LRU_LOOKS_FIRST		64u		/* on list 0, while there are others */
 #define POLICY_OWN_STEPS	8u
 
 /**
@@ -277,15 +279,38 @@ static void lru_set_aside(struct kvt_policy *p, u32 tier, u32 aside, u32 id)
 	kvt_policy_renew_one(p, tier, aside, id);
 }
 
-/* A block on a list was looked at in vain. Those above it cannot go, either, if it is guarded. */
-static void lru_looked(struct kvt_policy *p, u32 list, bool guarded)
+/* A block of list 0 was looked at; as many looks as blocks, and it was all of them. */
+static void lru_looked_first(struct kvt_policy *p, u32 tier)
 {
-	if (list == LRU_LIST)
+	u32 most = min(p->list[tier][LRU_LIST].count, LRU_LOOKS_FIRST);
+
+	if (p->looks[LRU_LIST] < most)
+		p->looks[LRU_LIST]++;
+	if (p->looks[LRU_LIST] >= most)
+		p->tired |= 1u << LRU_LIST;
+}
+
+/* A block on a list was looked at in vain. Those above it cannot go, either, if it is guarded. */
+static void lru_looked(struct kvt_policy *p, u32 tier, u32 list, bool guarded)
+{
+	if (list == LRU_LIST) {
+		lru_looked_first(p, tier);
 		return;
+	}
 	if ((guarded || p->looks[list]) && ++p->looks[list] == LRU_LOOKS)
 		p->tired |= 1u << list;
 	if (++p->looks_all == LRU_LOOKS_ALL)
-		p->tired = ~(1u << LRU_LIST);
+		p->tired |= ~(1u << LRU_LIST);
+}
+
+/* Taken, or not to be had. */
+static void lru_skip(struct kvt_policy *p, u32 tier, u32 id)
+{
+	u32 on = kvt_policy_list(kvt_cold(p->table, id));
+
+	lru_rotate(p, tier, id);
+	if (on == LRU_LIST)
+		lru_looked_first(p, tier);
 }
 
 static void lru_guarded(struct kvt_policy *p, u32 tier, u32 id)
@@ -298,7 +323,7 @@ static void lru_guarded(struct kvt_policy *p, u32 tier, u32 id)
 		lru_set_aside(p, tier, aside, id);
 	else if (p->mixed[tier] & 1u << aside)
 		kvt_policy_renew_one(p, tier, aside, id);
-	lru_looked(p, on, true);
+	lru_looked(p, tier, on, true);
 	if (on != LRU_COOL && !(p->mixed[tier] & 1u << aside))
 		p->closed |= 1u << aside;
 }
@@ -350,7 +375,7 @@ static bool lru_rested(struct kvt_policy *p)
 
 static u32 lru_next(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
 {
-	u32 id;
+	u32 id, on;
 
 	while (*budget) {
 		id = lru_oldest(p, tier);
@@ -362,8 +387,9 @@ static u32 lru_next(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
 		(*budget)--;
 		if (!leaf || kvt_ch_leaf(p->table, id))
 			return id;
-		lru_looked(p, kvt_policy_list(kvt_cold(p->table, id)), false);
+		on = kvt_policy_list(kvt_cold(p->table, id));
 		lru_settle(p, tier, id);
+		lru_looked(p, tier, on, false);
 	}
 	return KVT_NIL;
 }
@@ -375,7 +401,7 @@ const struct kvt_policy_ops kvt_policy_lru = {
 	.touch = lru_touch,
 	.cool = lru_cool,
 	.next = lru_next,
-	.skip = lru_rotate,
+	.skip = lru_skip,
 	.guarded = lru_guarded,
 };
 

@@ -307,6 +307,44 @@ static void lru_chains_given_up_go_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, search(f, 1, 256), f->id[0]);
 }
 
+/* What cannot go, and is older than all that was set aside, does not hide that. */
+static void lru_busy_blocks_hide_nothing(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 budget = 256, id, i;
+
+	/* The guarantee of namespace 1 ends when all of it has been set aside. */
+	two_owners(f, 1, 1);
+	KUNIT_EXPECT_EQ(test, search(f, 1, NR), KVT_NIL);
+	for (i = 0; i < 300; i++) {
+		id = block(test, f);
+		kvt_hot(f->t, id)->ns_group = kvt_ns_group(2, 0);
+		f->p.ops->insert(&f->p, TIER, id);
+	}
+	while ((id = f->p.ops->next(&f->p, TIER, true, &budget)) != KVT_NIL && id != f->id[0])
+		f->p.ops->skip(&f->p, TIER, id);
+	kvt_policy_searched(&f->p);
+	KUNIT_EXPECT_EQ(test, id, f->id[0]);
+}
+
+/* What is taken in one search is not offered again before the rest. */
+static void lru_batch_out_of_what_was_set_aside(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 budget = 3 * NR, id, i, looks;
+
+	two_owners(f, 1, 1);
+	KUNIT_EXPECT_EQ(test, search(f, 1, NR), KVT_NIL);
+	for (i = 0, looks = 0; i < NR && looks < 3 * NR; looks++) {
+		id = f->p.ops->next(&f->p, TIER, false, &budget);
+		KUNIT_ASSERT_NE(test, id, KVT_NIL);
+		i += id == f->id[i];
+		f->p.ops->skip(&f->p, TIER, id);
+	}
+	kvt_policy_searched(&f->p);
+	KUNIT_EXPECT_EQ(test, i, (u32)NR);
+}
+
 /* A list that has to be shared hides nothing. */
 static void lru_set_aside_with_others(struct kunit *test)
 {
@@ -409,6 +447,8 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(lru_shared_lists_do_not_use_up_a_search),
 	KUNIT_CASE(lru_chains_do_not_use_up_a_search),
 	KUNIT_CASE(lru_chains_given_up_go_first),
+	KUNIT_CASE(lru_busy_blocks_hide_nothing),
+	KUNIT_CASE(lru_batch_out_of_what_was_set_aside),
 	KUNIT_CASE(lru_set_aside_with_others),
 	KUNIT_CASE(lru_set_aside_after_another),
 	KUNIT_CASE(lru_tiers_are_apart),
