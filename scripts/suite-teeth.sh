@@ -67,7 +67,7 @@ tooth()
 		;;
 	fixed)
 		FILE=driver/kvt_fixed.c
-		EDIT='s/if (!force \&\& !READ_ONCE(reg->arena))/if (force \&\& READ_ONCE(reg->arena))/'
+		EDIT='s/if (force || READ_ONCE(reg->arena))/if (!force || READ_ONCE(reg->arena))/'
 		PROGRAM=redteam_ops
 		ATTACK=redteam.all_memory_held
 		;;
