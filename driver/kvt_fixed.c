@@ -10,8 +10,8 @@
  * own, and whoever asked for all there is would take leasing from the others.
  *
  * Nor can several do what one cannot. Of the memory that is not in use within guarantees the
- * last part, up to a sixteenth of all, is for namespaces that have fixed less than they leave, and
- * the last half of that for owners (uids) who have. What is in quarantine is not there for
+ * last part, up to a sixteenth of all, is for namespaces that have no more than they leave, and
+ * the last half of that for owners (uids) who have not. What is in quarantine is not there for
  * that. And what an owner has pinned that cannot go down is taken from what he may have in
  * all, but not from others' part: he may have leased the same. Whom root has given more than
  * the default, of then and of now, is not held to any of it.

@@ -19,8 +19,9 @@
  * What is in use within guarantees, slots or arenas, is counted as well, for those who are to
  * leave others some of the rest: see kvt_fixed.c.
  *
- * Invariant: p->guarded_bytes is the sum of all namespaces' kept.guarded_bytes; p->beyond_bytes are the sums of all namespaces' @beyond_bytes; @pinned_bytes of an
- * owner (struct kvt_fixed_owner) that of his.
+ * Invariant: p->guarded_bytes is the sum of all namespaces' @guarded_bytes; p->beyond_bytes are
+ * the sums of all namespaces' @beyond_bytes; @pinned_bytes of an owner (struct kvt_fixed_owner)
+ * is that of his.
  *
  * Lock: the meta lock for everything.
  */
