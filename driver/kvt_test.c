@@ -102,10 +102,12 @@ static bool kvt_test_over(struct kvt_tier *t)
 /* The simulator's next_of(). Meta lock held. */
 static u32 kvt_test_next(struct kvt_pool *p, struct kvt_tier *t, bool leaf)
 {
-	u32 budget = 2 * t->nr_blocks + 16;
+	u32 budget = 2 * t->nr_blocks + 16, id;
 
 	lockdep_assert_held(&p->meta_lock);
-	return p->policy.ops->next(&p->policy, t->id, leaf, &budget);
+	id = p->policy.ops->next(&p->policy, t->id, leaf, &budget);
+	kvt_policy_searched(&p->policy);
+	return id;
 }
 
 /*

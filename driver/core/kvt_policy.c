@@ -19,9 +19,11 @@
  * What clients have given up is on a list of its own, and first in line. It is shared, too.
  *
  * So that no list uses up a search, only a few of its blocks that are guarded are looked at
- * before all others have had their turn, of all these lists no more blocks in vain than leaves
- * some looks for list 0, and of that one no more than leaves some for them: what cannot go now
- * is put at its recent end, but becomes no younger by that.
+ * before all others have had their turn, and of list 0, of what was given up, and of all
+ * the other lists no more blocks in vain than leaves some looks for the rest, whatever it is
+ * that keeps them: what cannot go now is put at the recent end of list 0, but becomes no
+ * younger by that, and clients may give up again what they hold. What list 0 loses to a
+ * namespace's list does not count: that happens to each block once.
  *
  * What another policy left on other lists is used up in the order of their ends.
  */
@@ -33,8 +35,10 @@
 #define LRU_COOL		KVT_CLS_COLD	/* that of the other policy, as it is */
 #define LRU_ASIDE		(LRU_COOL + 1)	/* first of the lists for what is guaranteed */
 #define LRU_LOOKS		4u		/* at what is guarded on another list, at a time */
-#define LRU_LOOKS_ALL		128u		/* in vain on all of these */
-#define LRU_LOOKS_FIRST		64u		/* on list 0, while there are others */
+/* In vain, while there are others: on list 0, on what was given up, and on all the rest. */
+#define LRU_LOOKS_FIRST		64u
+#define LRU_LOOKS_COOL		112u
+#define LRU_LOOKS_ALL		64u
 #define POLICY_OWN_STEPS	8u
 
 /**
@@ -279,7 +283,7 @@ static void lru_set_aside(struct kvt_policy *p, u32 tier, u32 aside, u32 id)
 	kvt_policy_renew_one(p, tier, aside, id);
 }
 
-/* A block of list 0 was looked at; as many looks as blocks, and it was all of them. */
+/* A look at a block that stays on list 0; as many looks as blocks, and it was all of them. */
 static void lru_looked_first(struct kvt_policy *p, u32 tier)
 {
 	u32 most = min(p->list[tier][LRU_LIST].count, LRU_LOOKS_FIRST);
@@ -290,6 +294,16 @@ static void lru_looked_first(struct kvt_policy *p, u32 tier)
 		p->tired |= 1u << LRU_LIST;
 }
 
+/* What was given up is in no order: what is guarded there does not speak for the rest. */
+static void lru_looked_cool(struct kvt_policy *p, bool guarded)
+{
+	u32 looks = p->looks[LRU_COOL] + (guarded ? LRU_LOOKS_COOL / LRU_LOOKS : 1);
+
+	p->looks[LRU_COOL] = (u8)min(looks, LRU_LOOKS_COOL);
+	if (looks >= LRU_LOOKS_COOL)
+		p->tired |= 1u << LRU_COOL;
+}
+
 /* A block on a list was looked at in vain. Those above it cannot go, either, if it is guarded. */
 static void lru_looked(struct kvt_policy *p, u32 tier, u32 list, bool guarded)
 {
@@ -297,10 +311,14 @@ static void lru_looked(struct kvt_policy *p, u32 tier, u32 list, bool guarded)
 		lru_looked_first(p, tier);
 		return;
 	}
+	if (list == LRU_COOL) {
+		lru_looked_cool(p, guarded);
+		return;
+	}
 	if ((guarded || p->looks[list]) && ++p->looks[list] == LRU_LOOKS)
 		p->tired |= 1u << list;
 	if (++p->looks_all == LRU_LOOKS_ALL)
-		p->tired |= ~(1u << LRU_LIST);
+		p->tired |= ~(1u << LRU_LIST | 1u << LRU_COOL);
 }
 
 /* Taken, or not to be had. */
@@ -309,8 +327,7 @@ static void lru_skip(struct kvt_policy *p, u32 tier, u32 id)
 	u32 on = kvt_policy_list(kvt_cold(p->table, id));
 
 	lru_rotate(p, tier, id);
-	if (on == LRU_LIST)
-		lru_looked_first(p, tier);
+	lru_looked(p, tier, on, false);
 }
 
 static void lru_guarded(struct kvt_policy *p, u32 tier, u32 id)
@@ -323,7 +340,8 @@ static void lru_guarded(struct kvt_policy *p, u32 tier, u32 id)
 		lru_set_aside(p, tier, aside, id);
 	else if (p->mixed[tier] & 1u << aside)
 		kvt_policy_renew_one(p, tier, aside, id);
-	lru_looked(p, tier, on, true);
+	if (on != LRU_LIST)
+		lru_looked(p, tier, on, true);
 	if (on != LRU_COOL && !(p->mixed[tier] & 1u << aside))
 		p->closed |= 1u << aside;
 }
@@ -438,10 +456,12 @@ const struct kvt_policy_ops *kvt_policy_at(u32 i)
 /**
  * kvt_policy_switch() - another policy takes over
  * @p:   policy state
- * @ops: which
+ * @ops: which; nothing changes if it is the same
  */
 void kvt_policy_switch(struct kvt_policy *p, const struct kvt_policy_ops *ops)
 {
+	if (ops == p->ops)
+		return;
 	WRITE_ONCE(p->ops, ops);
 	/* Whose blocks are on which list was up to the one before. */
 	memset(p->mixed, 0xff, sizeof(p->mixed));

@@ -113,8 +113,8 @@ struct kvt_ends {
  * @closed: lists, as in @some, that the search under way need not look at; of "lru". 0 when
  *          there is none
  * @tired:  the same, until all others have been looked at
- * @looks:  by list: at what is guarded, on the first list at anything, since then
- * @looks_all: in vain at any but the first list, since then
+ * @looks:  by list: at what is guarded, since then; on the first two at all that cannot go
+ * @looks_all: in vain at any but the first two lists, since then
  * @mixed:  by tier: bit i is set if blocks of several namespaces may be on @list[i], where
  *          "lru" sets them aside
  * @only:   what was learned of the only namespace there is, or NULL: see @mind_of

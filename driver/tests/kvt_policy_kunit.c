@@ -259,6 +259,7 @@ static void lru_chains_do_not_use_up_a_search(struct kunit *test)
 		f->p.ops->remove(&f->p, TIER, f->id[n]);
 	}
 	/* The same on a list that may be anybody's. */
+	kvt_policy_switch(&f->p, &kvt_policy_reuse);
 	kvt_policy_switch(&f->p, &kvt_policy_lru);
 	for (id = f->p.list[TIER][1].tail; id; id = f->p.list[TIER][1].tail)
 		kvt_policy_renew_one(&f->p, TIER, 3, id);
@@ -343,6 +344,102 @@ static void lru_batch_out_of_what_was_set_aside(struct kunit *test)
 	}
 	kvt_policy_searched(&f->p);
 	KUNIT_EXPECT_EQ(test, i, (u32)NR);
+}
+
+/* New blocks of a namespace, just used. With @given_up: a chain, the tip cooled first. The first. */
+static u32 more_blocks(struct kunit *test, struct fixture *f, u32 ns, u32 nr, bool given_up)
+{
+	u32 first = 0, up = KVT_NIL, id, i;
+
+	for (i = 0; i < nr; i++) {
+		id = block(test, f);
+		if (!i)
+			first = id;
+		kvt_hot(f->t, id)->ns_group = kvt_ns_group(ns, 0);
+		kvt_cold(f->t, id)->touch_ms = f->p.now_ms;
+		if (given_up && up != KVT_NIL)
+			kvt_ch_link(f->t, id, up);
+		f->p.ops->insert(&f->p, TIER, id);
+		up = id;
+	}
+	for (i = 0; given_up && i < nr; i++, up = kvt_cold(f->t, up)->parent)
+		f->p.ops->cool(&f->p, TIER, up);
+	return first;
+}
+
+/* A search whose namespace @busy holds all it has: the first that is another's. */
+static u32 search_beside(struct fixture *f, u32 busy)
+{
+	u32 budget = 256, id;
+
+	while ((id = f->p.ops->next(&f->p, TIER, true, &budget)) &&
+	       kvt_hot(f->t, id)->ns_group == kvt_ns_group(busy, 0))
+		f->p.ops->skip(&f->p, TIER, id);
+	kvt_policy_searched(&f->p);
+	return id;
+}
+
+/* A chain given up from its tip on hides nothing that was set aside, and is older. */
+static void lru_given_up_hides_nothing(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 i;
+
+	two_owners(f, 1, 1);
+	KUNIT_EXPECT_EQ(test, search(f, 1, NR), KVT_NIL);
+	more_blocks(test, f, 2, 100, false);
+	more_blocks(test, f, 3, 1000, true);
+	for (i = 0; i < NR; i++) {
+		KUNIT_ASSERT_EQ(test, search_beside(f, 3), f->id[i]);
+		f->p.ops->remove(&f->p, TIER, f->id[i]);
+	}
+}
+
+/* What a namespace holds and gives up again and again keeps others from nothing. */
+static void lru_held_and_given_up_hides_nothing(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 first, i, n;
+
+	two_owners(f, 1, 1);
+	/* Numbers of blocks follow each other. */
+	first = more_blocks(test, f, 3, 400, false);
+	for (n = 0; n < NR; n++) {
+		for (i = 0; i < 400; i++)
+			f->p.ops->cool(&f->p, TIER, first + i);
+		KUNIT_ASSERT_EQ(test, search_beside(f, 3), f->id[n]);
+		f->p.ops->remove(&f->p, TIER, f->id[n]);
+	}
+}
+
+/* Nor does what it holds and was set aside for it, now that this is more than its guarantee. */
+static void lru_held_and_set_aside_hides_nothing(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 i, id;
+
+	for (i = 0; i < NR; i++)
+		f->p.ops->remove(&f->p, TIER, f->id[i]);
+	more_blocks(test, f, 3, 400, false);
+	KUNIT_EXPECT_EQ(test, search(f, 3, 400), KVT_NIL);
+	f->p.now_ms += 1000;
+	id = block(test, f);
+	kvt_hot(f->t, id)->ns_group = kvt_ns_group(1, 0);
+	f->p.ops->insert(&f->p, TIER, id);
+	kvt_cold(f->t, id)->touch_ms = f->p.now_ms;
+	KUNIT_EXPECT_EQ(test, search_beside(f, 3), id);
+}
+
+/* A policy that is chosen again goes on. */
+static void lru_chosen_again(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+
+	two_owners(f, 1, 1);
+	KUNIT_EXPECT_EQ(test, search(f, 1, NR), KVT_NIL);
+	KUNIT_EXPECT_EQ(test, f->p.mixed[TIER], 0u);
+	kvt_policy_switch(&f->p, &kvt_policy_lru);
+	KUNIT_EXPECT_EQ(test, f->p.mixed[TIER], 0u);
 }
 
 /* A list that has to be shared hides nothing. */
@@ -449,6 +546,10 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(lru_chains_given_up_go_first),
 	KUNIT_CASE(lru_busy_blocks_hide_nothing),
 	KUNIT_CASE(lru_batch_out_of_what_was_set_aside),
+	KUNIT_CASE(lru_given_up_hides_nothing),
+	KUNIT_CASE(lru_held_and_given_up_hides_nothing),
+	KUNIT_CASE(lru_held_and_set_aside_hides_nothing),
+	KUNIT_CASE(lru_chosen_again),
 	KUNIT_CASE(lru_set_aside_with_others),
 	KUNIT_CASE(lru_set_aside_after_another),
 	KUNIT_CASE(lru_tiers_are_apart),

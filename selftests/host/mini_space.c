@@ -176,6 +176,7 @@ bool mini_demote_begin(struct mini *m, u32 from, u32 to)
 	u32 budget = 4, id = m->policy.ops->next(&m->policy, from, false, &budget);
 	struct kvt_hot *h;
 
+	kvt_policy_searched(&m->policy);
 	if (id == KVT_NIL)
 		return false;
 	h = kvt_hot(&m->table, id);
@@ -270,6 +271,7 @@ bool mini_evict(struct mini *m, u32 tier)
 {
 	u32 budget = 8, id = m->policy.ops->next(&m->policy, tier, true, &budget), ctl;
 
+	kvt_policy_searched(&m->policy);
 	if (id == KVT_NIL)
 		return false;
 	ctl = kvt_ctl(kvt_hot(&m->table, id));

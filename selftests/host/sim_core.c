@@ -122,9 +122,9 @@ static noinline u32 policy_next(struct store *st, u32 tier, bool leaf, u32 *budg
 	return st->policy->ops->next(st->policy, tier, leaf, budget);
 }
 
-static noinline void policy_skip(struct store *st, u32 tier, u32 id)
+static noinline void policy_guarded(struct store *st, u32 tier, u32 id)
 {
-	st->policy->ops->skip(st->policy, tier, id);
+	kvt_policy_guarded(st->policy, tier, id);
 }
 
 static noinline void policy_request(struct store *st, u32 id)
@@ -348,7 +348,8 @@ static u32 next_of(struct store *st, u32 tier, bool leaf)
 
 	while ((id = policy_next(st, tier, leaf, &budget)) && is_mem(st, tier) &&
 	       guarded(st, id))
-		policy_skip(st, tier, id);
+		policy_guarded(st, tier, id);
+	kvt_policy_searched(st->policy);
 	return id;
 }
 
