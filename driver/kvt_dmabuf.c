@@ -32,6 +32,7 @@
 
 #include "compat/kvt_compat.h"
 #include "kvt_fault.h"
+#include "kvt_test.h"
 #include "ops.h"
 
 KVT_IMPORT_NS_DMA_BUF;
@@ -60,7 +61,8 @@ struct kvt_export_part {
  * struct kvt_export - what is behind a dma-buf
  * @pool:  held
  * @ns:    stays as long as its blocks do
- * @id:    in pool->file_ids
+ * @uid:   whose file it was exported by
+ * @id:    in pool->ids
  * @nr:    parts, each with a lease
  * @nr_pages: in all
  * @arena: all of it is in an arena of the file that made it
@@ -71,6 +73,7 @@ struct kvt_export_part {
 struct kvt_export {
 	struct kvt_pool *pool;
 	struct kvt_ns *ns;
+	kuid_t uid;
 	u32 id;
 	u32 nr;
 	u64 nr_pages;
@@ -373,7 +376,7 @@ static void kvt_export_free(struct kvt_export *x)
 
 	kvt_export_unlease(x);
 	if (x->id)
-		ida_free(&p->file_ids, x->id);
+		kvt_id_give(&p->ids, x->uid, x->id);
 	kvfree(x);
 	kvt_pool_put(p);
 }
@@ -466,12 +469,13 @@ static const struct dma_buf_ops kvt_export_ops = {
 	.release = kvt_export_release,
 };
 
-static int kvt_export_name(struct kvt_export *x)
+static int kvt_export_name(struct kvt_export *x, struct kvt_file *f)
 {
-	int id = ida_alloc_range(&x->pool->file_ids, 1, KVT_FILE_IDS_MAX, GFP_KERNEL);
+	int id = kvt_id_take(&x->pool->ids, f->file, kvt_test_most(KVT_FILE_IDS_MAX));
 
 	if (id < 0)
 		return id;
+	x->uid = f->file->f_cred->fsuid;
 	x->id = id;
 	return 0;
 }
@@ -492,7 +496,7 @@ static struct kvt_export *kvt_export_make(struct kvt_file *f, const u64 *handles
 		kvfree(x);
 		return ERR_PTR(-ENXIO);
 	}
-	err = kvt_export_lease(f, x, handles, nr) ? kvt_export_name(x) : -EINVAL;
+	err = kvt_export_lease(f, x, handles, nr) ? kvt_export_name(x, f) : -EINVAL;
 	if (!err)
 		return x;
 	kvt_export_free(x);

@@ -23,7 +23,7 @@ static int kvt_open(struct inode *inode, struct file *file)
 {
 	struct kvt_pool *p = container_of(inode->i_cdev, struct kvt_pool, cdev);
 	struct kvt_file *f;
-	int id, i;
+	int id = -ENOMEM, i;
 
 	/* The cdev keeps the pool's memory; this keeps the pool alive. */
 	p = kvt_pool_get(p->id);
@@ -32,7 +32,7 @@ static int kvt_open(struct inode *inode, struct file *file)
 	f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
 	if (!f)
 		goto put;
-	id = ida_alloc_range(&p->file_ids, 1, KVT_FILE_IDS_MAX, GFP_KERNEL);
+	id = kvt_id_take(&p->ids, file, kvt_test_most(KVT_FILE_IDS_MAX));
 	if (id < 0)
 		goto free;
 	f->pool = p;
@@ -57,7 +57,7 @@ free:
 	kfree(f);
 put:
 	kvt_pool_put(p);
-	return -ENOMEM;
+	return id;
 }
 
 /* Give back every lease and reservation; no one else can use the table now. */
@@ -137,7 +137,7 @@ static int kvt_release(struct inode *inode, struct file *file)
 		file->f_mapping = inode->i_mapping;
 		kvt_ns_close(f);
 	}
-	ida_free(&p->file_ids, f->id);
+	kvt_id_give(&p->ids, file->f_cred->fsuid, f->id);
 	kfree(f);
 	kvt_reclaim_kick(p);
 	kvt_pool_put(p);

@@ -64,6 +64,15 @@ static struct kvt_fixed_owner *kvt_fixed_owner_of(const struct kvt_ns *ns)
 	return NULL;
 }
 
+/* How many namespaces of a pool a user has, or had when they came to it. conf_lock held. */
+u32 kvt_fixed_nr_ns(struct kvt_pool *p, kuid_t uid)
+{
+	const struct kvt_fixed_owner *o = xa_load(&p->fixed.owners, __kuid_val(uid));
+
+	lockdep_assert_held(&p->conf_lock);
+	return o ? o->nr_ns : 0;
+}
+
 /**
  * kvt_fixed_join() - a namespace gets its account
  * @ns: with an owner, not in its pool yet; conf_lock held

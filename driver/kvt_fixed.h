@@ -82,6 +82,7 @@ enum kvt_leased {
 };
 
 /* conf_lock held */
+u32 kvt_fixed_nr_ns(struct kvt_pool *p, kuid_t uid);
 int kvt_fixed_join(struct kvt_ns *ns);
 void kvt_fixed_promise(struct kvt_ns *ns);
 void kvt_fixed_leave(struct kvt_ns *ns);

@@ -77,6 +77,7 @@
 #include "kvt_fixed.h"
 #include "kvt_frames.h"
 #include "kvt_kept.h"
+#include "kvt_ids.h"
 #include "kvt_leavers.h"
 #include "kvt_limits.h"
 #include "kvt_look.h"
@@ -283,7 +284,7 @@ struct kvt_wish {
  * @tiers:      by id. Written under tier_lock and meta lock, read under srcu
  * @order:      ids by rank, fastest first; @nr_tiers of them. Meta lock
  * @ns:         namespaces by index; conf_lock for changes
- * @file_ids:   ids of open files and of dma-bufs, part of fill view offsets
+ * @ids:        of open files and of dma-bufs, part of fill view offsets
  * @lingering:  dma-bufs that nobody has, but whose pages somebody refers to. Meta lock
  * @filling:    reservations, newest at the head. Meta lock
  * @expired:    of them, what the worker takes back just now
@@ -376,7 +377,7 @@ struct kvt_pool {
 	struct xarray ns;
 	u32 nr_ns;
 	u64 next_ns_id;
-	struct ida file_ids;
+	struct kvt_ids ids;
 	struct list_head lingering;
 	struct kvt_ring __percpu *rings;
 	struct kvt_counts __percpu *counts;
@@ -446,7 +447,7 @@ struct kvt_arena {
  * struct kvt_file - one open file of a data device
  * @lock:      lease table
  * @ns:        set once by NS_OPEN; then constant
- * @id:        in pool->file_ids, from 1
+ * @id:        in pool->ids, from 1
  * @rdonly:    never writes
  * @log_seen:  pool->log_lost when fsync told of it last. Meta lock
  * @fill_mapped: the fill view was mapped at some time

@@ -21,6 +21,7 @@
 
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
+#include "kvt_test.h"
 
 #define KVT_NS_STEP	1024u	/* namespaces under one hold of the meta lock */
 
@@ -386,14 +387,16 @@ static int kvt_ns_new_id(struct kvt_pool *p, u64 *id)
 	return err;
 }
 
-static struct kvt_ns *kvt_ns_create(struct kvt_pool *p, const struct cred *cred,
-				    const struct kvtier_ns_open *o,
+static struct kvt_ns *kvt_ns_create(struct kvt_file *f, const struct kvtier_ns_open *o,
 				    const struct kvt_ns_args *a)
 {
+	const struct cred *cred = f->file->f_cred;
+	struct kvt_pool *p = f->pool;
 	struct kvt_ns *ns;
 	int err;
 
-	if (p->nr_ns >= KVT_NS_MAX)
+	if (!kvt_may_have_more(kvt_fixed_nr_ns(p, cred->fsuid), p->nr_ns,
+			       kvt_test_most(KVT_NS_MAX), f->file))
 		return ERR_PTR(-ENOSPC);
 	ns = kzalloc(struct_size(ns, group, o->nr_groups), GFP_KERNEL_ACCOUNT);
 	if (!ns)
@@ -457,7 +460,6 @@ static struct kvt_ns *kvt_ns_get(struct kvt_file *f, const struct kvtier_ns_open
 				 const struct kvt_ns_args *a)
 {
 	const struct cred *cred = f->file->f_cred;
-	struct kvt_pool *p = f->pool;
 	u32 want = MAY_READ;
 	struct kvt_ns *ns;
 
@@ -471,7 +473,7 @@ static struct kvt_ns *kvt_ns_get(struct kvt_file *f, const struct kvtier_ns_open
 			return ERR_PTR(-ENOENT);
 		if (!(want & MAY_WRITE))
 			return ERR_PTR(-EACCES);
-		return kvt_ns_create(p, cred, o, a);
+		return kvt_ns_create(f, o, a);
 	}
 	if ((o->flags & KVTIER_NS_EXCL))
 		return ERR_PTR(-EEXIST);

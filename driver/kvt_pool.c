@@ -233,7 +233,7 @@ static void kvt_pool_release(struct device *dev)
 	cleanup_srcu_struct(&p->srcu);
 	xa_destroy(&p->ns);
 	xa_destroy(&p->fixed.owners);
-	ida_destroy(&p->file_ids);
+	kvt_ids_destroy(&p->ids);
 	kvt_leavers_forget(p);
 	kfree(p);
 }
@@ -261,7 +261,7 @@ static void kvt_pool_init_locks(struct kvt_pool *p)
 	spin_lock_init(&p->meta_lock);
 	xa_init_flags(&p->ns, XA_FLAGS_ALLOC1);
 	xa_init_flags(&p->fixed.owners, XA_FLAGS_ACCOUNT);
-	ida_init(&p->file_ids);
+	kvt_ids_init(&p->ids);
 	INIT_LIST_HEAD(&p->lingering);
 	for (i = 0; i < KVT_WAITQS; i++) {
 		init_waitqueue_head(&p->moved[i]);

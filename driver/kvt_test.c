@@ -10,6 +10,7 @@
  *                 block at a time, as make_room() in selftests/host/sim_core.c does
  *
  *   test_handles  generations that new records of handles have had
+ *   test_most     so many open files with buffers, and namespaces, a pool has at most
  *   test_deaf     what the kernel says of bad pages is not heard
  *   test_bad_copies  so many copies out of memory that come next end as at a machine check
  *
@@ -37,6 +38,14 @@ module_param_cb(test_handles, &param_ops_uint, &kvt_test_nr_handles, 0600);
 
 static bool kvt_test_is_deaf;
 module_param_cb(test_deaf, &param_ops_bool, &kvt_test_is_deaf, 0600);
+
+static u32 kvt_test_has_most;
+module_param_cb(test_most, &param_ops_uint, &kvt_test_has_most, 0600);
+
+u32 kvt_test_most(u32 most)
+{
+	return READ_ONCE(kvt_test_has_most) ?: most;
+}
 
 u32 kvt_test_handles(void)
 {

@@ -16,6 +16,7 @@ bool kvt_test_copy_fails(void);
 bool kvt_test_copies_fail(void);
 u32 kvt_test_handles(void);
 bool kvt_test_deaf(void);
+u32 kvt_test_most(u32 most);
 #else
 /* The clock instead of the pool's, or 0. */
 static inline u32 kvt_test_clock_ms(void)
@@ -50,6 +51,12 @@ static inline u32 kvt_test_handles(void)
 static inline bool kvt_test_deaf(void)
 {
 	return false;
+}
+
+/* How many of something there are in a pool, of which there would be @most. */
+static inline u32 kvt_test_most(u32 most)
+{
+	return most;
 }
 
 /* Blocks that a tier is to hold, or 0: what it can. Meta lock held. */

@@ -52,7 +52,7 @@
  *   EMSGSIZE    an output array is too small; the needed count is returned
  *   ENOSPC      a limit is reached (leases, namespaces, arena, exports, tiers, sessions,
  *               what a namespace may pin)
- *   ENXIO       open(2): the pool is going
+ *   ENXIO       open(2): the pool is going (ENOSPC: too many open files and buffers)
  *   ENOMEM      the kernel is out of memory; mmap: see "Mappings"
  *   EINTR       a fatal signal while waiting, or in the middle of a long call
  *   EAGAIN      too many asynchronous calls outstanding; read(2): no completion
