@@ -347,6 +347,7 @@ struct kvt_pool {
 	u32 nr_tiers;
 	u64 window_bytes;
 	struct kobject *tiers_kobj;
+	struct kobject *private_kobj;
 	struct kobject *ns_kobj;
 
 	struct rw_semaphore map_sem;

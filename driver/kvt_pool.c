@@ -365,6 +365,35 @@ put:
 	return ERR_PTR(err);
 }
 
+static void kvt_pool_put_dirs(struct kvt_pool *p)
+{
+	kobject_put(p->tiers_kobj);
+	kobject_put(p->ns_kobj);
+	kobject_put(p->private_kobj);
+}
+
+/*
+ * A directory's link count tells how many are in it, to whom may not look into it as well, and
+ * for a moment who likes may open what has just been made. So that of namespaces is in one
+ * that is closed before.
+ */
+static int kvt_pool_add_dirs(struct kvt_pool *p)
+{
+	int err = -ENOMEM;
+
+	p->tiers_kobj = kobject_create_and_add("tiers", &p->dev.kobj);
+	p->private_kobj = kobject_create_and_add("private", &p->dev.kobj);
+	if (p->private_kobj) {
+		kvt_sysfs_hide(p->private_kobj);
+		p->ns_kobj = kobject_create_and_add("namespaces", p->private_kobj);
+	}
+	if (p->tiers_kobj && p->ns_kobj)
+		err = sysfs_create_link(&p->dev.kobj, p->ns_kobj, "namespaces");
+	if (err)
+		kvt_pool_put_dirs(p);
+	return err;
+}
+
 static int kvt_pool_add_device(struct kvt_pool *p)
 {
 	int err;
@@ -374,16 +403,10 @@ static int kvt_pool_add_device(struct kvt_pool *p)
 	err = cdev_device_add(&p->cdev, &p->dev);
 	if (err)
 		return err;
-	p->tiers_kobj = kobject_create_and_add("tiers", &p->dev.kobj);
-	p->ns_kobj = kobject_create_and_add("namespaces", &p->dev.kobj);
-	if (p->tiers_kobj && p->ns_kobj) {
-		kvt_sysfs_hide(p->ns_kobj);
-		return 0;
-	}
-	kobject_put(p->tiers_kobj);
-	kobject_put(p->ns_kobj);
-	cdev_device_del(&p->cdev, &p->dev);
-	return -ENOMEM;
+	err = kvt_pool_add_dirs(p);
+	if (err)
+		cdev_device_del(&p->cdev, &p->dev);
+	return err;
 }
 
 /* An id that nobody else gets, and that nobody finds a pool under. */
@@ -533,8 +556,7 @@ void kvt_pool_unmake(struct kvt_pool *p, bool shown)
 	kvt_ns_free_all(p);
 	mutex_unlock(&p->conf_lock);
 	if (shown) {
-		kobject_put(p->tiers_kobj);
-		kobject_put(p->ns_kobj);
+		kvt_pool_put_dirs(p);
 		cdev_device_del(&p->cdev, &p->dev);
 	}
 	mutex_lock(&kvt_registry_lock);
@@ -590,8 +612,7 @@ int kvt_pool_destroy(u32 id)
 	mutex_lock(&p->conf_lock);
 	kvt_ns_free_all(p);
 	mutex_unlock(&p->conf_lock);
-	kobject_put(p->tiers_kobj);
-	kobject_put(p->ns_kobj);
+	kvt_pool_put_dirs(p);
 	cdev_device_del(&p->cdev, &p->dev);
 
 	mutex_lock(&kvt_registry_lock);

@@ -421,6 +421,41 @@ static int look_around(const char *path)
 	return n ? bad : 1;
 }
 
+/* Links of all directories of a pool in sysfs that he can look at: others' directories count. */
+static long links_seen(const char *path)
+{
+	static const char *const dirs[] = { ".", "tiers", "private", "private/namespaces",
+					    "namespaces", "namespaces/." };
+	char sub[400];
+	struct stat st;
+	long all = 0;
+	size_t i;
+
+	for (i = 0; i < KVT_ARRAY(dirs); i++) {
+		snprintf(sub, sizeof(sub), "%s/%s", path, dirs[i]);
+		if (!stat(sub, &st))
+			all += (long)st.st_nlink;
+	}
+	return all;
+}
+
+/* Does a new namespace, his own here, show in what he sees of the others? */
+static bool links_tell(struct rt *t, const char *path)
+{
+	struct kvtier_group group = { .block_bytes = RT_BLOCK };
+	int fd = open(t->pool.open_node, O_RDWR | O_CLOEXEC);
+	long before = links_seen(path), after;
+	struct kvtier_ns_open a;
+	struct kvt_client c;
+
+	kvt_ns_args(&a, "counted", &group, 1);
+	if (!before || kvt_client_bind(&c, fd, &a))
+		return true;
+	after = links_seen(path);
+	kvt_client_close(&c);
+	return after != before;
+}
+
 ATTACK(sysfs_probed, RT_BOX)
 {
 	char path[300], sub[400];
@@ -434,6 +469,7 @@ ATTACK(sysfs_probed, RT_BOX)
 	snprintf(sub, sizeof(sub), "%s/namespaces", path);
 	d = opendir(sub);
 	RT_CHECK(!d && errno == EACCES);
+	RT_CHECK(!links_tell(t, path));
 	snprintf(sub, sizeof(sub), "%s/namespaces/%llu", path, (unsigned long long)t->alice.ns_id);
 	RT_CHECK(access(sub, F_OK) && errno == EACCES);
 	snprintf(sub, sizeof(sub), "%s/namespaces/999999", path);
