@@ -23,9 +23,12 @@ FULL=(kselftest:debug kselftest:stock host crash static dkms demo rig teeth:core
 LONG=(kselftest:debug:1/2 kselftest:debug:2/2 host kselftest:stock crash kcsan demo pmem removal
 	removal:debug rig same static dkms newest teeth)
 
-# Suites at a time.  A machine of the tests has two processors.  Three such machines on two real
-# ones would wait for locks whose holders do not run.
+# Suites that boot machines, at a time.  Such a machine has two processors.  Three of them on two
+# real ones would wait for locks whose holders do not run.
 LANES=$(($(nproc) < 2 ? 1 : 2))
+# Of the others one at a time goes beside them, and takes what they leave: a machine whose tests
+# wait, for timers and for devices, needs no processor.
+BESIDE=(host static dkms newest)
 
 PASSED=0
 FAILED=0
@@ -75,21 +78,52 @@ yardstick_ms()
 	echo $((($(date +%s%N) - start) / 1000000))
 }
 
-# In a process group of its own, which can be ended as one.
+# is_beside SUITE : does it boot no machine?
+is_beside()
+{
+	[[ " ${BESIDE[*]} " == *" ${1%%:*} "* ]]
+}
+
+# In a process group of its own, which can be ended as one. A scheduler that groups by session
+# (autogroup) looks at the group's nice value only.
 start_suite()
 {
-	local log
+	local log nice=0
 	log=$(log_of "$1")
+	! is_beside "$1" || nice=5
 	suite_command "$1"
 	# shellcheck disable=SC2016 # for the shell that is started
 	setsid bash -c 'status=0
 		log=$1
-		shift
+		nice=$2
+		shift 2
+		if [ "$nice" -gt 0 ]; then
+			renice -n "$nice" -p $$ >/dev/null 2>&1 || true
+			{ echo "$nice" >/proc/self/autogroup; } 2>/dev/null || true
+		fi
 		"$@" >"$log" 2>&1 </dev/null || status=$?
 		times >"$log.times"
-		echo "$status $SECONDS" >"$log.end"' suite "$log" "${COMMAND[@]}" &
+		echo "$status $SECONDS" >"$log.end"' suite "$log" "$nice" "${COMMAND[@]}" &
 	RUNNING[$!]=$1
 	echo "=== $1: started"
+}
+
+# has_room SUITE : may it start now?
+has_room()
+{
+	local suite machines=0 beside=0
+	for suite in "${RUNNING[@]}"; do
+		if is_beside "$suite"; then
+			beside=$((beside + 1))
+		else
+			machines=$((machines + 1))
+		fi
+	done
+	if is_beside "$1"; then
+		[ "$beside" -eq 0 ]
+	else
+		[ "$machines" -lt "$LANES" ]
+	fi
 }
 
 # Waits for one to end and shows what it has said.
@@ -189,13 +223,21 @@ build_shared()
 
 run_suites()
 {
-	local suite
+	local suite left
 	trap end_suites EXIT
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
-	for suite in "$@"; do
-		[ ${#RUNNING[@]} -lt "$LANES" ] || finish_suite
-		start_suite "$suite"
+	while [ $# -gt 0 ]; do
+		left=()
+		for suite in "$@"; do
+			if has_room "$suite"; then
+				start_suite "$suite"
+			else
+				left+=("$suite")
+			fi
+		done
+		set -- ${left[@]+"${left[@]}"}
+		[ $# -eq 0 ] || finish_suite
 	done
 	while [ ${#RUNNING[@]} -gt 0 ]; do
 		finish_suite
