@@ -43,16 +43,21 @@
  * @old:      policy: the first block on the way up that was there before it, or KVT_NIL
  * @stranger: policy: block at which it was taken for a stranger, or KVT_NIL
  * @marked:   policy: block with the request's own mark
+ * @told:     policy: last block that it has been told of
+ * @nr:       policy: blocks of the chain when all of it was looked at last
+ * @apart:    policy: blocks that it has grown by since, and that are apart from the rest
+ * @cls:      policy: class of the session
+ * @turn:     policy: number of the turn
+ * @len:      policy: length of the chain, as far as it counts
+ * @grows:    policy: more blocks would change nothing of this but @name, @marked, and @cls and @len
  * @marks:    policy: marks that blocks had before it, from @old upwards
  */
 struct kvt_ask {
-	u64 request;
+	u32 request;
 	u32 who;
 	u32 at_ms;
 	u32 tip;
 	u32 tip_gen;
-	bool more;
-	bool known;
 	struct kvt_turn turn_was;
 	struct kvt_turn turn_over;
 	u32 over_ms;
@@ -61,6 +66,15 @@ struct kvt_ask {
 	u32 old;
 	u32 stranger;
 	u32 marked;
+	u32 told;
+	u16 nr;
+	u16 apart;
+	bool more;
+	bool known;
+	bool grows;
+	u8 cls;
+	u8 turn;
+	u8 len;
 	u8 marks[KVT_ASK_MARKS];
 };
 
@@ -81,7 +95,7 @@ struct kvt_asks {
  */
 struct kvt_call {
 	u32 who;
-	u64 request;
+	u32 request;
 	u32 tip;
 	u32 nr;
 };

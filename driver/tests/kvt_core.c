@@ -21,6 +21,7 @@
 #include "../core/kvt_policy_ask.c"
 #include "../core/kvt_policy_gate.c"
 #include "../core/kvt_policy_learn.c"
+#include "../core/kvt_policy_request.c"
 #include "../core/kvt_policy_reuse.c"
 #include "../core/kvt_policy_turn.c"
 #include "../core/kvt_recover.c"

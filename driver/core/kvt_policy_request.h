@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The policy "reuse": what its two halves share, lists (kvt_policy_reuse.c) and requests
+ * (kvt_policy_request.c).
+ */
+#ifndef KVT_POLICY_REQUEST_H
+#define KVT_POLICY_REQUEST_H
+
+#include "kvt_policy.h"
+
+/* A block's @past: bin of the time between its last two uses, and its mark. */
+#define REUSE_GAP_BITS		5
+#define REUSE_GAP_MASK		((1u << REUSE_GAP_BITS) - 1)
+
+static inline u32 reuse_age_ms(const struct kvt_policy *p, const struct kvt_cold *c)
+{
+	return kvt_age_since(p->now_ms, c->touch_ms);
+}
+
+static inline u32 reuse_hash(const struct kvt_policy *p, u32 id)
+{
+	return kvt_hot(p->table, id)->hash;
+}
+
+void kvt_reuse_request(struct kvt_policy *p, u32 id, struct kvt_ask *ask);
+
+#endif /* KVT_POLICY_REQUEST_H */

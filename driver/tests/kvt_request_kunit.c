@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The policy "reuse": requests that come in parts, of chains that grow.
+ */
+#include "kvt_kunit.h"
+#include "../core/kvt_chain.h"
+#include "../core/kvt_policy.h"
+
+#define TIER	2
+#define LONG	1000u
+
+struct fixture {
+	struct kvt_policy p;
+	struct kvt_table *t;
+	u32 nr;
+};
+
+static struct fixture *setup(struct kunit *test)
+{
+	struct fixture *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	f->t = kvt_test_table(test, 4);
+	kvt_policy_init(&f->p, &kvt_policy_reuse, f->t);
+	kvt_test_mind(test, &f->p);
+	f->p.now_ms = 1000;
+	return f;
+}
+
+/* So many new blocks after @parent; the last of them. */
+static u32 store(struct kunit *test, struct fixture *f, u32 parent, u32 nr)
+{
+	u32 id;
+
+	for (; nr--; parent = id) {
+		id = kvt_test_block(test, f->t, KVT_READY | KVT_CTL_MEM);
+		kvt_hot(f->t, id)->mem_tier = TIER;
+		kvt_hot(f->t, id)->hash = ++f->nr * 2654435761u;
+		kvt_hot(f->t, id)->ns_group = kvt_ns_group(0, 0);
+		kvt_cold(f->t, id)->touch_ms = f->p.now_ms;
+		if (parent)
+			kvt_ch_link(f->t, id, parent);
+		f->p.ops->insert(&f->p, TIER, id);
+	}
+	return parent;
+}
+
+/* A call that ends in @tip is over, of a request. */
+static void part(struct fixture *f, u32 request, u32 tip, u32 nr)
+{
+	const struct kvt_call c = { .who = 1, .request = request, .tip = tip, .nr = nr };
+
+	kvt_policy_call(&f->p, &c);
+}
+
+static void read_all(struct fixture *f, u32 request, u32 tip)
+{
+	u32 id, nr = 0;
+
+	for (id = tip; id; id = kvt_cold(f->t, id)->parent, nr++)
+		f->p.ops->touch(&f->p, TIER, id);
+	part(f, request, tip, nr);
+}
+
+static u32 store_in_parts(struct kunit *test, struct fixture *f, u32 request, u32 tip, u32 nr,
+			  u32 each)
+{
+	u32 n;
+
+	for (; nr; nr -= n) {
+		n = min(nr, each);
+		tip = store(test, f, tip, n);
+		part(f, request, tip, n);
+	}
+	return tip;
+}
+
+static void drains(struct kunit *test, struct fixture *f)
+{
+	u32 nr = f->t->nr_used, budget, id;
+
+	while (nr--) {
+		budget = 100000;
+		id = f->p.ops->next(&f->p, TIER, true, &budget);
+		KUNIT_ASSERT_NE(test, id, KVT_NIL);
+		f->p.ops->remove(&f->p, TIER, id);
+		kvt_ch_unlink(f->t, id);
+		atomic_set(&kvt_hot(f->t, id)->ctl, KVT_DEAD);
+		kvt_table_free(f->t, id);
+	}
+	KUNIT_EXPECT_EQ(test, f->p.some[TIER], 0u);
+}
+
+/*
+ * Sessions with two turns and a half, stored in parts; and one that begins as another's last
+ * turn but one block: a stranger's, but for its length.
+ */
+static struct fixture *turns_in_parts(struct kunit *test, u32 first, u32 each)
+{
+	struct fixture *f = setup(test);
+	u32 tip[3], s;
+
+	for (s = 0; s < ARRAY_SIZE(tip); s++)
+		tip[s] = store_in_parts(test, f, s + 1, KVT_NIL, 40 + 9 * s, first);
+	for (s = 0; s < ARRAY_SIZE(tip); s++) {
+		f->p.now_ms += 30000;
+		read_all(f, s + 11, tip[s]);
+		tip[s] = store_in_parts(test, f, s + 11, tip[s], 60 - 7 * s, each);
+	}
+	f->p.now_ms += 30000;
+	read_all(f, 21, tip[1]);
+	f->p.now_ms += 30000;
+	store_in_parts(test, f, 31, kvt_cold(f->t, tip[0])->parent, 20, each);
+	return f;
+}
+
+static void same_lists(struct kunit *test, struct fixture *a, struct fixture *b)
+{
+	u32 list, x, y;
+
+	for (list = 0; list < KVT_LISTS; list++) {
+		x = a->p.list[TIER][list].head;
+		y = b->p.list[TIER][list].head;
+		KUNIT_EXPECT_EQ(test, a->p.list[TIER][list].count, b->p.list[TIER][list].count);
+		KUNIT_EXPECT_EQ(test, a->p.young[TIER][list], b->p.young[TIER][list]);
+		for (; x && x == y; x = kvt_cold(a->t, x)->lru_next,
+		     y = kvt_cold(b->t, y)->lru_next) {
+			KUNIT_EXPECT_EQ(test, kvt_cold(a->t, x)->cls, kvt_cold(b->t, x)->cls);
+			KUNIT_EXPECT_EQ(test, kvt_cold(a->t, x)->past, kvt_cold(b->t, x)->past);
+			KUNIT_EXPECT_EQ(test, kvt_cold(a->t, x)->shared,
+					kvt_cold(b->t, x)->shared);
+		}
+		KUNIT_ASSERT_EQ(test, x, y);
+	}
+}
+
+/* However small the parts, what comes out is what comes out of one. */
+static void growing_is_one(struct kunit *test)
+{
+	static const u32 each[] = { 1, 2, 3, 16, 50 };
+	struct fixture *whole = turns_in_parts(test, 1000, 1000), *f;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(each); i++) {
+		f = turns_in_parts(test, each[i], each[i]);
+		same_lists(test, whole, f);
+		KUNIT_EXPECT_EQ(test, memcmp(&whole->p.only->turns, &f->p.only->turns,
+					     sizeof(f->p.only->turns)), 0);
+		KUNIT_EXPECT_EQ(test, memcmp(&whole->p.only->learn, &f->p.only->learn,
+					     sizeof(f->p.only->learn)), 0);
+	}
+}
+
+/* A part takes as long as it is, not as long as what was there before. */
+static void growing_takes_no_longer(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 tip = store_in_parts(test, f, 1, KVT_NIL, LONG, LONG), before = f->p.nr_steps;
+
+	store_in_parts(test, f, 1, tip, LONG, 1);
+	KUNIT_EXPECT_LE(test, f->p.nr_steps - before, 4 * LONG);
+	drains(test, f);
+}
+
+/* Nor does it, nearly, where others' requests come between; the end is the youngest then. */
+static void growing_beside_others(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 tip[2], before, i, s;
+
+	for (s = 0; s < 2; s++)
+		tip[s] = store_in_parts(test, f, s + 1, KVT_NIL, LONG, LONG);
+	before = f->p.nr_steps;
+	for (i = 0; i < LONG; i++) {
+		s = i % 2;
+		f->p.now_ms += 50;
+		tip[s] = store_in_parts(test, f, s + 1, tip[s], 1, 1);
+		KUNIT_EXPECT_EQ(test, f->p.young[TIER][kvt_cold(f->t, tip[s])->cls], tip[s]);
+	}
+	KUNIT_EXPECT_LE(test, f->p.nr_steps - before, 60 * LONG);
+	KUNIT_EXPECT_EQ(test, f->p.only->nr_requests, 2u);
+	drains(test, f);
+}
+
+/* From time to time all of such a chain is put among the youngest again. */
+static void growing_stays_together(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 root = store(test, f, KVT_NIL, 1), tip[2], i, s, cls;
+
+	tip[0] = store(test, f, root, LONG - 1);
+	part(f, 1, tip[0], LONG);
+	tip[1] = store_in_parts(test, f, 2, KVT_NIL, LONG, LONG);
+	cls = kvt_cold(f->t, root)->cls;
+	KUNIT_EXPECT_NE(test, f->p.list[TIER][cls].head, root);
+	for (i = 0; i < LONG / 2 && f->p.list[TIER][cls].head != root; i++) {
+		for (s = 0; s < 2; s++)
+			tip[s] = store_in_parts(test, f, s + 1, tip[s], 1, 1);
+		if (f->p.list[TIER][cls].head != root)
+			tip[0] = store_in_parts(test, f, 1, tip[0], 1, 1);
+	}
+	KUNIT_EXPECT_LT(test, i, LONG / 2);
+	KUNIT_EXPECT_LT(test, 4u, i);
+	drains(test, f);
+}
+
+/* What is on another tier by then, or given up, is looked at as before. */
+static void growing_from_elsewhere(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 tip = store_in_parts(test, f, 1, KVT_NIL, 100, 100), last;
+
+	f->p.ops->cool(&f->p, TIER, tip);
+	last = store_in_parts(test, f, 1, tip, 1, 1);
+	KUNIT_EXPECT_EQ(test, kvt_cold(f->t, tip)->cls, kvt_cold(f->t, last)->cls);
+	f->p.ops->remove(&f->p, TIER, last);
+	kvt_hot(f->t, last)->mem_tier = TIER + 1;
+	f->p.ops->insert(&f->p, TIER + 1, last);
+	tip = store_in_parts(test, f, 1, last, 1, 1);
+	KUNIT_EXPECT_EQ(test, kvt_policy_list(kvt_cold(f->t, tip)), kvt_cold(f->t, last)->cls);
+	KUNIT_EXPECT_EQ(test, f->p.list[TIER + 1][kvt_cold(f->t, last)->cls].count, 1u);
+	KUNIT_EXPECT_EQ(test, f->p.only->nr_requests, 1u);
+}
+
+/* Another chain under the same number is none that grows. */
+static void growing_is_no_branch(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 root = store_in_parts(test, f, 1, KVT_NIL, 50, 50), tip;
+
+	tip = store_in_parts(test, f, 1, root, 50, 1);
+	tip = store_in_parts(test, f, 1, root, 50, 1);
+	KUNIT_EXPECT_EQ(test, f->p.young[TIER][kvt_cold(f->t, tip)->cls], tip);
+	drains(test, f);
+}
+
+static struct kunit_case kvt_request_cases[] = {
+	KUNIT_CASE(growing_is_one),
+	KUNIT_CASE(growing_takes_no_longer),
+	KUNIT_CASE(growing_beside_others),
+	KUNIT_CASE(growing_stays_together),
+	KUNIT_CASE(growing_from_elsewhere),
+	KUNIT_CASE(growing_is_no_branch),
+	{ }
+};
+
+static struct kunit_suite kvt_request_suite = {
+	.name = "kvt_request",
+	.test_cases = kvt_request_cases,
+};
+kunit_test_suite(kvt_request_suite);
