@@ -6,7 +6,8 @@ Runs kvtier-sim for every trace, size and policy on one tier, and on two tiers f
 the core's policies, and with hints of when sessions go on. Writes OUT/policy.json, OUT/policy.html (with SVG in it) and
 prints the table. The score of a policy is the mean of hits over MIN's, over all
 traces and the sizes up to 10 %. Then says which of the promises below are not kept;
-the exit status is 1 if any is not.
+the exit status is 1 if any is not. Of the three traces that the policy was made with more is
+promised than of others, by their names.
 """
 import html
 import json
@@ -23,6 +24,13 @@ TOLERANCE = 0.005  # hits, one tier, against lru
 TWO_TIERS_LOSS = 0.03  # hits, against lru, on real traces
 GENERATED_LOSS = 0.04
 TWO_TIERS_WRITES = 0.55  # of lru's
+# Of single traces; the score of these three together.
+SCORE = 0.72
+WRITES = {"claudeA": 0.35}  # of lru's
+TOLD = {"conv60": (5, 0.28)}  # size, hits with exact hints
+KNOWN = {"claudeA", "conv60", "mixDev"}
+# Beside a tenant who scans: guaranteed, of a tier so large; blocks of a scan; hits lost at most.
+GUARANTEE, BESIDE, SCAN, SCAN_LOSS = 1, 1.2, 512, 0.01
 HINTS = ("exact", "wrong20")
 TOLD_SIZES = (1, 5)
 STYLE = """
@@ -50,7 +58,7 @@ def name_of(trace):
 
 
 def measure(sim, traces):
-    one, two, told = {}, {}, {}
+    one, two, told, beside = {}, {}, {}, {}
     for trace in traces:
         name = name_of(trace)
         print(f"# {name}", file=sys.stderr)
@@ -61,7 +69,10 @@ def measure(sim, traces):
         told[name] = {hints: {str(size): simulate(sim, "default", (("one", size),), trace,
                                                   "--hints", hints) for size in TOLD_SIZES}
                       for hints in HINTS}
-    return {"one_tier": one, "two_tiers": two, "hints": told}
+        beside[name] = {policy: simulate(sim, policy, (("one", BESIDE),), trace, "--scan",
+                                         str(SCAN), "--guarantee", f"{GUARANTEE}%")
+                        for policy in ("default", "lru")}
+    return {"one_tier": one, "two_tiers": two, "hints": told, "beside_a_scan": beside}
 
 
 def score(one, policy):
@@ -104,6 +115,33 @@ def hint_rows(data):
             yield [hints, name] + [f"{cells[str(s)]['hit_ratio']:.3f}" for s in TOLD_SIZES]
 
 
+def beside_rows(data):
+    yield [f"{GUARANTEE} %", "trace", "alone", "beside a scan"]
+    for name, runs in data["beside_a_scan"].items():
+        for policy, run in runs.items():
+            alone = data["one_tier"][name][policy][str(GUARANTEE)]
+            yield [policy, name, f"{alone['hit_ratio']:.3f}", f"{run['hit_ratio']:.3f}"]
+
+
+def broken_tenants(data):
+    for name, runs in data["beside_a_scan"].items():
+        for policy, run in runs.items():
+            alone = data["one_tier"][name][policy][str(GUARANTEE)]["hit_ratio"]
+            if run["hit_ratio"] < alone - SCAN_LOSS:
+                yield f"{name}, {policy}: {alone:.3f} hits alone, {run['hit_ratio']:.3f} beside a scan"
+
+
+def broken_known(data):
+    """What was promised of traces by their names."""
+    for name, (size, hits) in TOLD.items():
+        if name in data["hints"]:
+            got = data["hints"][name]["exact"][str(size)]["hit_ratio"]
+            if got < hits:
+                yield f"{name}, {size} %: {got:.3f} hits with exact hints, {hits} are promised"
+    if set(data["one_tier"]) == KNOWN and data["score"]["default"] < SCORE:
+        yield f"score: {data['score']['default']:.3f}, {SCORE} is promised"
+
+
 def broken(data, loss):
     """What was promised of the default policy, and is not so."""
     for name, runs in data["one_tier"].items():
@@ -112,8 +150,8 @@ def broken(data, loss):
                 yield f"{name}, {size} %: fewer hits than lru"
         for hints, cells in data["hints"][name].items():
             for size in TOLD_SIZES:
-                if cells[str(size)]["hits"] < runs["default"][str(size)]["hits"]:
-                    yield f"{name}, {size} %: fewer hits with hints ({hints}) than without"
+                if cells[str(size)]["hits"] <= runs["default"][str(size)]["hits"]:
+                    yield f"{name}, {size} %: no more hits with hints ({hints}) than without"
     others = {p: data["score"][p] for p in POLICIES if p not in ("default", "min")}
     best = max(others, key=others.get)
     if data["score"]["default"] < others[best]:
@@ -122,7 +160,7 @@ def broken(data, loss):
         lru, new = runs["lru"], runs["default"]
         if new["hit_ratio"] < lru["hit_ratio"] - loss:
             yield f"{name}, two tiers: {new['hit_ratio']:.3f} hits, lru has {lru['hit_ratio']:.3f}"
-        if new["slow_writes"] > lru["slow_writes"] * TWO_TIERS_WRITES:
+        if new["slow_writes"] > lru["slow_writes"] * WRITES.get(name, TWO_TIERS_WRITES):
             yield f"{name}, two tiers: {new['slow_writes']} writes, lru has {lru['slow_writes']}"
 
 
@@ -176,7 +214,9 @@ def page(data):
             f"mean of hits over MIN's up to {SCORED} %. A ! marks what is worse than LRU by more "
             f"than half a point.</p>\n{charts}\n{html_table(one_tier_rows(data))}\n"
             f"<h2>Two tiers</h2>\n{html_table(two_tier_rows(data))}\n"
-            f"<h2>Told when sessions go on</h2>\n{html_table(hint_rows(data))}\n</html>\n")
+            f"<h2>Told when sessions go on</h2>\n{html_table(hint_rows(data))}\n"
+            f"<h2>Guaranteed so much, beside a tenant who scans</h2>\n"
+            f"{html_table(beside_rows(data))}\n</html>\n")
 
 
 def main():
@@ -195,8 +235,10 @@ def main():
     print(text_table(two_tier_rows(data)))
     print()
     print(text_table(hint_rows(data)))
+    print()
+    print(text_table(beside_rows(data)))
     print(f"\n{out}/policy.json, {out}/policy.html")
-    faults = list(broken(data, loss))
+    faults = [*broken(data, loss), *broken_known(data), *broken_tenants(data)]
     for fault in faults:
         print(f"not kept: {fault}")
     sys.exit(1 if faults else 0)

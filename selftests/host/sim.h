@@ -47,6 +47,8 @@ struct sim_trace {
  *            never used. 0: there is none
  * @guarantee: blocks in memory that the trace's tenant is guaranteed; no more than that is
  *            room for. 0: none
+ * @seed:     of the hash of keys, which a pool's is a random one of; it decides which
+ *            sessions share a place in the table of recent requests
  */
 struct sim_config {
 	const char *policy;
@@ -59,6 +61,7 @@ struct sim_config {
 	u32 wrong;
 	u32 scan;
 	u32 guarantee;
+	u32 seed;
 };
 
 /**

@@ -169,6 +169,7 @@ static struct store *store_new(const struct sim_config *c, u32 len_max)
 	u32 i, chunks, all = len_max + 1;
 
 	memset(&seed, 0x5a, sizeof(seed));
+	seed.key.key[0] ^= c->seed;
 	for (i = 0; i < c->nr_tiers; i++)
 		all += c->blocks[i];
 	chunks = DIV_ROUND_UP(all, KVT_CHUNK_BLOCKS);

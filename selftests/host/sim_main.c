@@ -14,7 +14,7 @@
  * request when its session goes on, or that it is over, as a client would say with SESSION:
  * exact, or with one in five wrong. With --scan another tenant stores a chain of so many blocks
  * after each request, which nobody asks for; --guarantee is what of the fastest tiers the
- * trace's own tenant is sure of. See sim_core.c for the model.
+ * trace's own tenant is sure of. --seed is for the hash of keys. See sim_core.c for the model.
  */
 #include "sim.h"
 #include "kvt_policy.h"
@@ -23,7 +23,8 @@
 static const char *const usage =
 	"usage: kvtier-sim --policy NAME --tier NAME=SIZE [--tier NAME=SIZE]...\n"
 	"                  [--segment BLOCKS] [--chunk BLOCKS [--numbered]]\n"
-	"                  [--hints exact|wrong20] [--scan BLOCKS [--guarantee SIZE]] TRACE\n"
+	"                  [--hints exact|wrong20] [--scan BLOCKS [--guarantee SIZE]]\n"
+	"                  [--seed NUMBER] TRACE\n"
 	"       kvtier-sim --list\n"
 	"SIZE: blocks, or percent of the trace's distinct blocks (2%)\n"
 	"TRACE: CSV or JSON lines, plain or zstd; -: standard input;\n"
@@ -146,6 +147,8 @@ int main(int argc, char **argv)
 			c.chunk = (u32)strtoul(argv[++i], NULL, 0);
 		else if (!strcmp(argv[i], "--scan") && i + 1 < argc)
 			c.scan = (u32)strtoul(argv[++i], NULL, 0);
+		else if (!strcmp(argv[i], "--seed") && i + 1 < argc)
+			c.seed = (u32)strtoul(argv[++i], NULL, 0);
 		else if (!strcmp(argv[i], "--guarantee") && i + 1 < argc)
 			guarantee = argv[++i];
 		else if (!strcmp(argv[i], "--numbered"))

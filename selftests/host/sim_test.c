@@ -615,7 +615,8 @@ static double ratio_with(const struct sim_trace *t, const char *policy, u32 guar
 
 /*
  * Who has a guarantee, and stays about within it, has as many hits beside one who scans as
- * with that much alone: at most a point fewer. Without the guarantee, under LRU, it has not.
+ * with that much alone: at most a point fewer. Without the guarantee, under LRU, it has not;
+ * with it, it has.
  */
 static void test_tenants_are_isolated(const struct small *s)
 {
@@ -638,6 +639,9 @@ static void test_tenants_are_isolated(const struct small *s)
 			alone = ratio_with(&t, "lru", room, 0, 0, false);
 			beside = ratio_with(&t, "lru", room, room / 5 + 1, 256, false);
 			expect(beside < alone - 0.01, "lru, no guarantee", (u64)(beside * 1000),
+			       (u64)(alone * 1000));
+			beside = ratio_with(&t, "lru", room, room / 5 + 1, 256, true);
+			expect(beside > alone - 0.01, "lru, guarantee", (u64)(beside * 1000),
 			       (u64)(alone * 1000));
 		}
 		sim_trace_free(&t);
