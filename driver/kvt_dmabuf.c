@@ -16,8 +16,8 @@
  * processor. Those in an arena of the file that exports them are the exception, because
  * they are the file's to write anyway: a device may map such a buffer for both.
  *
- * Mappings of all buffers are in the pool's one address_space, each buffer's at an id of
- * its own that no open file has, where kvt_exports_unmap() finds them. Nobody but memory
+ * Mappings of a buffer are in its namespace's address_space (kvt_maps.c), each buffer's at an
+ * id of its own that no open file has, where kvt_unmap_all() finds them. Nobody but memory
  * that fails makes that necessary. A fault decides under map_sem, as those of the views
  * do; that a block is where it was follows from the lease.
  */
