@@ -2,7 +2,8 @@
 /*
  * Everything at once: readers that compare every byte, fillers, an evictor, a drainer, a
  * poisoner and a killer, on one pool of two tiers of memory and a disk. Whatever happens, no
- * read may see wrong bytes, and afterwards nothing is left over.
+ * read may see wrong bytes, and afterwards nothing is left over. All of them work all the time:
+ * memory that is not used again is had anew, so pages go bad at the end as at the beginning.
  *
  * A read may end in SIGBUS only because a page has gone bad. KVT_TORTURE_SECONDS says how
  * long it lasts.
@@ -20,11 +21,14 @@
 #define READERS		2
 #define FILLERS		2
 #define CLIENTS		(READERS + FILLERS + 1)
-#define BAD_MAX		24	/* pages, then the device is made to forget them */
+#define BAD_EACH_S	5	/* a page at least in so many seconds */
+#define LINGERS_MS	50
 
 /* What has been done, by all of them. */
 struct shared {
 	_Atomic bool stop;
+	_Atomic bool calm;	/* no memory goes any more */
+	_Atomic __u32 watched;	/* one more than the chain that a reader has in the dax tier now */
 	_Atomic __u64 blocks_read;
 	_Atomic __u64 blocks_copied;
 	_Atomic __u64 wrong;
@@ -34,7 +38,7 @@ struct shared {
 	_Atomic __u64 drains;
 	_Atomic __u64 drains_refused;
 	_Atomic __u64 bad_pages;
-	_Atomic __u64 bad_now;
+	_Atomic __u64 forgets;
 	_Atomic __u64 kills;
 };
 
@@ -84,9 +88,32 @@ FIXTURE_TEARDOWN(torture)
 	free(self->actor);
 }
 
-static void pick_chain(struct actor *a, struct kvt_key *keys)
+static void chain(struct kvt_key *keys, __u32 nr)
 {
-	kvt_keys(keys, SET, rand_r(&a->seed) % CHAINS * CHAIN, CHAIN);
+	kvt_keys(keys, SET, (__u64)nr * CHAIN, CHAIN);
+}
+
+static __u32 pick_chain(struct actor *a, struct kvt_key *keys)
+{
+	__u32 nr = rand_r(&a->seed) % CHAINS;
+
+	chain(keys, nr);
+	return nr;
+}
+
+static int tier_of_rank(const struct kvt_pool *p, __u32 rank)
+{
+	struct kvtier_tier_info tiers[KVTIER_TIERS_MAX];
+	struct kvtier_query q;
+	int fd = kvt_open(p), nr, i, id = -ENOENT;
+
+	nr = fd < 0 ? fd : kvt_query(fd, &q, tiers);
+	for (i = 0; i < nr; i++)
+		if (tiers[i].rank == rank)
+			id = tiers[i].id;
+	if (fd >= 0)
+		close(fd);
+	return id;
 }
 
 static void saw(struct actor *a, int ret, const struct kvt_key *key)
@@ -102,20 +129,47 @@ static void saw(struct actor *a, int ret, const struct kvt_key *key)
 		key->b[3]);
 }
 
+static void compare(struct actor *a, const struct kvt_client *c, const struct kvt_key *keys,
+		    const struct kvtier_block_result *res, int nr)
+{
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		saw(a, kvt_bytes_probe(kvt_rd(c, res[i].offset), &keys[i], BLOCK_BYTES), &keys[i]);
+		a->shared->blocks_read++;
+	}
+}
+
+/* Let the poisoner know what it can take from under somebody, and give it time to. */
+static void linger(struct actor *a, __u32 nr, const struct kvtier_block_result *res, int n)
+{
+	int dax = tier_of_rank(a->pool, 1), i;
+
+	for (i = 0; i < n && (int)res[i].tier != dax; i++)
+		;
+	if (i == n)
+		return;
+	a->shared->watched = nr + 1;
+	kvt_sleep_ms(LINGERS_MS);
+	a->shared->watched = 0;
+}
+
 static void read_mapped(struct actor *a, const struct kvt_client *c)
 {
 	struct kvtier_block_result res[CHAIN];
 	struct kvt_key keys[CHAIN];
 	__u64 handle[CHAIN];
+	__u32 nr = pick_chain(a, keys);
 	int i, n;
 
-	pick_chain(a, keys);
 	n = kvt_get(c->fd, KVTIER_GET_WAIT, 0, keys, CHAIN, res, KVT_SEC);
-	for (i = 0; i < n; i++) {
-		saw(a, kvt_bytes_probe(kvt_rd(c, res[i].offset), &keys[i], BLOCK_BYTES), &keys[i]);
-		handle[i] = res[i].handle;
-		a->shared->blocks_read++;
+	compare(a, c, keys, res, n);
+	if (n > 0 && rand_r(&a->seed) % 8 == 0) {
+		linger(a, nr, res, n);
+		compare(a, c, keys, res, n);
 	}
+	for (i = 0; i < n; i++)
+		handle[i] = res[i].handle;
 	if (n > 0)
 		kvt_release(c->fd, handle, n, NULL);
 }
@@ -236,19 +290,18 @@ static int evictor(struct kvt_child *me, void *arg)
 	return 0;
 }
 
-static int tier_of_rank(const struct kvt_pool *p, __u32 rank)
+/* Pieces with bad pages do not come back: with one good one left there would soon be none. */
+static int attach_dax(struct actor *a)
 {
-	struct kvtier_tier_info tiers[KVTIER_TIERS_MAX];
-	struct kvtier_query q;
-	int fd = kvt_open(p), nr, i, id = -ENOENT;
+	int id = kvt_tier_dax(a->pool, 1, DAX_BYTES);
 
-	nr = fd < 0 ? fd : kvt_query(fd, &q, tiers);
-	for (i = 0; i < nr; i++)
-		if (tiers[i].rank == rank)
-			id = tiers[i].id;
-	if (fd >= 0)
-		close(fd);
-	return id;
+	if (id < 0 || kvt_retired(a->pool, "dax1") <= (long long)KVT_PIECE)
+		return id;
+	if (kvt_tier_detach(a->pool, id, KVTIER_DETACH_DISCARD, KVT_SEC))
+		return id;
+	KVT_CHILD_CHECK(!kvt_bad_forget());
+	a->shared->forgets++;
+	return kvt_tier_dax(a->pool, 1, DAX_BYTES);
 }
 
 /* Take the dax tier away from under all of them, and give it back. */
@@ -258,7 +311,7 @@ static int drainer(struct kvt_child *me, void *arg)
 	int id, err;
 
 	(void)me;
-	while (!a->shared->stop) {
+	while (!a->shared->calm) {
 		/* Long enough for blocks to get there. */
 		kvt_sleep_ms(1000 + rand_r(&a->seed) % 1500);
 		id = tier_of_rank(a->pool, 1);
@@ -271,24 +324,27 @@ static int drainer(struct kvt_child *me, void *arg)
 			if (err)
 				continue;
 		}
-		if (a->shared->bad_now >= BAD_MAX && !kvt_bad_forget())
-			a->shared->bad_now = 0;
-		id = kvt_tier_dax(a->pool, 1, DAX_BYTES);
+		id = attach_dax(a);
 		KVT_CHILD_CHECK(id >= 0 || id == -EBUSY);
 	}
 	return 0;
 }
 
-/* A page of some block that lies in the dax tier, while it is leased. */
+/* A page of some block that lies in the dax tier, while it is leased: by a reader, if one can. */
 static bool poison_one(struct actor *a, const struct kvt_client *c)
 {
-	struct kvtier_block_result res[CHAIN];
-	struct kvt_key keys[CHAIN];
 	int dax = tier_of_rank(a->pool, 1), i, n;
+	struct kvtier_block_result res[CHAIN];
+	/* Once: who has said it may have been killed. */
+	__u32 watched = atomic_exchange(&a->shared->watched, 0);
+	struct kvt_key keys[CHAIN];
 	__u64 handle[CHAIN], phys = 0;
 	char *page;
 
-	pick_chain(a, keys);
+	if (watched)
+		chain(keys, watched - 1);
+	else
+		pick_chain(a, keys);
 	n = kvt_get(c->fd, KVTIER_GET_NOPROMOTE, 0, keys, CHAIN, res, 0);
 	for (i = 0; i < n; i++) {
 		handle[i] = res[i].handle;
@@ -296,10 +352,8 @@ static bool poison_one(struct actor *a, const struct kvt_client *c)
 		if (!phys && (int)res[i].tier == dax && !kvt_touch_read(page))
 			phys = kvt_bad_address(page);
 	}
-	if (phys && !kvt_bad_make(phys)) {
+	if (phys && !kvt_bad_make(phys))
 		a->shared->bad_pages++;
-		a->shared->bad_now++;
-	}
 	if (n > 0)
 		kvt_release(c->fd, handle, n, NULL);
 	return phys;
@@ -312,8 +366,8 @@ static int poisoner(struct kvt_child *me, void *arg)
 
 	(void)me;
 	KVT_CHILD_CHECK(!kvt_client_open(a->pool, &c, "torture", BLOCK_BYTES));
-	while (!a->shared->stop) {
-		if (a->shared->bad_now < BAD_MAX && poison_one(a, &c))
+	while (!a->shared->calm) {
+		if (poison_one(a, &c))
 			kvt_sleep_ms(1000);
 		else
 			kvt_sleep_ms(20);
@@ -338,7 +392,8 @@ static bool all_did_something(const struct shared *s, const struct kvt_client *c
 	struct kvtier_stat st;
 
 	return s->blocks_read && s->blocks_copied && s->filled && s->churned && s->drains &&
-	       s->bad_pages && s->kills && !kvt_stat(c->fd, KVTIER_STAT_POOL, &st) &&
+	       s->bad_pages >= seconds() / BAD_EACH_S && (s->bus_errors || seconds() < 60) &&
+	       s->kills && !kvt_stat(c->fd, KVTIER_STAT_POOL, &st) &&
 	       st.evictions && st.demotions && st.promotions;
 }
 
@@ -363,9 +418,26 @@ static void report(const struct shared *s, const struct kvt_client *c)
 	kvt_stat(c->fd, KVTIER_STAT_POOL, &st);
 	printf("# %llu blocks read, %llu copied, %llu filled, %llu churned; %llu evictions, "
 	       "%llu demotions, %llu promotions; %llu drains, %llu refused; %llu bad pages, "
-	       "%llu bus errors; %llu kills\n", s->blocks_read, s->blocks_copied, s->filled,
-	       s->churned, st.evictions, st.demotions, st.promotions, s->drains,
-	       s->drains_refused, s->bad_pages, s->bus_errors, s->kills);
+	       "forgotten %llu times, %llu bus errors; %llu kills\n", s->blocks_read,
+	       s->blocks_copied, s->filled, s->churned, st.evictions, st.demotions, st.promotions,
+	       s->drains, s->drains_refused, s->bad_pages, s->forgets, s->bus_errors, s->kills);
+}
+
+/* Are there blocks in the dax tier. */
+static bool on_dax(const struct kvt_pool *p, const struct kvt_client *c)
+{
+	int dax = tier_of_rank(p, 1), i, k, n;
+	struct kvtier_lookup_result res[CHAIN];
+	struct kvt_key keys[CHAIN];
+
+	for (i = 0; dax >= 0 && i < CHAINS; i++) {
+		chain(keys, i);
+		n = kvt_lookup(c->fd, 0, keys, CHAIN, res);
+		for (k = 0; k < n; k++)
+			if ((int)res[k].tier == dax)
+				return true;
+	}
+	return false;
 }
 
 /* What is there is right, to the last block, and nobody has any of it. */
@@ -379,7 +451,7 @@ static int check_rest(const struct kvt_client *c)
 			     !st.regions_quarantined))
 		return -EBUSY;
 	for (i = 0; i < CHAINS; i++) {
-		kvt_keys(keys, SET, i * CHAIN, CHAIN);
+		chain(keys, i);
 		ret = kvt_check(c, 0, keys, CHAIN, 10 * KVT_SEC);
 		if (ret < 0)
 			return ret;
@@ -412,8 +484,13 @@ TEST_F_TIMEOUT(torture, all_at_once, 1000000)
 		s->kills++;
 		ASSERT_EQ(0, start(&a[i], seed));
 	}
+	s->calm = true;
+	for (i = CLIENTS; i < CLIENTS + 2; i++)
+		EXPECT_EQ(0, kvt_join(&a[i].child, 60000)) TH_LOG("actor %d", i);
+	/* To the last drain the tier has been of use again. */
+	EXPECT_TRUE(KVT_UNTIL(30000, on_dax(&self->pool, &self->c)));
 	s->stop = true;
-	for (i = 0; i < CLIENTS + 2; i++)
+	for (i = 0; i < CLIENTS; i++)
 		EXPECT_EQ(0, kvt_join(&a[i].child, 60000)) TH_LOG("actor %d", i);
 	report(s, &self->c);
 	EXPECT_EQ(0, s->wrong);
