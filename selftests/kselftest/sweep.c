@@ -2,8 +2,7 @@
 /*
  * A client that is killed at every point of its life, one after the other: before each of its
  * system calls, in it, and after it. Each time nothing of its is left but the blocks it has
- * committed, within a second of its end or of the answer of who was waiting, and who waits for
- * what it was filling gets to fill it.
+ * committed, within a second of the signal, and who waits for what it was filling gets to fill it.
  *
  * The client is traced: it stops where a call begins and ends, and dies there. In a call
  * it dies a moment after it has been let go into it.
@@ -20,8 +19,8 @@
 #define KEYS		(NR + 2)
 #define CALLS_MAX	200
 #define WAIT_NS		(20 * KVT_MSEC)
-/* When it has been waited for, or its heir has answered: not taken five times as long. */
-#define WITHIN_MS	999
+#define WITHIN_MS	1000	/* of the signal nothing is held */
+#define FREED_MS	999	/* not taken five times as long */
 
 enum when { BEFORE, IN, AFTER, WHENS };
 
@@ -296,19 +295,27 @@ static bool dies(struct __test_metadata *_metadata, FIXTURE_DATA(sweep) *self,
 	self->inherited += waits;
 	heard = waits ? kvt_hear(&self->heir, 20000) : 1;
 	/* The heir has given up what it had before it said so. */
-	gone = KVT_UNTIL(WITHIN_MS, held(&self->c) == 0);
+	gone = KVT_UNTIL(FREED_MS, held(&self->c) == 0);
 	took_ms = (kvt_now_ns() - killed_ns) / KVT_MSEC;
 	if (took_ms > self->slowest_ms)
 		self->slowest_ms = took_ms;
 	right = kvt_check(&self->c, 0, self->keys, NR, 20 * KVT_SEC);
 	kvt_drop(self->c.fd, 0, self->keys, KEY_OTHERS, NULL);
-	freed = KVT_UNTIL(WITHIN_MS, empty(&self->c));
+	freed = KVT_UNTIL(FREED_MS, empty(&self->c));
 	/* In its last call it may be faster. */
 	if ((died == -SIGKILL || (when == IN && !died)) && heard == 1 && gone && right >= 0 && freed)
 		return true;
 	TH_LOG("call %d, %d: died %d, heir %d, %d held, bytes %d, %s", call, when, died, heard,
 	       held(&self->c), right, freed ? "slots freed" : "slots left");
 	return false;
+}
+
+/* An instrumented kernel is some times slower, and so are those who wait. */
+static unsigned int within_ms(void)
+{
+	const char *kernel = getenv("KVT_KERNEL");
+
+	return kernel && strcmp(kernel, "stock") ? 5 * WITHIN_MS : WITHIN_MS;
 }
 
 TEST_F_TIMEOUT(sweep, after_each_call, 600)
@@ -333,6 +340,7 @@ TEST_F_TIMEOUT(sweep, after_each_call, 600)
 	EXPECT_LT(20, call);
 	EXPECT_LT(10, self->held);
 	EXPECT_LT(5, self->inherited);
+	EXPECT_GT(within_ms(), self->slowest_ms);
 }
 
 TEST_HARNESS_MAIN
