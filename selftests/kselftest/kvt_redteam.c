@@ -11,16 +11,17 @@
 
 #define ATTACK_MS	60000
 
-/* In a container? KVT_RT_HOW=uid or box: nobody is, or both are, whatever an attack is else. */
-static bool in_a_box(bool usually)
+bool rt_boxed(bool usually)
 {
 	const char *how = getenv("KVT_RT_HOW");
 
 	return how ? !strcmp(how, "box") : usually;
 }
 
-/* Open the data device in a container of ALICE's, and hand the file out of it. */
-static int send_boxed(const struct rt *t, int line)
+static int become(uid_t uid, gid_t gid, enum rt_how how);
+
+/* Open the data device in a container of @uid's, and hand the file out of it. */
+static int send_boxed(const struct rt *t, uid_t uid, gid_t gid, int line)
 {
 	char byte = 0, space[CMSG_SPACE(sizeof(int))] = { 0 };
 	struct iovec iov = { &byte, 1 };
@@ -31,7 +32,7 @@ static int send_boxed(const struct rt *t, int line)
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 	int fd;
 
-	if (rt_become(RT_ALICE, RT_BOX) || getuid())
+	if (become(uid, gid, RT_BOX) || getuid())
 		return 1;
 	fd = open(t->pool.open_node, O_RDWR | O_CLOEXEC);
 	c->cmsg_level = SOL_SOCKET;
@@ -60,7 +61,7 @@ static int receive_file(int line)
 	return fd;
 }
 
-static int open_boxed(const struct rt *t)
+static int open_boxed(const struct rt *t, uid_t uid, gid_t gid)
 {
 	int line[2], fd, status;
 	pid_t pid;
@@ -70,13 +71,28 @@ static int open_boxed(const struct rt *t)
 	fflush(NULL);
 	pid = fork();
 	if (!pid)
-		_exit(send_boxed(t, line[1]));
+		_exit(send_boxed(t, uid, gid, line[1]));
 	close(line[1]);
 	fd = pid < 0 ? -EAGAIN : receive_file(line[0]);
 	close(line[0]);
 	if (pid > 0 && waitpid(pid, &status, 0) == pid && status)
-		fprintf(stderr, "# the victim's container: %#x\n", status);
+		fprintf(stderr, "# the container of %u: %#x\n", uid, status);
 	return fd;
+}
+
+int rt_file(const struct rt *t, uid_t uid, gid_t gid, bool boxed)
+{
+	int fd, err;
+
+	if (boxed)
+		return open_boxed(t, uid, gid);
+	if (setgroups(0, NULL) || setresgid(gid, gid, 0) || setresuid(uid, uid, 0))
+		return -errno;
+	fd = open(t->pool.open_node, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		fd = -errno;
+	err = kvt_become(0);
+	return err ? err : fd;
 }
 
 /* Every second victim is in a container, if nothing else is said. */
@@ -84,7 +100,7 @@ static int bind_alice(struct rt *t, bool boxed)
 {
 	struct kvtier_group group = { .block_bytes = RT_BLOCK };
 	struct kvtier_ns_open a;
-	int fd = boxed ? open_boxed(t) : kvt_open_as(&t->pool, RT_ALICE), err;
+	int fd = rt_file(t, RT_ALICE, RT_ALICE, boxed), err;
 
 	if (fd < 0)
 		return fd;
@@ -169,7 +185,7 @@ static int set_up(struct rt *t, struct rt_pool *p)
 	t->bob.fd = -1;
 	kvt_klog_start();
 	t->tier = kvt_tier_dram(&t->pool, 0, RT_TIER);
-	err = t->tier < 0 ? t->tier : bind_alice(t, in_a_box(p->nr % 2));
+	err = t->tier < 0 ? t->tier : bind_alice(t, rt_boxed(p->nr % 2));
 	return err ? err : store_alice(t);
 }
 
@@ -211,12 +227,12 @@ static int write_map(const char *path, const char *text)
 	return err;
 }
 
-int rt_become(uid_t uid, enum rt_how how)
+static int become(uid_t uid, gid_t gid, enum rt_how how)
 {
-	char map[32];
+	char users[32], groups[32];
 	int err;
 
-	if (setgroups(0, NULL) || setresgid(uid, uid, uid) || setresuid(uid, uid, uid))
+	if (setgroups(0, NULL) || setresgid(gid, gid, gid) || setresuid(uid, uid, uid))
 		return -errno;
 	/* Or it would not own its own /proc files. */
 	if (prctl(PR_SET_DUMPABLE, 1))
@@ -226,8 +242,52 @@ int rt_become(uid_t uid, enum rt_how how)
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWCGROUP))
 		return -errno;
 	err = write_map("/proc/self/setgroups", "deny");
-	snprintf(map, sizeof(map), "0 %u 1", uid);
-	return err ?: write_map("/proc/self/uid_map", map) ?: write_map("/proc/self/gid_map", map);
+	snprintf(users, sizeof(users), "0 %u 1", uid);
+	snprintf(groups, sizeof(groups), "0 %u 1", gid);
+	return err ?: write_map("/proc/self/uid_map", users) ?:
+	       write_map("/proc/self/gid_map", groups);
+}
+
+int rt_become(uid_t uid, enum rt_how how)
+{
+	return become(uid, uid, how);
+}
+
+/* Only who is outside may map more than his own: a child that has been left there. */
+static int map_from_outside(pid_t pid, int line)
+{
+	char path[64], map[64], byte;
+	int err;
+
+	if (read(line, &byte, 1) != 1)
+		return 1;
+	snprintf(map, sizeof(map), "0 %u %u", RT_USERS, RT_NR_USERS);
+	snprintf(path, sizeof(path), "/proc/%d/uid_map", pid);
+	err = write_map(path, map);
+	snprintf(path, sizeof(path), "/proc/%d/gid_map", pid);
+	return (err ?: write_map(path, map)) ? 1 : 0;
+}
+
+int rt_enter_users(void)
+{
+	int line[2], status = -1, err = 0;
+	pid_t me = getpid(), pid;
+
+	if (pipe2(line, O_CLOEXEC))
+		return -errno;
+	pid = fork();
+	if (!pid) {
+		close(line[1]);
+		_exit(map_from_outside(me, line[0]));
+	}
+	if (pid < 0 || unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWCGROUP) ||
+	    write(line[1], "", 1) != 1)
+		err = -errno;
+	close(line[0]);
+	close(line[1]);
+	if (pid > 0 && (waitpid(pid, &status, 0) != pid || status) && !err)
+		err = -EPERM;
+	return err;
 }
 
 int rt_open(const struct rt *t, struct kvt_client *c, struct kvtier_ns_open *a)
@@ -264,7 +324,7 @@ static int run_raid(struct kvt_child *me, void *arg)
 
 	(void)me;
 	if (a->how != RT_BOX_ALWAYS)
-		a->how = in_a_box(a->how == RT_BOX) ? RT_BOX : RT_UID;
+		a->how = rt_boxed(a->how == RT_BOX) ? RT_BOX : RT_UID;
 	ret = rt_become(RT_BOB, a->how);
 	if (ret) {
 		fprintf(stderr, "# becoming the attacker: %s\n", strerror(-ret));

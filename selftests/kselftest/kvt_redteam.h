@@ -25,6 +25,8 @@
 
 #define RT_ALICE	1001
 #define RT_BOB		1002
+#define RT_USERS	1000u
+#define RT_NR_USERS	2000u
 #define RT_BLOCKS	8
 #define RT_BLOCK	(128 * KVT_KIB)
 #define RT_TIER		(8 * KVT_MIB)
@@ -84,8 +86,14 @@ void rt_pool_end(struct rt_pool *p);
 /* NULL when that fails; the attacker's process shares it. */
 struct rt *rt_setup(struct rt_pool *p);
 int rt_teardown(struct rt *t);
+/* In a container? KVT_RT_HOW=uid or box: nobody is, or all are, whatever an attack is else. */
+bool rt_boxed(bool usually);
 /* Become @uid for good, in a container or not. 0 or -errno */
 int rt_become(uid_t uid, enum rt_how how);
+/* A file that @uid of group @gid has opened, in a container of his own or not; or -errno */
+int rt_file(const struct rt *t, uid_t uid, gid_t gid, bool boxed);
+/* Root enters a container of all users: RT_USERS is uid 0 there, and the others follow. */
+int rt_enter_users(void);
 /* Run @fn as the attacker, then look at the victim. 0: repelled, and nothing touched. */
 int rt_attack(struct rt *t, enum rt_how how, rt_fn fn);
 /* 0, or what of the victim's was touched, said aloud. */

@@ -66,8 +66,9 @@ ATTACK(identity_collision, RT_UID)
 TEST_F(redteam, identity_squatted)
 {
 	static const char name[] = "wanted by alice";
-	int bob = kvt_open_as(&self->t->pool, RT_BOB);
+	int bob = rt_file(self->t, RT_BOB, RT_BOB, rt_boxed(true));
 	struct kvtier_ns_open a, b;
+	int wanted;
 	struct kvt_client alice;
 
 	kvt_ns_args(&a, name, &group, 1);
@@ -77,7 +78,8 @@ TEST_F(redteam, identity_squatted)
 	ASSERT_EQ(0, kvt_ioctl(bob, KVTIER_OP_NS_OPEN, &a));
 	kvt_ns_args(&b, name, &group, 1);
 	b.flags |= KVTIER_NS_EXCL;
-	ASSERT_EQ(0, kvt_client_bind(&alice, kvt_open_as(&self->t->pool, RT_ALICE), &b));
+	wanted = rt_file(self->t, RT_ALICE, RT_ALICE, rt_boxed(false));
+	ASSERT_EQ(0, kvt_client_bind(&alice, wanted, &b));
 	EXPECT_NE(a.ns_id, b.ns_id);
 	/* Room for more than the squatter's quota. */
 	EXPECT_EQ(RT_BLOCKS, kvt_put(&alice, 0, 0, self->t->key, NULL, RT_BLOCKS));
@@ -164,7 +166,7 @@ TEST_F(redteam, confused_deputy)
 	first = kvt_open(&self->t->pool);
 	kvt_ns_args(&a, self->t->identity, &group, 1);
 	ASSERT_EQ(0, kvt_ioctl(first, KVTIER_OP_NS_OPEN, &a));
-	self->t->bob.fd = kvt_open_as(&self->t->pool, RT_BOB);
+	self->t->bob.fd = rt_file(self->t, RT_BOB, RT_BOB, rt_boxed(false));
 	ASSERT_LE(0, self->t->bob.fd);
 	ASSERT_EQ(0, kvt_spawn(&root, deputy, self->t));
 	/* BOB has none yet, so the deputy finds none: not root's. */
@@ -172,7 +174,7 @@ TEST_F(redteam, confused_deputy)
 	EXPECT_EQ(-ENOENT, kvt_ioctl(self->t->bob.fd, KVTIER_OP_NS_OPEN, &a));
 	a.flags = KVTIER_NS_CREATE;
 	close(first);
-	first = kvt_open_as(&self->t->pool, RT_BOB);
+	first = rt_file(self->t, RT_BOB, RT_BOB, rt_boxed(true));
 	ASSERT_EQ(0, kvt_ioctl(first, KVTIER_OP_NS_OPEN, &a));
 	kvt_say(&root, 0);
 	EXPECT_EQ(0, kvt_join(&root, 20000));
@@ -492,17 +494,10 @@ static int open_shared(struct rt *t, struct kvt_client *c, const char *identity,
 {
 	struct kvt_key key = kvt_key(RT_SET, 0);
 	struct kvtier_ns_open a;
-	int fd, err;
+	int fd = rt_file(t, RT_ALICE, TEAM, rt_boxed(false)), err;
 
-	if (kvt_become(0) || setgroups(0, NULL) || setresgid(TEAM, TEAM, 0) ||
-	    setresuid(RT_ALICE, RT_ALICE, 0))
-		return -EPERM;
-	fd = open(t->pool.open_node, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
-		fd = -errno;
-	err = kvt_become(0);
-	if (err || fd < 0)
-		return err ?: fd;
+		return fd;
 	kvt_ns_args(&a, identity, &group, 1);
 	a.mode = mode;
 	err = kvt_client_bind(c, fd, &a);
@@ -514,24 +509,39 @@ static int open_shared(struct rt *t, struct kvt_client *c, const char *identity,
 struct guest {
 	struct rt *t;
 	bool member;
+	bool boxed;
 	const char *identity;
 };
+
+/* BOB, who is or is not in the team too; in a container in which ALICE has a name. */
+static int become_guest(const struct guest *g)
+{
+	gid_t team = TEAM;
+	uid_t bob = RT_BOB;
+
+	if (g->boxed) {
+		if (rt_enter_users())
+			return -1;
+		team -= RT_USERS;
+		bob -= RT_USERS;
+	}
+	return setgroups(g->member, &team) || setresgid(bob, bob, bob) || setresuid(bob, bob, bob);
+}
 
 /* Bits that BOB gets: 4 read, 2 write. */
 static int guest(struct kvt_child *me, void *arg)
 {
 	struct guest *g = arg;
-	gid_t team = TEAM;
+	uid_t alice = g->boxed ? RT_ALICE - RT_USERS : RT_ALICE;
 	struct kvtier_ns_open a;
 	static char buf[RT_BLOCK];
 	struct kvt_key key = kvt_key(RT_SET, 0), other = kvt_key(RT_SET, 77);
 	int got = 0, fd;
 
 	(void)me;
-	if (setgroups(g->member, &team) || setresgid(RT_BOB, RT_BOB, RT_BOB) ||
-	    setresuid(RT_BOB, RT_BOB, RT_BOB))
+	if (become_guest(g))
 		return 100;
-	of_owner(&a, g->identity, RT_ALICE);
+	of_owner(&a, g->identity, alice);
 	a.flags |= KVTIER_NS_RDONLY;
 	fd = open(g->t->pool.open_node, O_RDWR | O_CLOEXEC);
 	if (!kvt_ioctl(fd, KVTIER_OP_NS_OPEN, &a)) {
@@ -545,7 +555,7 @@ static int guest(struct kvt_child *me, void *arg)
 		got |= 4;
 	}
 	close(fd);
-	of_owner(&a, g->identity, RT_ALICE);
+	of_owner(&a, g->identity, alice);
 	fd = open(g->t->pool.open_node, O_RDWR | O_CLOEXEC);
 	if (!kvt_ioctl(fd, KVTIER_OP_NS_OPEN, &a)) {
 		if (kvt_write1(fd, 0, &other, NULL, buf, RT_BLOCK, 0) != KVTIER_ST_DONE ||
@@ -555,7 +565,7 @@ static int guest(struct kvt_child *me, void *arg)
 	}
 	close(fd);
 	/* Nobody makes namespaces for somebody else. */
-	of_owner(&a, "made for alice", RT_ALICE);
+	of_owner(&a, "made for alice", alice);
 	a.flags |= KVTIER_NS_CREATE;
 	if (try_open(g->t, &a, O_RDWR) != -EINVAL)
 		return 103;
@@ -564,7 +574,7 @@ static int guest(struct kvt_child *me, void *arg)
 
 static int guest_gets(struct rt *t, const char *identity, bool member)
 {
-	struct guest g = { t, member, identity };
+	struct guest g = { t, member, rt_boxed(!member), identity };
 	struct kvt_child child;
 
 	return kvt_spawn(&child, guest, &g) ?: kvt_join(&child, 20000);
