@@ -29,8 +29,8 @@ WORK="$KVT_OUT/teeth"
 POINTS=10000	# crashes in which a missing flush must show
 FAILED=0
 
-# tooth NAME : file, what is taken out, program, what of it has to fail; no program: the
-# crash test has to.
+# tooth NAME : file, what is taken out, program, what of it has to fail, all of that; no program:
+# the crash test has to.
 tooth()
 {
 	PROGRAM=
@@ -45,7 +45,8 @@ tooth()
 		FILE=driver/kvt_region.c
 		EDIT='s/if (kvt_page_extra_refs(first + i) <= 0)/if (kvt_page_extra_refs(first + i) <= INT_MAX)/'
 		PROGRAM=redteam_mem
-		ATTACK=redteam.commit_with_a_page_in_a_pipe
+		ATTACK='redteam.commit_with_a_page_in_a_pipe redteam.page_in_a_pipe_over_handover
+			redteam.registered_buffer_over_eviction'
 		;;
 	zap)
 		FILE=driver/kvt_region.c
@@ -176,10 +177,14 @@ copy_tree()
 # judge NAME : what has to fail did, and another one did not.
 judge()
 {
-	local said=$WORK/$1.log
+	local said=$WORK/$1.log attack bites=yes
 	tooth "$1"
 	sed -n "/^== $1$/,/^== end$/p" "$WORK/machine.log" >"$said"
-	if grep -q "^not ok .* ${ATTACK//./\\.}" "$said" && grep -q "^ok .* ${ATTACK%%.*}\." "$said"; then
+	for attack in $ATTACK; do
+		grep -q "^not ok .* ${attack//./\\.}" "$said" || bites=no
+		grep -q "^ok .* ${attack%%.*}\." "$said" || bites=no
+	done
+	if [ "$bites" = yes ]; then
 		echo "ok teeth.$1"
 		return
 	fi
