@@ -319,6 +319,29 @@ TEST_F(session, done_cools_its_own_end)
 	EXPECT_EQ(4, kvt_lookup(self->c.fd, 0, side, 4, NULL));
 }
 
+/* A session that is over, and will be gone on with: down, but not out. */
+TEST_F(session, wanted_again_goes_down)
+{
+	static const char *const policies[] = { "lru", "reuse" };
+	char down[32];
+	size_t i;
+
+	if (!kvt_env_bdev())
+		SKIP(return, "no block device to use (KVT_BDEV)");
+	ASSERT_LE(0, kvt_tier_bdev(&self->pool, 1, 64 * KVT_MIB));
+	for (i = 0; i < KVT_ARRAY(policies); i++) {
+		ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "policy", policies[i]));
+		ASSERT_EQ(CHAIN, put(&self->c, i, 0, CHAIN));
+		ASSERT_EQ(0, decode(&self->c, i + 1, i, CHAIN - 1));
+		ASSERT_EQ(0, kvt_session(self->c.fd, 0, i + 1, KVTIER_SESSION_DONE, NULL,
+					 60 * KVT_SEC));
+		ASSERT_EQ(0, push(&self->c, (i + 1) * REST));
+		EXPECT_EQ(CHAIN, there(&self->c, i, CHAIN)) TH_LOG("%s", policies[i]);
+	}
+	ASSERT_LT(0, kvt_sysfs_read(&self->pool, "tiers/dram0/demotions_out", down, sizeof(down)));
+	EXPECT_LE(2 * CHAIN, (int)strtol(down, NULL, 10));
+}
+
 /* DROP takes what it is told to, and what was above it is not held any more. */
 TEST_F(session, dropped_tip)
 {
