@@ -6,7 +6,9 @@
  * are touched from the last key to the first, so a chain's tail is always older than
  * its head and the old end of the list consists of leaves. Only chunked use of a chain
  * breaks that; a block with children found at the old end is as warm as they are, and
- * is put where it should have been: just before its youngest child.
+ * is put where it should have been: just before its youngest child, which is put before its
+ * own. All the way down at once: a long chain in the wrong order would take very many
+ * searches else.
  *
  * What may not go because it is guaranteed to its namespace is set aside when it gets to the
  * old end: on one of the other lists, which is the namespace's as long as there are no more of
@@ -39,6 +41,8 @@
 #define LRU_LOOKS_FIRST		64u
 #define LRU_LOOKS_COOL		112u
 #define LRU_LOOKS_ALL		64u
+#define LRU_SETTLE_MAX		4096u	/* blocks put in their order at a time */
+#define LRU_SETTLE_LOOK		16u	/* of them: as much work as a look */
 #define POLICY_OWN_STEPS	8u
 
 /**
@@ -346,18 +350,34 @@ static void lru_guarded(struct kvt_policy *p, u32 tier, u32 id)
 		p->closed |= 1u << aside;
 }
 
-/* A block with children at the old end: its place is next to the youngest. */
-static void lru_settle(struct kvt_policy *p, u32 tier, u32 id)
+/* Is a block where it should be: a leaf is anywhere. */
+static bool lru_settled(const struct kvt_policy *p, u32 id)
 {
-	u32 child = kvt_cold(p->table, id)->first_child;
+	const struct kvt_cold *c = kvt_cold(p->table, id);
 
-	if (kvt_policy_tier(p, child) != tier) {
-		/* In use, or elsewhere: that is no measure here. */
-		lru_rotate(p, tier, id);
-		return;
+	return !c->first_child || c->lru_next == c->first_child;
+}
+
+/* Blocks with children at the old end: their places are next to the youngest. How many. */
+static u32 lru_settle(struct kvt_policy *p, u32 tier, u32 id)
+{
+	u32 last = id, child, up, nr;
+
+	for (nr = 1; nr <= LRU_SETTLE_MAX && (last == id || !lru_settled(p, last)); nr++) {
+		child = kvt_cold(p->table, last)->first_child;
+		if (kvt_policy_tier(p, child) != tier) {
+			/* In use, or elsewhere: that is no measure here. */
+			lru_rotate(p, tier, last);
+			break;
+		}
+		last = child;
 	}
-	kvt_policy_del(p, tier, id);
-	kvt_policy_add_before(p, tier, id, child);
+	for (; last != id; last = up) {
+		up = kvt_cold(p->table, last)->parent;
+		kvt_policy_del(p, tier, up);
+		kvt_policy_add_before(p, tier, up, last);
+	}
+	return nr;
 }
 
 /* The oldest end of all lists that are not out of question. */
@@ -406,7 +426,7 @@ static u32 lru_next(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
 		if (!leaf || kvt_ch_leaf(p->table, id))
 			return id;
 		on = kvt_policy_list(kvt_cold(p->table, id));
-		lru_settle(p, tier, id);
+		*budget -= min(*budget, lru_settle(p, tier, id) / LRU_SETTLE_LOOK);
 		lru_looked(p, tier, on, false);
 	}
 	return KVT_NIL;

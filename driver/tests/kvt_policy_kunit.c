@@ -395,6 +395,35 @@ static void lru_given_up_hides_nothing(struct kunit *test)
 	}
 }
 
+/* A long chain that was used from its head on is put in order, and that soon. */
+static void lru_head_first(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 id = KVT_NIL, up = KVT_NIL, i, n, budget;
+
+	for (i = 0; i < NR; i++)
+		f->p.ops->remove(&f->p, TIER, f->id[i]);
+	for (i = 0; i < 1000; i++, up = id) {
+		id = block(test, f);
+		if (up != KVT_NIL)
+			kvt_ch_link(f->t, id, up);
+		f->p.ops->insert(&f->p, TIER, id);
+	}
+	for (i = 0, n = 0; i < 1000 && n < 1010; n++) {
+		budget = 256;
+		id = f->p.ops->next(&f->p, TIER, true, &budget);
+		kvt_policy_searched(&f->p);
+		if (id == KVT_NIL)
+			continue;
+		KUNIT_EXPECT_EQ(test, id, up);
+		up = kvt_cold(f->t, id)->parent;
+		f->p.ops->remove(&f->p, TIER, id);
+		kvt_ch_unlink(f->t, id);
+		i++;
+	}
+	KUNIT_EXPECT_EQ(test, i, 1000u);
+}
+
 /* What a namespace holds and gives up again and again keeps others from nothing. */
 static void lru_held_and_given_up_hides_nothing(struct kunit *test)
 {
@@ -549,6 +578,7 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(lru_given_up_hides_nothing),
 	KUNIT_CASE(lru_held_and_given_up_hides_nothing),
 	KUNIT_CASE(lru_held_and_set_aside_hides_nothing),
+	KUNIT_CASE(lru_head_first),
 	KUNIT_CASE(lru_chosen_again),
 	KUNIT_CASE(lru_set_aside_with_others),
 	KUNIT_CASE(lru_set_aside_after_another),
