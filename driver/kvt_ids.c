@@ -7,9 +7,8 @@
  * one goes to who has none. Users are told apart by the uid that opened the file. Who had
  * CAP_SYS_RESOURCE then is held to nothing but the number itself.
  *
- * Invariant: @nr is the sum over all users. Both are changed before a number is taken, and
- * after it was given back; so several at a time may be refused one too early, or have as
- * many too many as they are.
+ * Invariant: @nr is at least the sum over all users. Both are changed before a number is taken,
+ * and after it was given back, so of several at a time some may be refused too early.
  *
  * Any context that may sleep, no lock.
  */
@@ -50,25 +49,48 @@ bool kvt_may_have_more(u32 has, u32 all, u32 most, struct file *file)
 	       file_ns_capable(file, &init_user_ns, CAP_SYS_RESOURCE);
 }
 
-/* One more, or one less, of a user's. Nothing is allocated for less. */
-static int kvt_ids_count(struct kvt_ids *s, kuid_t uid, int by)
+static u32 kvt_ids_of(const void *entry)
 {
-	unsigned long index = __kuid_val(uid);
-	void *was, *old = xa_load(&s->uids, index);
+	return entry ? (u32)xa_to_value(entry) : 0;
+}
 
-	for (;;) {
-		long has = (old ? (long)xa_to_value(old) : 0) + by;
+/* A user has @has, if he still has what is in @entry; that is what he has now. */
+static void *kvt_ids_set(struct kvt_ids *s, kuid_t uid, void *entry, u32 has)
+{
+	return xa_cmpxchg(&s->uids, __kuid_val(uid), entry, has ? xa_mk_value(has) : NULL,
+			  GFP_KERNEL);
+}
 
-		was = xa_cmpxchg(&s->uids, index, old, has ? xa_mk_value(has) : NULL,
-				 GFP_KERNEL);
-		if (xa_is_err(was))
-			return xa_err(was);
-		if (was == old)
+/* One less. Nothing is allocated for that. */
+static void kvt_ids_less(struct kvt_ids *s, kuid_t uid)
+{
+	void *entry = xa_load(&s->uids, __kuid_val(uid)), *was;
+
+	while ((was = kvt_ids_set(s, uid, entry, kvt_ids_of(entry) - 1)) != entry)
+		entry = was;
+	atomic_dec(&s->nr);
+}
+
+/* One more, if he may: 0, -ENOSPC or -ENOMEM. */
+static int kvt_ids_more(struct kvt_ids *s, struct file *file, u32 most)
+{
+	kuid_t uid = file->f_cred->fsuid;
+	void *entry = xa_load(&s->uids, __kuid_val(uid)), *was;
+	u32 all = (u32)atomic_inc_return(&s->nr) - 1;
+	int err = -ENOSPC;
+
+	while (kvt_may_have_more(kvt_ids_of(entry), all, most, file)) {
+		was = kvt_ids_set(s, uid, entry, kvt_ids_of(entry) + 1);
+		if (was == entry)
+			return 0;
+		err = xa_err(was);
+		if (err)
 			break;
-		old = was;
+		err = -ENOSPC;
+		entry = was;
 	}
-	atomic_add(by, &s->nr);
-	return 0;
+	atomic_dec(&s->nr);
+	return err;
 }
 
 /**
@@ -80,18 +102,13 @@ static int kvt_ids_count(struct kvt_ids *s, kuid_t uid, int by)
  */
 int kvt_id_take(struct kvt_ids *s, struct file *file, u32 most)
 {
-	kuid_t uid = file->f_cred->fsuid;
-	void *has = xa_load(&s->uids, __kuid_val(uid));
-	int id, err;
+	int id, err = kvt_ids_more(s, file, most);
 
-	if (!kvt_may_have_more(has ? xa_to_value(has) : 0, (u32)atomic_read(&s->nr), most, file))
-		return -ENOSPC;
-	err = kvt_ids_count(s, uid, 1);
 	if (err)
 		return err;
 	id = ida_alloc_range(&s->ida, 1, most, GFP_KERNEL);
 	if (id < 0)
-		kvt_ids_count(s, uid, -1);
+		kvt_ids_less(s, file->f_cred->fsuid);
 	return id;
 }
 
@@ -104,5 +121,5 @@ int kvt_id_take(struct kvt_ids *s, struct file *file, u32 most)
 void kvt_id_give(struct kvt_ids *s, kuid_t uid, u32 id)
 {
 	ida_free(&s->ida, id);
-	kvt_ids_count(s, uid, -1);
+	kvt_ids_less(s, uid);
 }
