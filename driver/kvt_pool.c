@@ -367,6 +367,7 @@ put:
 
 static void kvt_pool_put_dirs(struct kvt_pool *p)
 {
+	sysfs_remove_link(&p->dev.kobj, "namespaces");
 	kobject_put(p->tiers_kobj);
 	kobject_put(p->ns_kobj);
 	kobject_put(p->private_kobj);
