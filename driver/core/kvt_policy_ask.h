@@ -45,7 +45,7 @@
  * @marked:   policy: block with the request's own mark
  * @told:     policy: last block that it has been told of
  * @nr:       policy: blocks of the chain when all of it was looked at last
- * @apart:    policy: blocks that it has grown by since, and that are apart from the rest
+ * @behind:   policy: blocks that it has grown by since, behind those of other requests
  * @cls:      policy: class of the session
  * @turn:     policy: number of the turn
  * @len:      policy: length of the chain, as far as it counts
@@ -68,7 +68,7 @@ struct kvt_ask {
 	u32 marked;
 	u32 told;
 	u16 nr;
-	u16 apart;
+	u16 behind;
 	bool more;
 	bool known;
 	bool grows;

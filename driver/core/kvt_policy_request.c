@@ -11,8 +11,8 @@
  * A request that comes in parts is told as one, so each part takes the one before back. Where
  * a chain only grows, as with each block of an answer, nothing of that would come out otherwise,
  * and what is new is put where it would have been put: that takes no longer than what is
- * new. If other requests have come meanwhile, its end is the youngest of all, apart from its
- * beginning, until it has grown by a part of its length; then all of it is looked at again.
+ * new. If other requests have come meanwhile it stays where they have left it, with what is
+ * new, until it has grown by a part of its length; then all of it is looked at again.
  */
 #include "kvt_chain.h"
 #include "kvt_policy_request.h"
@@ -23,8 +23,8 @@
 #define REUSE_LEARN_EACH	2u	/* requests for each row worked out */
 #define REUSE_LEARN_ROUND	32u	/* rows until the first comes again, some are empty */
 #define REUSE_LEN_MAX		32u	/* blocks: longer ones are of one class */
-#define REUSE_APART		8u	/* part of a chain by which it may grow apart from the rest */
-#define REUSE_APART_MIN		16u
+#define REUSE_BEHIND		64u	/* part of a chain by which it may grow behind others */
+#define REUSE_BEHIND_MIN	16u
 
 /**
  * struct reuse_chain - a request's chain
@@ -232,7 +232,7 @@ static void reuse_note_ask(const struct reuse_chain *ch, u32 cls)
 	a->marked = ch->marked;
 	a->told = ch->tip;
 	a->nr = (u16)ch->nr;
-	a->apart = 0;
+	a->behind = 0;
 	a->cls = (u8)cls;
 	a->turn = (u8)min(ch->turn, KVT_TURN_MAX + 1);
 	a->len = (u8)ch->len;
@@ -280,9 +280,11 @@ static void reuse_place(struct kvt_policy *p, struct reuse_places *w)
 static void reuse_mark(struct kvt_policy *p, struct reuse_chain *ch)
 {
 	u32 id = ch->len > 1 ? kvt_cold(p->table, ch->tip)->parent : ch->tip;
+	u32 mark = (min(ch->turn, KVT_TURN_MAX) + 1) << REUSE_GAP_BITS;
+	struct kvt_cold *c = kvt_cold(p->table, id);
 
 	ch->marked = id;
-	kvt_cold(p->table, id)->past |= (u8)((min(ch->turn, KVT_TURN_MAX) + 1) << REUSE_GAP_BITS);
+	c->past = (u8)((c->past & REUSE_GAP_MASK) | mark);
 }
 
 /*
@@ -403,7 +405,7 @@ static void reuse_learn(struct kvt_policy *p, struct kvt_mind *m)
  * How many blocks a chain has grown by since its last part, if these are new, where that part
  * ends, and end no session known. 0: some are not, or it has become another chain.
  */
-static u32 reuse_grown(const struct kvt_policy *p, const struct reuse_chain *ch, u32 tier)
+static u32 reuse_grown(struct kvt_policy *p, const struct reuse_chain *ch, u32 tier)
 {
 	u32 id = ch->tip, n;
 
@@ -412,20 +414,18 @@ static u32 reuse_grown(const struct kvt_policy *p, const struct reuse_chain *ch,
 
 		if (c->cls != KVT_CLS_NEW || c->shared || kvt_policy_tier(p, id) != tier ||
 		    kvt_turn_find(&ch->m->turns, reuse_hash(p, id)))
-			return 0;
+			break;
 		id = c->parent;
 	}
+	p->nr_steps += n;
 	return id == ch->ask->told ? n : 0;
 }
 
-/*
- * Put what is new next to the last part, if nothing has been put before that since, or else
- * at the young end.
- */
+/* Put what is new next to the last part. */
 static void reuse_put_new(struct kvt_policy *p, const struct reuse_chain *ch, u32 tier)
 {
 	u32 told = ch->ask->told, cls = ch->ask->cls, id, up, next;
-	bool beside = p->young[tier][cls] == told;
+	bool youngest = p->young[tier][cls] == told;
 
 	for (id = ch->tip; id != told; id = up) {
 		struct kvt_cold *c = kvt_cold(p->table, id);
@@ -433,18 +433,15 @@ static void reuse_put_new(struct kvt_policy *p, const struct reuse_chain *ch, u3
 		up = c->parent;
 		c->cls = (u8)cls;
 		c->past &= REUSE_GAP_MASK;
-		next = kvt_cold(p->table, told)->lru_next;
-		if (!beside) {
-			kvt_policy_renew_one(p, tier, cls, id);
-			continue;
-		}
 		kvt_policy_del(p, tier, id);
+		next = kvt_cold(p->table, told)->lru_next;
 		if (next)
 			kvt_policy_add_before(p, tier, id, next);
 		else
 			kvt_policy_add(p, tier, cls, id, true);
 	}
-	p->young[tier][cls] = ch->tip;
+	if (youngest)
+		p->young[tier][cls] = ch->tip;
 }
 
 /* The chain has only grown, and by little if others came between. Whether that is all. */
@@ -452,21 +449,21 @@ static bool reuse_grow(struct kvt_policy *p, struct reuse_chain *ch)
 {
 	struct kvt_ask *a = ch->ask;
 	const struct kvt_cold *c = kvt_cold(p->table, a->told);
-	u32 tier = kvt_policy_tier(p, a->told), nr, apart;
+	u32 tier = kvt_policy_tier(p, a->told), nr, behind;
 
 	if (!a->grows || tier == KVT_NO_TIER || c->cls != a->cls || kvt_policy_list(c) != a->cls)
 		return false;
 	nr = reuse_grown(p, ch, tier);
-	p->nr_steps += nr;
 	ch->len = min(a->len + nr, REUSE_LEN_MAX);
 	ch->turn = a->turn;
 	if (!nr || kvt_class_of_session(ch->turn, ch->len, a->gap_ms) != a->cls)
 		return false;
-	apart = p->young[tier][a->cls] == a->told ? 0 : nr;
-	if (apart && a->apart + apart > max(a->nr / REUSE_APART, REUSE_APART_MIN))
+	behind = p->young[tier][a->cls] == a->told ? 0 : nr;
+	if (behind && a->behind + behind > max(a->nr / REUSE_BEHIND, REUSE_BEHIND_MIN))
 		return false;
 	reuse_end_forget(ch);
-	kvt_cold(p->table, a->marked)->past &= REUSE_GAP_MASK;
+	/* That of the last part. */
+	kvt_cold(p->table, a->len > 1 ? c->parent : a->told)->past &= REUSE_GAP_MASK;
 	reuse_put_new(p, ch, tier);
 	reuse_mark(p, ch);
 	ch->name = reuse_hash(p, ch->marked);
@@ -477,7 +474,7 @@ static bool reuse_grow(struct kvt_policy *p, struct reuse_chain *ch)
 	a->marked = ch->marked;
 	a->told = ch->tip;
 	a->len = (u8)ch->len;
-	a->apart += (u16)apart;
+	a->behind += (u16)behind;
 	return true;
 }
 
