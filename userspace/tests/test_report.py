@@ -173,6 +173,8 @@ def test_verdict():
     assert change(["clients", "wrong_bytes"], 1)
     assert change(["clients", "requests"], 189)
     assert change(["clients", "verified_bytes"], 0)
+    assert change(["clients", "verified_bytes"], 90 * 65536) == []
+    assert change(["clients", "verified_bytes"], 90 * 65536 - 1)
     assert change(["passed"], False)
     assert change(["pool", "counters_known"], False)
     for tier in range(3):
