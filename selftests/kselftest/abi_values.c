@@ -204,6 +204,31 @@ TEST_F(values, write_size)
 	EXPECT_EQ(KVTIER_ST_MISS, kvt_read1(self->c.fd, 0, &key, buf, sizeof(buf), 0));
 }
 
+/* The first key's parent cannot be read, is not there, or is the block itself; READ has none. */
+TEST_F(values, copy_parent)
+{
+	struct kvt_key key = kvt_key(SET, 1), absent = kvt_key(SET, 2);
+	char buf[BLOCK_BYTES] = { 0 };
+	struct kvtier_buf b = { .addr = KVT_U64(buf), .bytes = sizeof(buf) };
+	__s32 status;
+	struct kvtier_copy a = {
+		.size = sizeof(a), .nr = 1, .keys = KVT_U64(&key), .bufs = KVT_U64(&b),
+		.results = KVT_U64(&status), .parent = 8,
+	};
+
+	EXPECT_EQ(-EFAULT, kvt_ioctl(self->c.fd, KVTIER_OP_WRITE, &a));
+	a.parent = ~0ull;
+	EXPECT_EQ(-EFAULT, kvt_ioctl(self->c.fd, KVTIER_OP_WRITE, &a));
+	EXPECT_EQ(KVTIER_ST_NOPARENT,
+		  kvt_write1(self->c.fd, 0, &key, &absent, buf, sizeof(buf), 0));
+	EXPECT_EQ(KVTIER_ST_NOPARENT,
+		  kvt_write1(self->c.fd, 0, &key, &key, buf, sizeof(buf), 0));
+	a.parent = KVT_U64(&absent);
+	EXPECT_EQ(-EINVAL, kvt_ioctl(self->c.fd, KVTIER_OP_READ, &a));
+	a.parent = 8;
+	EXPECT_EQ(-EINVAL, kvt_ioctl(self->c.fd, KVTIER_OP_READ, &a));
+}
+
 TEST_F(values, pool_ids)
 {
 	struct kvtier_pool_create c = { .size = sizeof(c) };
@@ -261,7 +286,7 @@ TEST_F(values, attach_ranges)
 	a.capacity_bytes = 2 * KVT_MIB - 1;
 	EXPECT_EQ(-EINVAL, try_attach(&self->pool, &a));
 	a.capacity_bytes = ~0ull;
-	EXPECT_GT(0, try_attach(&self->pool, &a));
+	EXPECT_EQ(-EINVAL, try_attach(&self->pool, &a));
 	a.capacity_bytes = 4 * KVT_MIB + 1;
 	EXPECT_EQ(0, try_attach(&self->pool, &a));
 	a.pool_id = 254;
@@ -318,14 +343,14 @@ TEST_F(values, attach_devices)
 	strcpy(a.path, "/dev/there-is-no-such-device");
 	EXPECT_EQ(-ENOENT, try_attach(&self->pool, &a));
 	strcpy(a.path, "/dev/null");
-	EXPECT_GT(0, try_attach(&self->pool, &a));
+	EXPECT_EQ(-ENOTBLK, try_attach(&self->pool, &a));
 	strcpy(a.path, "");
-	EXPECT_GT(0, try_attach(&self->pool, &a));
+	EXPECT_EQ(-EINVAL, try_attach(&self->pool, &a));
 	kvt_tier_args(&self->pool, &a, KVTIER_TIER_DAX, 3);
 	strcpy(a.path, "dax77.77");
-	EXPECT_GT(0, try_attach(&self->pool, &a));
+	EXPECT_EQ(-ENODEV, try_attach(&self->pool, &a));
 	strcpy(a.path, "../dax0.0");
-	EXPECT_GT(0, try_attach(&self->pool, &a));
+	EXPECT_EQ(-ENODEV, try_attach(&self->pool, &a));
 }
 
 /* Memory ranks above block devices; a block device is in one pool only. */
@@ -345,10 +370,10 @@ TEST_F(values, attach_block_device)
 	strcpy(a.path, kvt_env_bdev());
 	EXPECT_EQ(-EBUSY, try_attach(&self->pool, &a));
 	EXPECT_EQ(0, kvt_tier_detach(&self->pool, tier, 0, KVT_SEC));
-	kvt_tier_args(&self->pool, &a, KVTIER_TIER_BDEV, 0);
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 2, 4 * KVT_MIB));
+	kvt_tier_args(&self->pool, &a, KVTIER_TIER_BDEV, 1);
 	strcpy(a.path, kvt_env_bdev());
-	strcpy(a.name, "above");
-	EXPECT_GT(0, try_attach(&self->pool, &a));
+	EXPECT_EQ(-EINVAL, try_attach(&self->pool, &a));
 }
 
 /* A device-dax instance is in one place only, too, and has to be bound first. */
@@ -364,7 +389,7 @@ TEST_F(values, attach_dax_device)
 	EXPECT_EQ(-EBUSY, try_attach(&self->pool, &a));
 	EXPECT_EQ(0, kvt_tier_detach(&self->pool, 1, 0, KVT_SEC));
 	ASSERT_EQ(0, kvt_sh("echo %s > /sys/bus/dax/drivers/kvtier/unbind", kvt_env_dax()));
-	EXPECT_GT(0, try_attach(&self->pool, &a));
+	EXPECT_EQ(-ENODEV, try_attach(&self->pool, &a));
 }
 
 /* Memory that is known to be bad: what no range can be, too many, and of whom. */
@@ -538,12 +563,14 @@ TEST_F(values, bad_eventfd)
 
 	for (i = 0; i < KVT_ARRAY(bad); i++) {
 		a.eventfd = bad[i];
-		EXPECT_GT(0, kvt_ioctl(self->c.fd, KVTIER_OP_GET, &a));
-		EXPECT_GT(0, kvt_prefetch(self->c.fd, KVTIER_PREFETCH_NOTIFY, 0, &key, 1, 0,
-					  bad[i]));
+		EXPECT_EQ(-EBADF, kvt_ioctl(self->c.fd, KVTIER_OP_GET, &a));
+		EXPECT_EQ(-EBADF, kvt_prefetch(self->c.fd, KVTIER_PREFETCH_NOTIFY, 0, &key, 1, 0,
+					       bad[i]));
 	}
 	a.eventfd = self->pool.ctl;
-	EXPECT_GT(0, kvt_ioctl(self->c.fd, KVTIER_OP_GET, &a));
+	EXPECT_EQ(-EINVAL, kvt_ioctl(self->c.fd, KVTIER_OP_GET, &a));
+	EXPECT_EQ(-EINVAL, kvt_prefetch(self->c.fd, KVTIER_PREFETCH_NOTIFY, 0, &key, 1, 0,
+					a.eventfd));
 }
 
 TEST_HARNESS_MAIN
