@@ -156,7 +156,8 @@ TEST_F(arena, reserve_without_one)
 	struct kvt_key key = kvt_key(SET, 0);
 	struct kvtier_block_result res;
 
-	EXPECT_GT(0, kvt_reserve(self->c.fd, KVTIER_RESERVE_ARENA, 0, &key, NULL, 1, &res, 0));
+	EXPECT_EQ(-ENOENT, kvt_reserve(self->c.fd, KVTIER_RESERVE_ARENA, 0, &key, NULL, 1, &res,
+				       0));
 }
 
 /* Another file of the namespace reads its blocks, but does not write its memory. */
@@ -388,7 +389,22 @@ static int stage(const struct carrier *k, const struct kvt_key *keys)
 	return 0;
 }
 
-/* Reserve in the arena, fill by the ring, commit. */
+/* What the ring has written out is what was stored. The file is as if it never had. */
+static int out_is_right(const struct carrier *k, const struct kvt_key *keys)
+{
+	char buf[BLOCK_BYTES];
+	int i;
+
+	for (i = 0; i < BATCH; i++) {
+		if (pread(k->file, buf, sizeof(buf), (BATCH + i) * BLOCK_BYTES) != sizeof(buf))
+			return -EIO;
+		if (!kvt_bytes_ok(buf, &keys[i], sizeof(buf)))
+			return -EBADMSG;
+	}
+	return ftruncate(k->file, BATCH * BLOCK_BYTES) ? -errno : 0;
+}
+
+/* Reserve in the arena, fill by the ring, commit, write out by the ring while it is leased. */
 static int carry_batch(struct carrier *k, const struct kvt_client *c, const struct kvt_key *keys)
 {
 	struct kvtier_block_result res[BATCH], done[BATCH];
@@ -409,8 +425,13 @@ static int carry_batch(struct carrier *k, const struct kvt_client *c, const stru
 		return ret;
 	for (i = 0; i < BATCH; i++)
 		handle[i] = res[i].handle;
-	ret = kvt_commit(c->fd, 0, handle, BATCH, done);
-	return ret == BATCH ? carry(k, c, res, BATCH, false) : ret < 0 ? ret : -EBUSY;
+	ret = kvt_commit(c->fd, KVTIER_COMMIT_LEASE, handle, BATCH, done);
+	if (ret != BATCH)
+		return ret < 0 ? ret : -EBUSY;
+	ret = carry(k, c, res, BATCH, false);
+	if (!ret)
+		ret = out_is_right(k, keys);
+	return kvt_release(c->fd, handle, BATCH, NULL) == BATCH ? ret : -EPROTO;
 }
 
 FIXTURE(carry)
@@ -478,6 +499,9 @@ TEST_F(carry, thousands_of_blocks)
 	}
 	ASSERT_EQ(0, kvt_stat(self->c.fd, 0, &st));
 	EXPECT_EQ(nr * BATCH, st.puts);
+	/* How there was room for them: that the client dropped some, or that some went. */
+	EXPECT_EQ(variant->drop ? nr * BATCH : 0, st.drops);
+	EXPECT_EQ(!variant->drop && !variant->below, st.evictions > 0);
 	if (variant->below) {
 		EXPECT_LT(0, st.demotions);
 		for (batch = 0; batch < nr; batch++) {
