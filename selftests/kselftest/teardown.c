@@ -219,22 +219,34 @@ TEST_F(teardown, detach_discards_parents)
 	EXPECT_EQ(0, st.used_bytes);
 }
 
-/* The only memory there is: its blocks have nowhere to go, so it cannot, or they do. */
+/*
+ * The only memory there is: its blocks have nowhere to go, so they leave the pool. While one is
+ * leased it stays, and so does the tier, which serves as before.
+ */
 TEST_F(teardown, detach_the_last)
 {
 	struct kvtier_block_result res;
-	int err, there;
+	struct kvtier_stat st;
 
 	ASSERT_EQ(0, kvt_tier_detach(&self->pool, self->lower, 0, KVT_SEC));
 	ASSERT_EQ(0, put_chains(&self->c, 0, 4));
-	err = kvt_tier_detach(&self->pool, self->upper, 0, 900 * KVT_MSEC);
-	EXPECT_TRUE(err == 0 || err == -EBUSY);
-	/* Time may have been up when some had left. */
-	there = check_chains(&self->c, 0, 4);
-	EXPECT_LE(0, there);
-	EXPECT_GE(err ? 4 * CHAIN : 0, there);
-	if (err)
-		return;
+	ASSERT_EQ(1, kvt_get(self->c.fd, 0, 0, self->keys, 1, &res, 0));
+	EXPECT_EQ(-EBUSY, kvt_tier_detach(&self->pool, self->upper, 0, 500 * KVT_MSEC));
+	EXPECT_EQ(KVTIER_TIER_ONLINE, tier_state(&self->c, self->upper));
+	EXPECT_TRUE(kvt_bytes_ok(kvt_rd(&self->c, res.offset), self->keys, BLOCK_BYTES));
+	EXPECT_EQ(1, kvt_check(&self->c, 0, self->keys, 1, 0));
+	/* Others may have left before time was up, and can be stored again. */
+	ASSERT_EQ(0, kvt_stat(self->c.fd, 0, &st));
+	EXPECT_EQ(4 * CHAIN, st.nr_blocks + st.evictions);
+	ASSERT_EQ(0, put_chains(&self->c, 0, 4));
+	EXPECT_EQ(4 * CHAIN, check_chains(&self->c, 0, 4));
+	EXPECT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
+	EXPECT_EQ(0, kvt_tier_detach(&self->pool, self->upper, 0, 10 * KVT_SEC));
+	EXPECT_EQ(-ENOENT, tier_state(&self->c, self->upper));
+	EXPECT_EQ(0, check_chains(&self->c, 0, 4));
+	ASSERT_EQ(0, kvt_stat(self->c.fd, 0, &st));
+	EXPECT_EQ(0, st.nr_blocks);
+	EXPECT_EQ(st.puts, st.evictions);
 	/* A pool without memory answers, and takes nothing. */
 	EXPECT_EQ(0, kvt_reserve(self->c.fd, 0, 0, self->keys, NULL, 1, &res, 0));
 	EXPECT_EQ(KVTIER_ST_NOSPACE, res.status);
@@ -474,6 +486,7 @@ FIXTURE(unbind)
 	struct kvt_key key;
 	struct kvtier_block_result res;		/* leased */
 	int dax;
+	int dram;
 };
 
 FIXTURE_SETUP(unbind)
@@ -483,7 +496,8 @@ FIXTURE_SETUP(unbind)
 	ASSERT_EQ(0, kvt_setup(&self->pool));
 	self->dax = kvt_tier_dax(&self->pool, 0, 8 * KVT_MIB);
 	ASSERT_LE(0, self->dax);
-	ASSERT_LE(0, kvt_tier_dram(&self->pool, 1, 8 * KVT_MIB));
+	self->dram = kvt_tier_dram(&self->pool, 1, 8 * KVT_MIB);
+	ASSERT_LE(0, self->dram);
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "unbind", BLOCK_BYTES));
 	self->key = kvt_key(SET, 0);
 	ASSERT_EQ(1, kvt_put(&self->c, 0, 0, &self->key, NULL, 1));
@@ -554,19 +568,38 @@ TEST_F(unbind, while_a_page_is_held)
 	ASSERT_EQ(0, kvt_setup(&self->pool));
 }
 
+static __u64 pool_puts(const struct kvt_client *c)
+{
+	struct kvtier_stat st;
+
+	return kvt_stat(c->fd, KVTIER_STAT_POOL, &st) ? 0 : st.puts;
+}
+
 TEST_F_TIMEOUT(unbind, under_load, 300)
 {
 	struct load load = { &self->pool, 50 };
+	struct kvt_key keys[CHAIN];
 	struct kvt_child child;
 	struct kvtier_stat st;
+	__u64 puts;
 
 	EXPECT_EQ(1, kvt_release(self->c.fd, &self->res.handle, 1, NULL));
 	ASSERT_EQ(0, kvt_spawn(&child, loader, &load));
-	EXPECT_TRUE(KVT_UNTIL(20000, !kvt_stat(self->c.fd, KVTIER_STAT_POOL, &st) &&
-			      st.puts > CHAIN + 1));
-	EXPECT_EQ(0, kvt_sh("echo %s > /sys/bus/dax/drivers/kvtier/unbind", kvt_env_dax()));
-	kvt_sleep_ms(100);
-	/* A client in the middle of filling may have met SIGBUS, nothing worse. */
+	EXPECT_TRUE(KVT_UNTIL(20000, pool_puts(&self->c) > CHAIN + 1));
+	EXPECT_EQ(0, unbind_dax());
+	puts = pool_puts(&self->c);
+	/* A client in the middle of filling may have met SIGBUS, nothing worse: else it goes on. */
+	EXPECT_TRUE(KVT_UNTIL(20000, pool_puts(&self->c) > puts + CHAIN ||
+			      kvt_proc_state(child.pid) == 'Z'));
+	/* What is stored from now on goes to the memory that is left. */
+	puts = pool_puts(&self->c);
+	EXPECT_EQ(0, put_chains(&self->c, 200, 4));
+	EXPECT_LE(puts + 4 * CHAIN, pool_puts(&self->c));
+	kvt_keys(keys, SET, 203 * CHAIN, CHAIN);
+	ASSERT_EQ(1, kvt_get(self->c.fd, 0, 0, keys, 1, &self->res, 0));
+	EXPECT_EQ(self->dram, self->res.tier);
+	EXPECT_TRUE(kvt_bytes_ok(kvt_rd(&self->c, self->res.offset), keys, BLOCK_BYTES));
+	EXPECT_EQ(1, kvt_release(self->c.fd, &self->res.handle, 1, NULL));
 	kvt_say(&child, 0);
 	kvt_hear(&child, 60000);
 	EXPECT_TRUE(({
