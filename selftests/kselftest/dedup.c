@@ -68,7 +68,6 @@ static int store_all(const struct kvt_client *c, const struct kvt_key *keys, __u
 
 struct storm {
 	const struct kvt_pool *pool;
-	bool reverse;
 };
 
 static int storm_child(struct kvt_child *me, void *arg)
@@ -396,52 +395,103 @@ TEST_F_TIMEOUT(dedup, reservations_last, 900)
 
 /* --- two want the same, each from the other end ---------------------------------------- */
 
-static int crossed_child(struct kvt_child *me, void *arg)
-{
-	const struct storm *s = arg;
-	struct kvt_key keys[NR], roots[NR] = { 0 };
-	struct kvtier_block_result res[NR], done;
-	int i, left = NR, round = 0;
-	struct kvt_client c;
+#define CROSSED_ROUNDS	1000
+#define CROSSED_ENOUGH	3
 
-	KVT_CHILD_CHECK(!kvt_client_open(s->pool, &c, "dedup", BLOCK_BYTES));
-	for (i = 0; i < NR; i++)
-		keys[i] = kvt_key(SET, s->reverse ? NR - 1 - i : i);
-	KVT_CHILD_CHECK(!kvt_say(me, 0));
-	KVT_CHILD_CHECK(kvt_hear(me, 20000) == 0);
-	while (left) {
-		KVT_CHILD_CHECK(round++ < 1000);
-		KVT_CHILD_CHECK(kvt_reserve(c.fd, KVTIER_RESERVE_PARENTS | KVTIER_RESERVE_WAIT, 0,
-					    keys, roots, NR, res, 600 * KVT_SEC) >= 0);
+struct crossing {
+	const struct kvt_pool *pool;
+	bool reverse;
+	int *arrived;	/* both of them, round after round */
+};
+
+/* Stores all of them, from the first on; how many it was that filled, or -1. */
+static int crossed_round(const struct kvt_client *c, const struct kvt_key *keys)
+{
+	struct kvtier_block_result res[NR], done;
+	int i, left = NR, filled = 0, calls;
+	struct kvt_key roots[NR] = { 0 };
+
+	for (calls = 0; left; calls++) {
+		if (calls == 1000 ||
+		    kvt_reserve(c->fd, KVTIER_RESERVE_PARENTS | KVTIER_RESERVE_WAIT, 0, keys,
+				roots, NR, res, 600 * KVT_SEC) < 0)
+			return -1;
 		for (i = 0, left = 0; i < NR; i++) {
 			left += res[i].status != KVTIER_ST_EXISTS;
 			if (res[i].status != KVTIER_ST_RESERVED)
 				continue;
-			kvt_fill(kvt_wr(&c, res[i].offset), &keys[i], BLOCK_BYTES);
-			KVT_CHILD_CHECK(kvt_commit(c.fd, 0, &res[i].handle, 1, &done) == 1);
+			kvt_fill(kvt_wr(c, res[i].offset), &keys[i], BLOCK_BYTES);
+			if (kvt_commit(c->fd, 0, &res[i].handle, 1, &done) != 1)
+				return -1;
+			filled++;
 		}
+	}
+	return filled;
+}
+
+static int crossed_child(struct kvt_child *me, void *arg)
+{
+	const struct crossing *x = arg;
+	struct kvt_key keys[NR];
+	struct kvt_client c;
+	int i, filled, round;
+
+	KVT_CHILD_CHECK(!kvt_client_open(x->pool, &c, "dedup", BLOCK_BYTES));
+	for (i = 0; i < NR; i++)
+		keys[i] = kvt_key(SET, x->reverse ? NR - 1 - i : i);
+	KVT_CHILD_CHECK(!kvt_say(me, 0));
+	for (round = 1; kvt_hear(me, 60000) == 0; round++) {
+		/* Off at the same moment, as far as there are two processors. */
+		__atomic_add_fetch(x->arrived, 1, __ATOMIC_SEQ_CST);
+		while (__atomic_load_n(x->arrived, __ATOMIC_SEQ_CST) < 2 * round)
+			;
+		filled = crossed_round(&c, keys);
+		KVT_CHILD_CHECK(filled >= 0);
+		KVT_CHILD_CHECK(!kvt_say(me, filled));
 	}
 	return 0;
 }
 
-/* Each holds what the other waits for: nobody may sit until time is up. */
-TEST_F(dedup, crossed_batches_do_not_deadlock)
+/*
+ * Each holds what the other waits for: nobody may sit until time is up. Again until both have
+ * filled some of the same batch, or one was just later than the other.
+ */
+TEST_F_TIMEOUT(dedup, crossed_batches_do_not_deadlock, 600)
 {
-	struct storm s[2] = { { &self->pool, false }, { &self->pool, true } };
+	int *arrived = mmap(NULL, sizeof(*arrived), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct crossing x[2] = { { &self->pool, false, arrived }, { &self->pool, true, arrived } };
+	int i, round, crossed = 0, filled[2];
 	struct kvt_child child[2];
+	struct kvt_key keys[NR];
 	struct kvtier_stat st;
-	int i;
 
+	ASSERT_NE(MAP_FAILED, arrived);
+	kvt_keys(keys, SET, 0, NR);
 	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, kvt_spawn(&child[i], crossed_child, &s[i]));
+		ASSERT_EQ(0, kvt_spawn(&child[i], crossed_child, &x[i]));
 		ASSERT_EQ(0, kvt_hear(&child[i], 20000));
 	}
+	for (round = 0; round < CROSSED_ROUNDS && crossed < CROSSED_ENOUGH; round++) {
+		for (i = 0; i < 2; i++)
+			kvt_say(&child[i], 0);
+		for (i = 0; i < 2; i++) {
+			filled[i] = kvt_hear(&child[i], 30000);
+			ASSERT_LE(0, filled[i]);
+		}
+		ASSERT_EQ(NR, filled[0] + filled[1]);
+		crossed += filled[0] && filled[1];
+		ASSERT_EQ(NR, kvt_drop(self->c.fd, 0, keys, NR, NULL));
+	}
+	TH_LOG("crossed in %d of %d rounds", crossed, round);
+	EXPECT_EQ(CROSSED_ENOUGH, crossed);
 	for (i = 0; i < 2; i++)
-		kvt_say(&child[i], 0);
+		kvt_say(&child[i], 1);
 	for (i = 0; i < 2; i++)
 		EXPECT_EQ(0, kvt_join(&child[i], 30000));
 	ASSERT_EQ(0, kvt_stat(self->c.fd, 0, &st));
-	EXPECT_EQ(NR, st.puts);
+	EXPECT_EQ(round * NR, st.puts);
+	munmap(arrived, sizeof(*arrived));
 }
 
 TEST_HARNESS_MAIN
