@@ -254,6 +254,16 @@ int kvt_tier_dram(const struct kvt_pool *p, __u32 rank, __u64 bytes)
 	return attach(p, &a);
 }
 
+int kvt_tier_node(const struct kvt_pool *p, __u32 rank, int node, __u64 bytes)
+{
+	struct kvtier_tier_attach a;
+
+	kvt_tier_args(p, &a, KVTIER_TIER_NODE, rank);
+	a.node = node;
+	a.capacity_bytes = bytes;
+	return attach(p, &a);
+}
+
 int kvt_tier_dax(const struct kvt_pool *p, __u32 rank, __u64 bytes)
 {
 	struct kvtier_tier_attach a;

@@ -147,6 +147,7 @@ int kvt_pool_assemble(struct kvt_pool *p, struct kvtier_pool_assemble *a);
 
 /* Tier ids or -errno; names follow from type and rank. */
 int kvt_tier_dram(const struct kvt_pool *p, __u32 rank, __u64 bytes);
+int kvt_tier_node(const struct kvt_pool *p, __u32 rank, int node, __u64 bytes);
 int kvt_tier_dax(const struct kvt_pool *p, __u32 rank, __u64 bytes);
 int kvt_tier_bdev(const struct kvt_pool *p, __u32 rank, __u64 bytes);
 int kvt_tier_disk(const struct kvt_pool *p, __u32 rank, const struct kvt_disk *d);

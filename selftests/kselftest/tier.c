@@ -26,6 +26,7 @@ FIXTURE_VARIANT(tiers)
 	__u32 dram_mib;
 	__u32 dax_mib;
 	__u32 dram2_mib;
+	__u32 node_mib;
 	bool bdev;
 	__u32 data_mib;		/* stored by the tests */
 	__u32 long_mib;		/* the same, at full length */
@@ -40,6 +41,9 @@ FIXTURE_VARIANT_ADD(tiers, dram_dax_bdev) {
 FIXTURE_VARIANT_ADD(tiers, dram_dram_bdev) {
 	.dram_mib = 4, .dram2_mib = 8, .bdev = true, .data_mib = 36, .long_mib = 300,
 };
+FIXTURE_VARIANT_ADD(tiers, dram_node_bdev) {
+	.dram_mib = 4, .node_mib = 8, .bdev = true, .data_mib = 36, .long_mib = 300,
+};
 
 static int add_tiers(const struct kvt_pool *p, const FIXTURE_VARIANT(tiers) *v, int *top,
 		     int *bottom)
@@ -51,6 +55,8 @@ static int add_tiers(const struct kvt_pool *p, const FIXTURE_VARIANT(tiers) *v, 
 		id = kvt_tier_dax(p, 10, v->dax_mib * KVT_MIB);
 	if (id >= 0 && v->dram2_mib)
 		id = kvt_tier_dram(p, 20, v->dram2_mib * KVT_MIB);
+	if (id >= 0 && v->node_mib)
+		id = kvt_tier_node(p, 25, 0, v->node_mib * KVT_MIB);
 	if (id >= 0 && v->bdev)
 		id = kvt_tier_bdev(p, 30, 0);
 	*bottom = id;
@@ -66,7 +72,8 @@ FIXTURE_SETUP(tiers)
 	ASSERT_EQ(0, kvt_setup(&self->pool));
 	ASSERT_EQ(0, add_tiers(&self->pool, variant, &self->top, &self->bottom));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "tiers", BLOCK_BYTES));
-	self->mem_bytes = (variant->dram_mib + variant->dax_mib + variant->dram2_mib) * KVT_MIB;
+	self->mem_bytes = (variant->dram_mib + variant->dax_mib + variant->dram2_mib +
+			   variant->node_mib) * KVT_MIB;
 	self->nr_chains = kvt_env_rounds(variant->data_mib, variant->long_mib) * KVT_MIB /
 			  (CHAIN * BLOCK_BYTES);
 	self->nr_cold = self->mem_bytes * 3 / 2 / (CHAIN * BLOCK_BYTES);
@@ -179,6 +186,8 @@ TEST_F_TIMEOUT(tiers, round_trip, 600)
 	for (i = 0; i < nr; i++) {
 		EXPECT_EQ(0, tiers[i].io_errors);
 		EXPECT_EQ(0, tiers[i].evictions);
+		/* None is passed over on the way down. */
+		EXPECT_EQ((int)tiers[i].id != self->top, tiers[i].demotions_in > 0);
 		EXPECT_GE(tiers[i].capacity_bytes, tiers[i].used_bytes);
 		sum += tiers[i].nr_blocks;
 	}
