@@ -590,4 +590,69 @@ TEST_F(sizes, little_waste)
 	kvt_client_close(&c);
 }
 
+/* --- the largest there are -------------------------------------------------------------- */
+
+#define LARGEST		KVTIER_BLOCK_BYTES_MAX
+#define LARGEST_SEGMENT	(LARGEST + 4 * KVT_MIB)
+#define LARGEST_MEMORY	(LARGEST + 48 * KVT_MIB)
+
+FIXTURE(largest)
+{
+	struct kvt_pool pool;
+	struct kvt_client c;
+	struct kvt_disk disk;
+	int memory;
+	int tier;
+};
+
+/*
+ * Memory for one of them: a namespace may keep 15/16 of it in place. And a disk of as few
+ * segments as there may be.
+ */
+FIXTURE_SETUP(largest)
+{
+	struct kvtier_tier_attach a;
+
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	ASSERT_EQ(0, kvt_disk_make(&self->disk, "largest", 6 * LARGEST_SEGMENT + 16 * KVT_MIB));
+	self->memory = kvt_tier_dram(&self->pool, 0, LARGEST_MEMORY);
+	ASSERT_LE(0, self->memory);
+	kvt_tier_args(&self->pool, &a, KVTIER_TIER_BDEV, 1);
+	a.segment_bytes = LARGEST_SEGMENT;
+	strcpy(a.path, self->disk.dev);
+	ASSERT_EQ(0, kvt_ioctl(self->pool.ctl, KVTIER_OP_TIER_ATTACH, &a));
+	self->tier = a.tier_id;
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "largest", LARGEST));
+}
+
+FIXTURE_TEARDOWN(largest)
+{
+	kvt_client_close(&self->c);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+	kvt_disk_remove(&self->disk);
+}
+
+TEST_F_TIMEOUT(largest, down_and_up, 900)
+{
+	struct kvt_key key = kvt_key(SET, 0);
+	struct kvtier_lookup_result look;
+	struct kvtier_stat st;
+
+	ASSERT_EQ(1, kvt_put(&self->c, KVTIER_RESERVE_WAIT, 0, &key, NULL, 1));
+	ASSERT_EQ(1, kvt_check(&self->c, 0, &key, 1, 0));
+	/* Without memory it has to go down. */
+	ASSERT_EQ(0, kvt_tier_detach(&self->pool, self->memory, 0, 120 * KVT_SEC));
+	ASSERT_EQ(1, kvt_lookup(self->c.fd, 0, &key, 1, &look));
+	EXPECT_EQ(self->tier, look.tier);
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, LARGEST_MEMORY));
+	ASSERT_EQ(1, kvt_check(&self->c, 0, &key, 1, 120 * KVT_SEC));
+	ASSERT_EQ(0, kvt_stat(self->c.fd, 0, &st));
+	EXPECT_EQ(1, st.nr_blocks);
+	EXPECT_EQ(LARGEST, st.used_bytes);
+	EXPECT_EQ(1, st.demotions);
+	EXPECT_EQ(1, st.promotions);
+	EXPECT_EQ(0, st.evictions);
+	EXPECT_EQ(0, kvt_tier_errors(self->c.fd, self->tier));
+}
+
 TEST_HARNESS_MAIN
