@@ -6,6 +6,8 @@
 #ifndef KVT_SAME_H
 #define KVT_SAME_H
 
+#include <stdbool.h>
+
 /**
  * struct kvt_same - what was decided
  * @written: blocks that were written to the slowest tier
@@ -16,6 +18,18 @@ struct kvt_same {
 	unsigned long long demotions;
 	unsigned long long evictions;
 	unsigned long long written;
+};
+
+/**
+ * struct kvt_same_how - how requests come
+ * @chunk:    most blocks of a COMMIT
+ * @numbered: calls carry the request's number
+ * @hints:    after each it is said when its session goes on, or that it does not
+ */
+struct kvt_same_how {
+	unsigned int chunk;
+	bool numbered;
+	bool hints;
 };
 
 /**
@@ -44,10 +58,14 @@ void kvt_same_free(struct kvt_same_trace *t);
 void kvt_same_key(unsigned int id, unsigned char *key);
 
 /*
- * Run @t with tiers of so many blocks, fastest first; stored in calls of @chunk blocks that
- * carry the request's number. 0 or -errno.
+ * When the session of each of @t's requests goes on, as the simulator's hints have it: with the
+ * next request that has its last block but one. 0: it does not. The caller's to free; NULL: no
+ * memory.
  */
+unsigned long long *kvt_same_next(const struct kvt_same_trace *t);
+
+/* Run @t with tiers of so many blocks, fastest first. 0 or -errno. */
 int kvt_same_run(const struct kvt_same_trace *t, const char *policy, const unsigned int *blocks,
-		 unsigned int nr_tiers, unsigned int chunk, struct kvt_same *out);
+		 unsigned int nr_tiers, const struct kvt_same_how *how, struct kvt_same *out);
 
 #endif /* KVT_SAME_H */

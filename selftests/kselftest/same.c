@@ -30,6 +30,8 @@ struct store {
 	struct kvt_client c;
 	struct kvt_disk disk;
 	struct kvt_same_trace t;
+	struct kvt_same_how how;
+	unsigned long long *next_ms;
 	struct kvt_key keys[KVTIER_BATCH_MAX];
 	struct kvtier_block_result res[KVTIER_BATCH_MAX];
 	__u64 handle[KVTIER_BATCH_MAX];
@@ -138,6 +140,7 @@ static int store_close(struct store *s)
 	if (s->disk.file[0])
 		kvt_disk_remove(&s->disk);
 	kvt_same_free(&s->t);
+	free(s->next_ms);
 	free(s);
 	return err;
 }
@@ -191,9 +194,19 @@ static int put(struct store *s, __u64 request, unsigned int at, unsigned int nr)
 	return ret == (int)a.nr ? 0 : ret < 0 ? ret : -ESTALE;
 }
 
+/* What the client knows of the session of request @i, of @nr blocks. 0 or -errno */
+static int tell(struct store *s, unsigned int i, unsigned int nr)
+{
+	__u64 next_ms = s->next_ms[i] ? s->next_ms[i] - s->t.ts_ms[i] : 0;
+
+	return kvt_session(s->c.fd, 0, i + 1, KVTIER_SESSION_DONE, &s->keys[nr - 1],
+			   next_ms * KVT_SEC / 1000);
+}
+
 /* Request @i, cut to @most blocks. 0 or -errno */
 static int replay(struct store *s, unsigned int i, unsigned int most)
 {
+	__u64 request = s->how.numbered ? i + 1 : 0;
 	unsigned int nr = s->t.first[i + 1] - s->t.first[i], k, step;
 	int at, err;
 
@@ -201,13 +214,15 @@ static int replay(struct store *s, unsigned int i, unsigned int most)
 	for (k = 0; k < nr; k++)
 		kvt_same_key(s->t.ids[s->t.first[i] + k], s->keys[k].b);
 	err = set_number("now_ms", s->t.ts_ms[i]);
-	at = err ? err : get(s, i + 1, nr);
+	at = err ? err : get(s, request, nr);
 	if (at < 0)
 		return at;
 	for (; !err && at < (int)nr; at += step) {
-		step = nr - at < LEN_MAX ? nr - at : LEN_MAX;
-		err = put(s, i + 1, at, step);
+		step = nr - at < s->how.chunk ? nr - at : s->how.chunk;
+		err = put(s, request, at, step);
 	}
+	if (!err && s->how.hints)
+		err = tell(s, i, nr);
 	/* For a moment the log may have no room, or somebody else a block; then it stays. */
 	if (!err)
 		KVT_UNTIL(20000, (err = set_number("settle", s->pool.id)) != -EBUSY);
@@ -243,17 +258,42 @@ FIXTURE_VARIANT(same)
 	const char *policy;
 	unsigned int blocks[TIERS];
 	unsigned int nr_tiers;
+	struct kvt_same_how how;
 };
 
-FIXTURE_VARIANT_ADD(same, lru_one_tier) { .policy = "lru", .blocks = { 60 }, .nr_tiers = 1 };
-FIXTURE_VARIANT_ADD(same, reuse_one_tier) { .policy = "reuse", .blocks = { 60 }, .nr_tiers = 1 };
+#define WHOLE	{ .chunk = LEN_MAX, .numbered = true }
+
+FIXTURE_VARIANT_ADD(same, lru_one_tier)
+{
+	.policy = "lru", .blocks = { 60 }, .nr_tiers = 1, .how = WHOLE,
+};
+FIXTURE_VARIANT_ADD(same, reuse_one_tier)
+{
+	.policy = "reuse", .blocks = { 60 }, .nr_tiers = 1, .how = WHOLE,
+};
 FIXTURE_VARIANT_ADD(same, lru_two_tiers)
 {
-	.policy = "lru", .blocks = { 20, 40 }, .nr_tiers = 2,
+	.policy = "lru", .blocks = { 20, 40 }, .nr_tiers = 2, .how = WHOLE,
 };
 FIXTURE_VARIANT_ADD(same, reuse_two_tiers)
 {
+	.policy = "reuse", .blocks = { 20, 40 }, .nr_tiers = 2, .how = WHOLE,
+};
+/* Each block as it comes, as an answer is stored. */
+FIXTURE_VARIANT_ADD(same, reuse_block_by_block)
+{
 	.policy = "reuse", .blocks = { 20, 40 }, .nr_tiers = 2,
+	.how = { .chunk = 1, .numbered = true },
+};
+/* What belongs together is told by time and chain. */
+FIXTURE_VARIANT_ADD(same, reuse_without_numbers)
+{
+	.policy = "reuse", .blocks = { 20, 40 }, .nr_tiers = 2, .how = { .chunk = 2 },
+};
+FIXTURE_VARIANT_ADD(same, reuse_with_hints)
+{
+	.policy = "reuse", .blocks = { 20, 40 }, .nr_tiers = 2,
+	.how = { .chunk = LEN_MAX, .numbered = true, .hints = true },
 };
 
 FIXTURE_SETUP(same)
@@ -265,6 +305,9 @@ FIXTURE_SETUP(same)
 	ASSERT_EQ(0, store_open(self->s, variant->policy, variant->blocks, DRAM_BYTES,
 				variant->nr_tiers > 1 ? DISK_BYTES : 0));
 	make_trace(&self->s->t);
+	self->s->how = variant->how;
+	self->s->next_ms = kvt_same_next(&self->s->t);
+	ASSERT_NE(NULL, self->s->next_ms);
 }
 
 FIXTURE_TEARDOWN(same)
@@ -277,7 +320,7 @@ TEST_F_TIMEOUT(same, decisions, 600)
 	struct kvt_same want;
 
 	ASSERT_EQ(0, kvt_same_run(&self->s->t, variant->policy, variant->blocks, variant->nr_tiers,
-				  LEN_MAX, &want));
+				  &variant->how, &want));
 	compare(_metadata, self->s, &want, LEN_MAX);
 	/* A trace on which there was nothing to decide would show nothing. */
 	EXPECT_LT(100, want.hits);
@@ -353,7 +396,8 @@ FIXTURE_SETUP(traces)
 	self->blocks[1] = distinct * SLOW_PERCENT / 100 + 1;
 	most = longest(&self->s->t);
 	ASSERT_GE(KVTIER_BATCH_MAX, most);
-	ASSERT_EQ(0, kvt_same_run(&self->s->t, variant->policy, self->blocks, TIERS, LEN_MAX,
+	self->s->how = (struct kvt_same_how)WHOLE;
+	ASSERT_EQ(0, kvt_same_run(&self->s->t, variant->policy, self->blocks, TIERS, &self->s->how,
 				  &self->want));
 	/* A request is all in memory for a moment, beside what was there. */
 	dram_bytes = whole_pieces(2ull * (self->blocks[0] + most) * BLOCK_BYTES);
