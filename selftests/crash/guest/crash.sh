@@ -104,14 +104,16 @@ states()
 	kvt-crash assemble "$(disk 2)" "$bytes" "$nr" "$seed" /tmp/state /dev/loop0 "$@"
 }
 
-# lies SEED BYTES STATES : something is missing, or wrong, when flushes are not done. What is
-# found first may be that both superblocks are missing: that says nothing of blocks.
+# lies SEED BYTES STATES : something is missing, or wrong, when flushes are not done; or a block
+# is listed that was not written. What is found first may be that both superblocks are missing:
+# that says nothing of blocks.
 lies()
 {
 	local said status=0
 	said=$(states "$@" 1 flush) || status=$?
 	tail -n 4 <<<"$said"
-	[ "$status" -eq 1 ] && grep -qE 'is lost$|wrong bytes$|comes back' <<<"$said"
+	[ "$status" -eq 1 ] &&
+		grep -qE 'is lost$|wrong bytes$|comes back|is listed and cannot be had' <<<"$said"
 }
 
 # The device is a file in memory: the driver has it through a loop device, and what it
