@@ -195,7 +195,7 @@ machine_args()
 	# The hypervisor bit must be off, or the kernel refuses to commit CXL
 	# regions; without erms/fsrm its memcpy is 7 times faster on emulated
 	# CXL and "rep movsb" does not count as one instruction.
-	local cpu=max,-hypervisor,-erms,-fsrm accel=${KVTIER_ACCEL:-tcg}
+	local cpu=max,-hypervisor,-erms,-fsrm accel=${KVTIER_ACCEL:-tcg} plugin
 	QEMU=(qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot
 		-M "q35,cxl=on" -m "$((MEM_MIB + SOFT_MIB))M,maxmem=16G,slots=8" -cpu "$cpu")
 	if [ "$ICOUNT" = yes ]; then
@@ -206,6 +206,8 @@ machine_args()
 		# and a processor that loses one stands still: with x2APIC, which needs an IOMMU
 		# that remaps interrupts, these are no memory accesses.
 		QEMU+=(-accel "tcg,thread=multi" -smp "$SMP" -device "intel-iommu,intremap=on,eim=on")
+		plugin=$("$HERE/plugin.sh")
+		[ -z "$plugin" ] || QEMU+=(-plugin "$plugin")
 	else
 		QEMU+=(-accel "$accel" -smp "$SMP")
 	fi
