@@ -197,6 +197,11 @@ PATH=$TMP/bin:$PATH vm_test emulator-fails-once 37 'the emulator failed' --timeo
 said exit-status 37 '^hello$'
 said lines 37 '^\[partial]\[# OK a]\[ok 1 a]\[# b]$'
 said skips 37 '^judged 0 1 1 1$'
+# Somebody types.
+GOT=0
+printf 'modprobe kvtier && ls /dev/kvtier*\nexit\n' |
+	make -s --no-print-directory -C "$KVT_ROOT" shell >"$OUTPUT" 2>&1 || GOT=$?
+said shell 0 '^/dev/kvtier'
 echo 9 >"$TMP/failures"
 PATH=$TMP/bin:$PATH vm_test emulator-fails 125 'the machine died' --timeout 600 --cxl 0 --nvme 0 -- true
 vm_test panic 125 'sysrq triggered crash' --timeout 600 --cxl 0 --nvme 0 -- \
