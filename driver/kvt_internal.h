@@ -82,6 +82,7 @@
 #include "kvt_limits.h"
 #include "kvt_look.h"
 #include "kvt_maps.h"
+#include "kvt_names.h"
 #include "kvt_room.h"
 #include "kvt_use.h"
 #include "kvt_weight.h"
@@ -168,6 +169,7 @@ struct kvt_group {
  * @salt:       random
  * @secret:     SHA-256 of @salt and the secret, if @has_secret
  * @has_secret: one was given that is not zero
+ * @tag, @named: of pool->names. conf_lock
  * @quota_bytes: 0: none
  * @min_bytes:  guaranteed memory
  * @arena_bytes: of which claimed by arenas. Meta lock, as all below
@@ -213,6 +215,8 @@ struct kvt_ns {
 	u8 salt[KVT_NS_SALT];
 	u8 secret[KVT_NS_SECRET];
 	bool has_secret;
+	u64 tag;
+	struct hlist_node named;
 	u64 quota_bytes;
 	u64 min_bytes;
 	u64 arena_bytes;
@@ -283,7 +287,7 @@ struct kvt_wish {
  * @nr_files:   open files. Registry lock
  * @tiers:      by id. Written under tier_lock and meta lock, read under srcu
  * @order:      ids by rank, fastest first; @nr_tiers of them. Meta lock
- * @ns:         namespaces by index; conf_lock for changes
+ * @ns, @names: namespaces by index, and by name; conf_lock for changes
  * @ids:        of open files and of dma-bufs, part of fill view offsets
  * @lingering:  dma-bufs that nobody has, but whose pages somebody refers to. Meta lock
  * @filling:    reservations, newest at the head. Meta lock
@@ -376,6 +380,7 @@ struct kvt_pool {
 	u64 meta_bytes;
 
 	struct xarray ns;
+	struct kvt_names names;
 	u32 nr_ns;
 	u64 next_ns_id;
 	struct kvt_ids ids;

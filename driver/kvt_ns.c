@@ -13,24 +13,14 @@
  */
 #include <linux/cleanup.h>
 #include <linux/cred.h>
-#include <linux/random.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
-#include <crypto/sha2.h>
-#include <crypto/utils.h>
 
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
 #include "kvt_test.h"
 
 #define KVT_NS_STEP	1024u	/* namespaces under one hold of the meta lock */
-
-/* What NS_OPEN asks for, in kernel memory. */
-struct kvt_ns_args {
-	struct kvtier_group group[KVTIER_GROUPS_MAX];
-	u8 identity[KVTIER_IDENTITY_MAX];
-	u8 secret[KVTIER_SECRET_BYTES];
-};
 
 static int kvt_ns_copy_args(const struct kvtier_ns_open *o, struct kvt_ns_args *a)
 {
@@ -55,6 +45,7 @@ static int kvt_ns_copy_args(const struct kvtier_ns_open *o, struct kvt_ns_args *
 	if (o->secret && copy_from_user(a->secret, u64_to_user_ptr(o->secret),
 					KVTIER_SECRET_BYTES))
 		return -EFAULT;
+	a->identity_len = o->identity_len;
 	if (copy_from_user(a->group, u64_to_user_ptr(o->groups),
 			   o->nr_groups * sizeof(a->group[0])))
 		return -EFAULT;
@@ -66,116 +57,6 @@ static int kvt_ns_copy_args(const struct kvtier_ns_open *o, struct kvt_ns_args *
 			return -EINVAL;
 	}
 	return 0;
-}
-
-/*
- * What was found on media without a secret may be whoever's by now: see NS_CLAIM.
- */
-static bool kvt_ns_open_to(const struct kvt_ns *ns, const struct kvt_file *f)
-{
-	return !ns->unclaimed || file_ns_capable(f->file, &init_user_ns, CAP_SYS_ADMIN);
-}
-
-/* Only this is kept of a secret, here and on the media. */
-static void kvt_secret_hash(const u8 *salt, const u8 *secret, u8 *hash)
-{
-	u8 both[KVT_NS_SALT + KVTIER_SECRET_BYTES];
-
-	BUILD_BUG_ON(SHA256_DIGEST_SIZE != KVT_NS_SECRET);
-	memcpy(both, salt, KVT_NS_SALT);
-	memcpy(both + KVT_NS_SALT, secret, KVTIER_SECRET_BYTES);
-	sha256(both, sizeof(both), hash);
-	memzero_explicit(both, sizeof(both));
-}
-
-/* No secret is one of zeroes. */
-static bool kvt_ns_knows(const struct kvt_ns *ns, const u8 *secret)
-{
-	bool given = memchr_inv(secret, 0, KVTIER_SECRET_BYTES);
-	u8 hash[KVT_NS_SECRET];
-
-	if (!ns->has_secret || !given)
-		return ns->has_secret == given;
-	kvt_secret_hash(ns->salt, secret, hash);
-	return !crypto_memneq(ns->secret, hash, sizeof(hash));
-}
-
-/* Is it one of his groups: in_egroup_p(), but of who opened the file. */
-static bool kvt_cred_in_group(const struct cred *cred, kgid_t gid)
-{
-	const struct group_info *g = cred->group_info;
-	int i;
-
-	if (gid_eq(cred->fsgid, gid))
-		return true;
-	for (i = 0; i < g->ngroups; i++) {
-		if (gid_eq(g->gid[i], gid))
-			return true;
-	}
-	return false;
-}
-
-/* As for a file: owner, group, other; MAY_READ and MAY_WRITE. */
-static bool kvt_ns_may(const struct kvt_ns *ns, const struct cred *cred, u32 want)
-{
-	u32 bits;
-
-	if (uid_eq(cred->fsuid, ns->uid))
-		bits = ns->mode >> 6;
-	else if (kvt_cred_in_group(cred, ns->gid))
-		bits = ns->mode >> 3;
-	else
-		bits = ns->mode;
-	return (bits & want) == want;
-}
-
-/* Takes as long as kvt_ns_knows() with the wrong secret. */
-static void kvt_ns_knows_not(const u8 *secret)
-{
-	static const u8 salt[KVT_NS_SALT];
-	u8 hash[KVT_NS_SECRET];
-
-	if (!memchr_inv(secret, 0, KVTIER_SECRET_BYTES))
-		return;
-	kvt_secret_hash(salt, secret, hash);
-	memzero_explicit(hash, sizeof(hash));
-}
-
-/*
- * @want is what another owner's namespace has to allow. One that does not is not looked
- * at any further, so that the time this takes does not tell of it. Who has to guess does
- * not learn how much of it was right: a wrong identity takes as long as a wrong secret.
- *
- * There may be two: of a namespace that has ended, a crash may have left a definition, and
- * the one that took its place since has the blocks. The younger one is meant.
- */
-static struct kvt_ns *kvt_ns_find(struct kvt_file *f, kuid_t uid, u32 want,
-				  const struct kvtier_ns_open *o,
-				  const struct kvt_ns_args *a)
-{
-	const struct cred *cred = f->file->f_cred;
-	bool own = uid_eq(uid, cred->fsuid), hashed = false;
-	struct kvt_ns *ns, *found = NULL;
-	struct kvt_pool *p = f->pool;
-	unsigned long idx;
-
-	lockdep_assert_held(&p->conf_lock);
-	xa_for_each(&p->ns, idx, ns) {
-		if (!kvt_ns_open_to(ns, f))
-			continue;
-		if (!uid_eq(ns->uid, uid) || ns->identity_len != o->identity_len)
-			continue;
-		if (!own && !kvt_ns_may(ns, cred, want))
-			continue;
-		if (crypto_memneq(ns->identity, a->identity, o->identity_len))
-			continue;
-		hashed |= ns->has_secret;
-		if (kvt_ns_knows(ns, a->secret) && (!found || ns->id > found->id))
-			found = ns;
-	}
-	if (!hashed)
-		kvt_ns_knows_not(a->secret);
-	return found;
 }
 
 static bool kvt_ns_same_groups(const struct kvt_ns *ns, const struct kvtier_ns_open *o,
@@ -285,10 +166,9 @@ static void kvt_ns_fill(struct kvt_ns *ns, struct kvt_pool *p, const struct cred
 	ns->mode = o->mode;
 	ns->identity_len = o->identity_len;
 	memcpy(ns->identity, a->identity, o->identity_len);
-	ns->has_secret = memchr_inv(a->secret, 0, KVTIER_SECRET_BYTES);
-	get_random_bytes(ns->salt, sizeof(ns->salt));
-	if (ns->has_secret)
-		kvt_secret_hash(ns->salt, a->secret, ns->secret);
+	ns->has_secret = a->has_secret;
+	memcpy(ns->salt, p->names.salt, sizeof(ns->salt));
+	memcpy(ns->secret, a->hash, sizeof(ns->secret));
 	ns->quota_bytes = o->quota_bytes;
 	ns->min_bytes = o->min_bytes;
 	ns->nr_groups = o->nr_groups;
@@ -421,6 +301,7 @@ static struct kvt_ns *kvt_ns_create(struct kvt_file *f, const struct kvtier_ns_o
 	err = kvt_sysfs_ns_add(ns);
 	if (err)
 		goto erase;
+	kvt_names_add(&p->names, ns);
 	p->nr_ns++;
 	kvt_ns_only(p);
 	return ns;
@@ -445,7 +326,7 @@ static struct kvt_ns *kvt_ns_get_of(struct kvt_file *f, const struct kvtier_ns_o
 {
 	const struct cred *cred = f->file->f_cred;
 	kuid_t uid = make_kuid(cred->user_ns, o->owner_uid);
-	struct kvt_ns *ns = uid_valid(uid) ? kvt_ns_find(f, uid, want, o, a) : NULL;
+	struct kvt_ns *ns = uid_valid(uid) ? kvt_names_find(f, uid, want, a) : NULL;
 
 	if (!ns)
 		return ERR_PTR(-ENOENT);
@@ -467,7 +348,7 @@ static struct kvt_ns *kvt_ns_get(struct kvt_file *f, const struct kvtier_ns_open
 		want |= MAY_WRITE;
 	if (o->flags & KVTIER_NS_OWNER)
 		return kvt_ns_get_of(f, o, a, want);
-	ns = kvt_ns_find(f, cred->fsuid, want, o, a);
+	ns = kvt_names_find(f, cred->fsuid, want, a);
 	if (!ns) {
 		if (!(o->flags & KVTIER_NS_CREATE))
 			return ERR_PTR(-ENOENT);
@@ -543,7 +424,11 @@ int kvt_op_ns_open(struct kvt_file *f, void *arg)
 
 	if (!a)
 		return -ENOMEM;
-	err = kvt_ns_copy_args(o, a) ?: kvt_ns_bind(f, o, a);
+	err = kvt_ns_copy_args(o, a);
+	if (!err) {
+		kvt_names_hash(&f->pool->names, a);
+		err = kvt_ns_bind(f, o, a);
+	}
 	kfree_sensitive(a);
 	return err;
 }
@@ -563,6 +448,7 @@ void kvt_ns_close(struct kvt_file *f)
 
 static void kvt_ns_destroy(struct kvt_pool *p, struct kvt_ns *ns)
 {
+	kvt_names_del(ns);
 	kvt_sysfs_ns_del(ns);
 	/*
 	 * Nobody can set a guarantee any more. And the namespace is still found: else a tier
@@ -720,6 +606,7 @@ int kvt_ns_adopt(struct kvt_pool *p, u32 idx, const struct kvt_nsdef *def)
 		kvt_ns_free(ns);
 		return err;
 	}
+	kvt_names_add(&p->names, ns);
 	p->nr_ns++;
 	kvt_ns_only(p);
 	kvt_ns_guarantee(p, ns->min_bytes);
@@ -765,6 +652,7 @@ int kvt_ns_claim(struct kvt_pool *p, const struct kvtier_ns_claim *c)
 			return -EALREADY;
 		if (kvt_ns_taken(p, uid, ns))
 			return -EEXIST;
+		kvt_names_del(ns);
 		spin_lock(&p->meta_lock);
 		ns->uid = uid;
 		ns->gid = gid;
@@ -773,6 +661,7 @@ int kvt_ns_claim(struct kvt_pool *p, const struct kvtier_ns_claim *c)
 			ns->home[i].life = 0;
 		WRITE_ONCE(ns->unclaimed, false);
 		spin_unlock(&p->meta_lock);
+		kvt_names_add(&p->names, ns);
 		return 0;
 	}
 	return -ENOENT;

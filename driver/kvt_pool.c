@@ -261,6 +261,7 @@ static void kvt_pool_init_locks(struct kvt_pool *p)
 	spin_lock_init(&p->meta_lock);
 	xa_init_flags(&p->ns, XA_FLAGS_ALLOC1);
 	xa_init_flags(&p->fixed.owners, XA_FLAGS_ACCOUNT);
+	kvt_names_init(&p->names);
 	kvt_ids_init(&p->ids);
 	INIT_LIST_HEAD(&p->lingering);
 	for (i = 0; i < KVT_WAITQS; i++) {
