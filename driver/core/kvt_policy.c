@@ -7,7 +7,7 @@
  * its head and the old end of the list consists of leaves. Only chunked use of a chain
  * breaks that; a block with children found at the old end is as warm as they are, and
  * is put where it should have been: just before its youngest child, which is put before its
- * own. All the way down at once: a long chain in the wrong order would take very many
+ * own. Much of the way down at once: a long chain in the wrong order would take very many
  * searches else.
  *
  * What may not go because it is guaranteed to its namespace is set aside when it gets to the
@@ -41,7 +41,7 @@
 #define LRU_LOOKS_FIRST		64u
 #define LRU_LOOKS_COOL		112u
 #define LRU_LOOKS_ALL		64u
-#define LRU_SETTLE_MAX		4096u	/* blocks put in their order at a time */
+#define LRU_SETTLE_MAX		1024u	/* blocks put in their order at a time */
 #define LRU_SETTLE_LOOK		16u	/* of them: as much work as a look */
 #define POLICY_OWN_STEPS	8u
 
@@ -287,41 +287,44 @@ static void lru_set_aside(struct kvt_policy *p, u32 tier, u32 aside, u32 id)
 	kvt_policy_renew_one(p, tier, aside, id);
 }
 
-/* A look at a block that stays on list 0; as many looks as blocks, and it was all of them. */
-static void lru_looked_first(struct kvt_policy *p, u32 tier)
+/* Looks at a block that stays on list 0; as many looks as blocks, and it was all of them. */
+static void lru_looked_first(struct kvt_policy *p, u32 tier, u32 nr)
 {
 	u32 most = min(p->list[tier][LRU_LIST].count, LRU_LOOKS_FIRST);
 
-	if (p->looks[LRU_LIST] < most)
-		p->looks[LRU_LIST]++;
+	p->looks[LRU_LIST] = (u8)min(p->looks[LRU_LIST] + nr, LRU_LOOKS_FIRST);
 	if (p->looks[LRU_LIST] >= most)
 		p->tired |= 1u << LRU_LIST;
 }
 
 /* What was given up is in no order: what is guarded there does not speak for the rest. */
-static void lru_looked_cool(struct kvt_policy *p, bool guarded)
+static void lru_looked_cool(struct kvt_policy *p, u32 nr)
 {
-	u32 looks = p->looks[LRU_COOL] + (guarded ? LRU_LOOKS_COOL / LRU_LOOKS : 1);
+	u32 looks = p->looks[LRU_COOL] + nr;
 
 	p->looks[LRU_COOL] = (u8)min(looks, LRU_LOOKS_COOL);
 	if (looks >= LRU_LOOKS_COOL)
 		p->tired |= 1u << LRU_COOL;
 }
 
-/* A block on a list was looked at in vain. Those above it cannot go, either, if it is guarded. */
-static void lru_looked(struct kvt_policy *p, u32 tier, u32 list, bool guarded)
+/*
+ * A block on a list was looked at in vain, which was as much work as @nr looks. Those above it
+ * cannot go, either, if it is guarded.
+ */
+static void lru_looked(struct kvt_policy *p, u32 tier, u32 list, bool guarded, u32 nr)
 {
 	if (list == LRU_LIST) {
-		lru_looked_first(p, tier);
+		lru_looked_first(p, tier, nr);
 		return;
 	}
 	if (list == LRU_COOL) {
-		lru_looked_cool(p, guarded);
+		lru_looked_cool(p, guarded ? LRU_LOOKS_COOL / LRU_LOOKS : nr);
 		return;
 	}
 	if ((guarded || p->looks[list]) && ++p->looks[list] == LRU_LOOKS)
 		p->tired |= 1u << list;
-	if (++p->looks_all == LRU_LOOKS_ALL)
+	p->looks_all = (u8)min(p->looks_all + nr, LRU_LOOKS_ALL);
+	if (p->looks_all >= LRU_LOOKS_ALL)
 		p->tired |= ~(1u << LRU_LIST | 1u << LRU_COOL);
 }
 
@@ -331,7 +334,7 @@ static void lru_skip(struct kvt_policy *p, u32 tier, u32 id)
 	u32 on = kvt_policy_list(kvt_cold(p->table, id));
 
 	lru_rotate(p, tier, id);
-	lru_looked(p, tier, on, false);
+	lru_looked(p, tier, on, false, 1);
 }
 
 static void lru_guarded(struct kvt_policy *p, u32 tier, u32 id)
@@ -345,7 +348,7 @@ static void lru_guarded(struct kvt_policy *p, u32 tier, u32 id)
 	else if (p->mixed[tier] & 1u << aside)
 		kvt_policy_renew_one(p, tier, aside, id);
 	if (on != LRU_LIST)
-		lru_looked(p, tier, on, true);
+		lru_looked(p, tier, on, true, 1);
 	if (on != LRU_COOL && !(p->mixed[tier] & 1u << aside))
 		p->closed |= 1u << aside;
 }
@@ -358,13 +361,23 @@ static bool lru_settled(const struct kvt_policy *p, u32 id)
 	return !c->first_child || c->lru_next == c->first_child;
 }
 
-/* Blocks with children at the old end: their places are next to the youngest. How many. */
-static u32 lru_settle(struct kvt_policy *p, u32 tier, u32 id)
+/* Was a block used after its youngest child, so that it should be where it is. */
+static bool lru_younger(const struct kvt_policy *p, u32 id)
 {
-	u32 last = id, child, up, nr;
+	const struct kvt_cold *c = kvt_cold(p->table, id);
 
-	for (nr = 1; nr <= LRU_SETTLE_MAX && (last == id || !lru_settled(p, last)); nr++) {
+	return (s32)(c->touch_ms - kvt_cold(p->table, c->first_child)->touch_ms) > 0;
+}
+
+/* The end of the way down from a block at the old end that has children; *@nr: how long it is. */
+static u32 lru_way_down(struct kvt_policy *p, u32 tier, u32 id, u32 *nr)
+{
+	u32 last = id, child;
+
+	for (*nr = 1; *nr <= LRU_SETTLE_MAX; (*nr)++) {
 		child = kvt_cold(p->table, last)->first_child;
+		if (!child || (last != id && !lru_settled(p, last) && lru_younger(p, last)))
+			break;
 		if (kvt_policy_tier(p, child) != tier) {
 			/* In use, or elsewhere: that is no measure here. */
 			lru_rotate(p, tier, last);
@@ -372,12 +385,50 @@ static u32 lru_settle(struct kvt_policy *p, u32 tier, u32 id)
 		}
 		last = child;
 	}
-	for (; last != id; last = up) {
-		up = kvt_cold(p->table, last)->parent;
-		kvt_policy_del(p, tier, up);
-		kvt_policy_add_before(p, tier, up, last);
+	return last;
+}
+
+/* How many blocks above one at the old end come there next: parents next to their youngest. */
+static u32 lru_run_up(const struct kvt_policy *p, u32 id)
+{
+	u32 up = kvt_cold(p->table, id)->parent, nr = 0;
+
+	while (up && nr < LRU_SETTLE_MAX && kvt_cold(p->table, up)->first_child == id &&
+	       lru_settled(p, up)) {
+		id = up;
+		up = kvt_cold(p->table, id)->parent;
+		nr++;
 	}
 	return nr;
+}
+
+/* Put a block's parent where it should be, which is next to it. Returns the parent. */
+static u32 lru_settle_parent(struct kvt_policy *p, u32 tier, u32 id)
+{
+	u32 up = kvt_cold(p->table, id)->parent;
+
+	if (!lru_settled(p, up)) {
+		kvt_policy_del(p, tier, up);
+		kvt_policy_add_before(p, tier, up, id);
+	}
+	return up;
+}
+
+/*
+ * Blocks with children at the old end: their places are next to the youngest. A chain that was
+ * used piece by piece, from its head on, has the pieces the wrong way round, each of them in
+ * order: all of it is gone through, and what would come to the old end next comes along.
+ * How many blocks that were.
+ */
+static u32 lru_settle(struct kvt_policy *p, u32 tier, u32 id)
+{
+	u32 run = lru_run_up(p, id), nr, left, last = lru_way_down(p, tier, id, &nr);
+
+	while (last != id)
+		last = lru_settle_parent(p, tier, last);
+	for (left = run; left; left--)
+		last = lru_settle_parent(p, tier, last);
+	return nr + run;
 }
 
 /* The oldest end of all lists that are not out of question. */
@@ -413,7 +464,7 @@ static bool lru_rested(struct kvt_policy *p)
 
 static u32 lru_next(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
 {
-	u32 id, on;
+	u32 id, on, work;
 
 	while (*budget) {
 		id = lru_oldest(p, tier);
@@ -426,8 +477,9 @@ static u32 lru_next(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
 		if (!leaf || kvt_ch_leaf(p->table, id))
 			return id;
 		on = kvt_policy_list(kvt_cold(p->table, id));
-		*budget -= min(*budget, lru_settle(p, tier, id) / LRU_SETTLE_LOOK);
-		lru_looked(p, tier, on, false);
+		work = lru_settle(p, tier, id) / LRU_SETTLE_LOOK;
+		*budget -= min(*budget, work);
+		lru_looked(p, tier, on, false, 1 + work);
 	}
 	return KVT_NIL;
 }

@@ -30,7 +30,7 @@ static struct fixture *setup(struct kunit *test)
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, f);
-	f->t = kvt_test_table(test, 1);
+	f->t = kvt_test_table(test, 6);
 	kvt_policy_init(&f->p, &kvt_policy_lru, f->t);
 	for (i = 0; i < NR; i++) {
 		f->p.now_ms = 1000 + i;
@@ -388,40 +388,67 @@ static void lru_given_up_hides_nothing(struct kunit *test)
 	two_owners(f, 1, 1);
 	KUNIT_EXPECT_EQ(test, search(f, 1, NR), KVT_NIL);
 	more_blocks(test, f, 2, 100, false);
-	more_blocks(test, f, 3, 1000, true);
+	more_blocks(test, f, 3, 5000, true);
 	for (i = 0; i < NR; i++) {
 		KUNIT_ASSERT_EQ(test, search_beside(f, 3), f->id[i]);
 		f->p.ops->remove(&f->p, TIER, f->id[i]);
 	}
 }
 
-/* A long chain that was used from its head on is put in order, and that soon. */
-static void lru_head_first(struct kunit *test)
+/* A chain of so many, alone there, used in pieces from its head on; each from its end. The tip. */
+static u32 in_pieces(struct kunit *test, struct fixture *f, u32 nr, u32 piece)
 {
-	struct fixture *f = setup(test);
-	u32 id = KVT_NIL, up = KVT_NIL, i, n, budget;
+	u32 up = KVT_NIL, id = KVT_NIL, i, k;
 
 	for (i = 0; i < NR; i++)
 		f->p.ops->remove(&f->p, TIER, f->id[i]);
-	for (i = 0; i < 1000; i++, up = id) {
+	for (i = 0; i < nr; i++, up = id) {
 		id = block(test, f);
 		if (up != KVT_NIL)
 			kvt_ch_link(f->t, id, up);
 		f->p.ops->insert(&f->p, TIER, id);
+		for (k = 0, up = id; (i + 1) % piece == 0 && k < piece; k++) {
+			f->p.ops->touch(&f->p, TIER, up);
+			up = kvt_cold(f->t, up)->parent;
+		}
 	}
-	for (i = 0, n = 0; i < 1000 && n < 1010; n++) {
+	return id;
+}
+
+/* It is put in order, and that soon: so many searches at most find nothing. */
+static void goes_from_its_tip(struct kunit *test, struct fixture *f, u32 tip, u32 nr, u32 most)
+{
+	u32 i, n, id, budget;
+
+	for (i = 0, n = 0; i < nr && n < nr + most; n++) {
 		budget = 256;
 		id = f->p.ops->next(&f->p, TIER, true, &budget);
 		kvt_policy_searched(&f->p);
 		if (id == KVT_NIL)
 			continue;
-		KUNIT_EXPECT_EQ(test, id, up);
-		up = kvt_cold(f->t, id)->parent;
+		KUNIT_ASSERT_EQ(test, id, tip);
+		tip = kvt_cold(f->t, id)->parent;
 		f->p.ops->remove(&f->p, TIER, id);
 		kvt_ch_unlink(f->t, id);
 		i++;
 	}
-	KUNIT_EXPECT_EQ(test, i, 1000u);
+	KUNIT_EXPECT_EQ(test, i, nr);
+}
+
+/* A long chain that was used from its head on. */
+static void lru_head_first(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+
+	goes_from_its_tip(test, f, in_pieces(test, f, 1000, 1), 1000, 10);
+}
+
+/* As it comes in commands, of which each is a piece. */
+static void lru_piece_by_piece(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+
+	goes_from_its_tip(test, f, in_pieces(test, f, 4000, 32), 4000, 10);
 }
 
 /* What a namespace holds and gives up again and again keeps others from nothing. */
@@ -579,6 +606,7 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(lru_held_and_given_up_hides_nothing),
 	KUNIT_CASE(lru_held_and_set_aside_hides_nothing),
 	KUNIT_CASE(lru_head_first),
+	KUNIT_CASE(lru_piece_by_piece),
 	KUNIT_CASE(lru_chosen_again),
 	KUNIT_CASE(lru_set_aside_with_others),
 	KUNIT_CASE(lru_set_aside_after_another),
