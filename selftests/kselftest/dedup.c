@@ -395,7 +395,7 @@ TEST_F_TIMEOUT(dedup, reservations_last, 900)
 
 /* --- two want the same, each from the other end ---------------------------------------- */
 
-#define CROSSED_ROUNDS	1000
+#define CROSSED_ROUNDS	10000
 #define CROSSED_ENOUGH	3
 
 struct crossing {
