@@ -101,6 +101,16 @@ struct kvt_ends {
 };
 
 /**
+ * struct kvt_young - how a list's youngest request became that
+ * @id:  its last block then
+ * @was: last of the request that was the youngest before, or KVT_NIL; may have gone since
+ */
+struct kvt_young {
+	u32 id;
+	u32 was;
+};
+
+/**
  * struct kvt_policy - a policy at work
  * @ops:    which one
  * @table:  block entries
@@ -109,6 +119,7 @@ struct kvt_ends {
  * @some:   by tier: bit i is set if @list[i] has blocks
  * @stale:  by tier: bit i is set if @list[i] has changed since @ends was worked out
  * @young:  by list: last block of the youngest request on it, or KVT_NIL
+ * @before: by list, as @young; of "reuse"
  * @ends:   by tier; of "reuse"
  * @closed: lists, as in @some, that the search under way need not look at; of "lru". 0 when
  *          there is none
@@ -132,6 +143,7 @@ struct kvt_policy {
 	u32 some[KVT_TIERS];
 	u32 stale[KVT_TIERS];
 	u32 young[KVT_TIERS][KVT_LISTS];
+	struct kvt_young before[KVT_TIERS][KVT_LISTS];
 	struct kvt_ends ends[KVT_TIERS];
 	u32 closed;
 	u32 tired;

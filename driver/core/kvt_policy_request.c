@@ -181,6 +181,20 @@ static void reuse_end_forget(const struct reuse_chain *ch)
 		kvt_learn_forget(&ch->m->learn, a->turn_over.cls, a->over_ms, false);
 }
 
+/* If a block's list has it for the last of the youngest request, that is who was it before. */
+static void reuse_restore_young(struct kvt_policy *p, u32 id, const struct kvt_cold *c)
+{
+	u32 tier = kvt_policy_tier(p, id), on = kvt_policy_list(c), was;
+
+	if (tier == KVT_NO_TIER || p->young[tier][on] != id || p->before[tier][on].id != id)
+		return;
+	was = p->before[tier][on].was;
+	/* It may have left since. */
+	if (was && kvt_policy_tier(p, was) == tier &&
+	    kvt_policy_list(kvt_cold(p->table, was)) == on)
+		p->young[tier][on] = was;
+}
+
 /*
  * The request goes on: what was taken from its last part is taken back. Its blocks are no
  * longer new; those that were there before it begin at @ask->old.
@@ -190,6 +204,7 @@ static void reuse_resume(struct kvt_policy *p, struct reuse_chain *ch)
 	const struct kvt_ask *a = ch->ask;
 	struct kvt_cold *c;
 	struct kvt_turn *e;
+	bool stranger = false;
 	u32 id, n;
 
 	ch->more = true;
@@ -202,11 +217,14 @@ static void reuse_resume(struct kvt_policy *p, struct reuse_chain *ch)
 		if (!e->name)
 			*e = a->turn_was;
 	}
-	id = a->known ? KVT_NIL : a->old;
-	for (n = 0; id && n < KVT_REQUEST_MAX; n++, id = c->parent) {
+	/* From here, as with the next look: what is too far up for that keeps what it got. */
+	for (id = a->told, n = 0; id && n < KVT_REQUEST_MAX; n++, id = c->parent) {
 		c = kvt_cold(p->table, id);
-		c->shared -= c->shared && c->shared < U8_MAX;
+		stranger |= id == a->old && !a->known;
+		reuse_restore_young(p, id, c);
+		c->shared -= stranger && c->shared && c->shared < U8_MAX;
 	}
+	p->nr_steps += n;
 	if (a->stranger) {
 		c = kvt_cold(p->table, a->stranger);
 		c->shared -= c->shared && c->shared < U8_MAX;
@@ -261,6 +279,12 @@ struct reuse_places {
 	u32 seen;
 };
 
+static void reuse_set_young(struct kvt_policy *p, u32 tier, u32 list, u32 id)
+{
+	p->before[tier][list] = (struct kvt_young) { .id = id, .was = p->young[tier][list] };
+	p->young[tier][list] = id;
+}
+
 static void reuse_place(struct kvt_policy *p, struct reuse_places *w)
 {
 	const struct kvt_run *r = &w->run;
@@ -272,7 +296,7 @@ static void reuse_place(struct kvt_policy *p, struct reuse_places *w)
 		w->seen = 0;
 	w->tier = r->tier;
 	if (!(w->seen & (1u << r->to)))
-		p->young[r->tier][r->to] = r->old;
+		reuse_set_young(p, r->tier, r->to, r->old);
 	w->seen |= 1u << r->to;
 }
 
@@ -401,6 +425,14 @@ static void reuse_learn(struct kvt_policy *p, struct kvt_mind *m)
 
 /* --- a chain that grows -------------------------------------------------------------- */
 
+/* Does a session known end there, or did one that was forgotten to remember this request. */
+static bool reuse_ends_at(const struct kvt_policy *p, const struct reuse_chain *ch, u32 id)
+{
+	u32 name = reuse_hash(p, id);
+
+	return name == ch->ask->turn_over.name || kvt_turn_find(&ch->m->turns, name);
+}
+
 /*
  * How many blocks a chain has grown by since its last part, if these are new, where that part
  * ends, and end no session known. 0: some are not, or it has become another chain.
@@ -413,7 +445,7 @@ static u32 reuse_grown(struct kvt_policy *p, const struct reuse_chain *ch, u32 t
 		const struct kvt_cold *c = kvt_cold(p->table, id);
 
 		if (c->cls != KVT_CLS_NEW || c->shared || kvt_policy_tier(p, id) != tier ||
-		    kvt_turn_find(&ch->m->turns, reuse_hash(p, id)))
+		    reuse_ends_at(p, ch, id))
 			break;
 		id = c->parent;
 	}
@@ -442,6 +474,8 @@ static void reuse_put_new(struct kvt_policy *p, const struct reuse_chain *ch, u3
 	}
 	if (youngest)
 		p->young[tier][cls] = ch->tip;
+	if (p->before[tier][cls].id == told)
+		p->before[tier][cls].id = ch->tip;
 }
 
 /* The chain has only grown, and by little if others came between. Whether that is all. */

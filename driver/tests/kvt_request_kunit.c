@@ -234,6 +234,82 @@ static void growing_is_no_branch(struct kunit *test)
 	drains(test, f);
 }
 
+/* Two requests of one moment; the second has been on the first one's list before it was long. */
+static struct fixture *beside(struct kunit *test, u32 each)
+{
+	struct fixture *f = setup(test);
+	u32 first = store_in_parts(test, f, 1, KVT_NIL, 4, 4);
+
+	KUNIT_EXPECT_EQ(test, f->p.young[TIER][kvt_cold(f->t, first)->cls], first);
+	store_in_parts(test, f, 2, KVT_NIL, 60, each);
+	KUNIT_EXPECT_EQ(test, f->p.young[TIER][kvt_cold(f->t, first)->cls], first);
+	return f;
+}
+
+static void youngest_is_who_was(struct kunit *test)
+{
+	struct fixture *whole = beside(test, 60), *parts = beside(test, 4);
+
+	same_lists(test, whole, parts);
+	same_lists(test, whole, beside(test, 1));
+	drains(test, parts);
+}
+
+#define SET	5u
+#define NAME(i)	(SET + KVT_TURN_SETS * (2 * (i) + 1))	/* all of one set, and one level */
+
+/* So many blocks in a call, of which the last two end session @name. */
+static u32 store_end(struct kunit *test, struct fixture *f, u32 request, u32 tip, u32 nr, u32 name)
+{
+	tip = store(test, f, tip, nr - 1);
+	kvt_hot(f->t, tip)->hash = name;
+	tip = store(test, f, tip, 1);
+	kvt_hot(f->t, tip)->hash = 0;
+	part(f, request, tip, nr);
+	return tip;
+}
+
+/* To remember the first part a session is forgotten that the second one goes on with. */
+static void growing_goes_on(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 i, tip;
+
+	for (i = 0; i < KVT_TURN_WAYS; i++, f->p.now_ms += 1000)
+		store_end(test, f, i + 1, KVT_NIL, 2, NAME(i));
+	tip = store_end(test, f, 100, KVT_NIL, 40, NAME(KVT_TURN_WAYS));
+	KUNIT_ASSERT_TRUE(test, !kvt_turn_find(&f->p.only->turns, NAME(0)));
+	i = kvt_cold(f->t, tip)->cls;
+	tip = store_end(test, f, 100, tip, 2, NAME(0));
+	KUNIT_EXPECT_NE(test, kvt_cold(f->t, tip)->cls, i);
+	KUNIT_ASSERT_TRUE(test, kvt_turn_find(&f->p.only->turns, NAME(0)));
+	KUNIT_EXPECT_EQ(test, kvt_turn_find(&f->p.only->turns, NAME(0))->turn + 0u, 1u);
+	drains(test, f);
+}
+
+/* Only what a part has added is taken back: where a chain is too long to be looked at, nothing. */
+static void long_parts_take_nothing(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 root = store_in_parts(test, f, 1, KVT_NIL, 8, 8), tip, i, shared;
+
+	for (i = 0; i < 5; i++) {
+		f->p.now_ms += 30000;
+		store_in_parts(test, f, 10 + i, root, 2, 2);
+	}
+	shared = kvt_cold(f->t, root)->shared;
+	KUNIT_EXPECT_LE(test, 4u, shared);
+	read_all(f, 2, root);
+	tip = store_in_parts(test, f, 2, root, KVT_REQUEST_MAX + 200, KVT_REQUEST_MAX + 200);
+	for (i = 0; i < 4; i++) {
+		tip = store(test, f, tip, 1);
+		/* It is one that others use: all is looked at again. */
+		kvt_cold(f->t, tip)->shared = 1;
+		part(f, 2, tip, 1);
+	}
+	KUNIT_EXPECT_EQ(test, kvt_cold(f->t, root)->shared + 0u, shared);
+}
+
 static struct kunit_case kvt_request_cases[] = {
 	KUNIT_CASE(growing_is_one),
 	KUNIT_CASE(growing_takes_no_longer),
@@ -241,6 +317,9 @@ static struct kunit_case kvt_request_cases[] = {
 	KUNIT_CASE(growing_stays_together),
 	KUNIT_CASE(growing_from_elsewhere),
 	KUNIT_CASE(growing_is_no_branch),
+	KUNIT_CASE(growing_goes_on),
+	KUNIT_CASE(long_parts_take_nothing),
+	KUNIT_CASE(youngest_is_who_was),
 	{ }
 };
 

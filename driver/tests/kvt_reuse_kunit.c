@@ -682,7 +682,7 @@ static void long_chains_are_cut(struct kunit *test)
 	tip = grow(test, f, first, KVT_REQUEST_MAX);
 	c.tip = tip;
 	kvt_policy_call(&f->p, &c);
-	KUNIT_EXPECT_EQ(test, f->p.nr_steps, 2 + 3 * KVT_REQUEST_MAX + 3 + KVT_REQUEST_MAX);
+	KUNIT_EXPECT_EQ(test, f->p.nr_steps, 2 + 3 * KVT_REQUEST_MAX + 4 + KVT_REQUEST_MAX);
 	/* It was a part of the same request. */
 	KUNIT_EXPECT_EQ(test, f->p.only->nr_requests, 1u);
 	tip = grow(test, f, tip, KVT_ASK_STEPS - KVT_REQUEST_MAX);
@@ -694,7 +694,7 @@ static void long_chains_are_cut(struct kunit *test)
 	c.tip = tip;
 	kvt_policy_call(&f->p, &c);
 	KUNIT_EXPECT_EQ(test, f->p.only->nr_requests, 3u);
-	KUNIT_EXPECT_EQ(test, f->p.nr_steps, 7 + 6 * KVT_REQUEST_MAX + KVT_ASK_STEPS);
+	KUNIT_EXPECT_EQ(test, f->p.nr_steps, 8 + 6 * KVT_REQUEST_MAX + KVT_ASK_STEPS);
 	/* The next part of a chain that is longer than that is. */
 	c.tip = grow(test, f, tip, 1);
 	kvt_policy_call(&f->p, &c);

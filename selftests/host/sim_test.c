@@ -435,6 +435,39 @@ static void test_calls_are_requests(const struct small *s)
 	}
 }
 
+/*
+ * So it is on long traces of long requests, where the sessions remembered do not have room and
+ * several requests come at the same moment. In step: chunks of all sizes, with numbers.
+ */
+static void test_parts_are_requests(const struct small *s)
+{
+	static const char *const traces[] = { "gen:chat:400:3000", "gen:rag:400:3000" };
+	static const u32 chunks[] = { 1, 7, 32, 64 };
+	struct sim_config c = { .policy = "reuse", .nr_tiers = 2, .numbered = true };
+	struct sim_result whole, got;
+	struct sim_trace t;
+	u32 i, k;
+
+	(void)s;
+	for (i = 0; seed == 1 && i < ARRAY_SIZE(traces); i++) {
+		expect_eq("loads", (u64)sim_trace_load(traces[i], &t), 0);
+		for (k = 0; k < t.nr_requests; k++)
+			t.ts_ms[k] -= t.ts_ms[k] % 3000;
+		c.blocks[0] = t.nr_distinct / 50;
+		c.blocks[1] = t.nr_distinct / 12;
+		for (k = 0; k <= ARRAY_SIZE(chunks); k++) {
+			memset(&got, 0, sizeof(got));
+			c.chunk = k ? chunks[k - 1] : 0;
+			expect_eq("runs", (u64)sim_core_run(&t, &c, &got), 0);
+			if (k)
+				same(&got, &whole);
+			else
+				whole = got;
+		}
+		sim_trace_free(&t);
+	}
+}
+
 /* Hints, right and wrong, change what stays and nothing of what is true of any policy. */
 static void test_hints_add_up(const struct small *s)
 {
@@ -674,6 +707,7 @@ int main(int argc, char **argv)
 		{ "room_for_all", test_room_for_all },
 		{ "reuse_adds_up", test_reuse_adds_up },
 		{ "calls_are_requests", test_calls_are_requests },
+		{ "parts_are_requests", test_parts_are_requests },
 		{ "segments", test_segments },
 		{ "hints_add_up", test_hints_add_up },
 		{ "hints_help", test_hints_help },
