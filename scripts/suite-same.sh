@@ -27,7 +27,7 @@ elif [ -n "${TRACES:-}" ]; then
 else
 	echo "skip same.traces # no TRACES=DIR given (real traces are not part of the tree)"
 fi
-"$KVT_ROOT/selftests/vm/run.sh" --cxl 0 --nvme 0 --mem 3072 --timeout 7200 \
+"$KVT_ROOT/selftests/vm/run.sh" --cxl 0 --nvme 0 --mem 4096 --timeout 7200 \
 	--env KVT_LENGTH="${KVT_LENGTH:-full}" --env KVT_KERNEL=stock --env KVT_TEST_TIMEOUT_S=3600 \
 	--env KVT_SAME_REQUESTS="${KVT_SAME_REQUESTS:-}" \
 	--payload "$PAYLOAD" -- bash /kvt/guest/same.sh
