@@ -37,6 +37,7 @@
 #define REUSE_SORT_STEPS	16u
 #define REUSE_BACK_STEPS	4u	/* put aside: how many are looked at each time */
 #define REUSE_YOUNG_STEPS	64u
+#define REUSE_OLD_STEPS		16u	/* at the old end of a list, before the others have their turn */
 #define REUSE_COPIES		4u	/* copies kept: a part of this of a tier */
 
 /* --- lists ------------------------------------------------------------------------- */
@@ -315,12 +316,18 @@ static void reuse_note(struct kvt_ends *e, u32 list, u32 id, u32 worth)
 	}
 }
 
-/* Look at the ends of a list, for the one that is worth less. */
-static void reuse_look_at(struct kvt_policy *p, u32 tier, u32 list, bool leaf, u32 *budget)
+/*
+ * Look at the ends of a list, for the one that is worth less. Whether all is known: what is at
+ * the old end and does not qualify, which a client may see to, uses up no search.
+ */
+static bool reuse_look_at(struct kvt_policy *p, u32 tier, u32 list, bool leaf, u32 *budget)
 {
-	u32 old = reuse_old_end(p, tier, list, leaf, budget), worth = U32_MAX, young_worth;
-	u32 young = reuse_young_end(p, tier, list, leaf);
+	u32 share = min(*budget, REUSE_OLD_STEPS), left = share, worth = U32_MAX, young_worth;
+	u32 old = reuse_old_end(p, tier, list, leaf, &left), young;
+	bool all = left || old;
 
+	*budget -= share - left;
+	young = reuse_young_end(p, tier, list, leaf);
 	if (old)
 		worth = reuse_worth_of(p, old, kvt_cold(p->table, old));
 	if (young && young != old) {
@@ -331,11 +338,12 @@ static void reuse_look_at(struct kvt_policy *p, u32 tier, u32 list, bool leaf, u
 		}
 	}
 	reuse_note(&p->ends[tier], list, old, worth);
+	return all;
 }
 
 /*
- * Look at the lists that have changed, or at all if it is for something else now. Of
- * one for which the budget was not enough, not all is known.
+ * Look at the lists that have changed, or at all if it is for something else now. One of which
+ * not all is known is looked at again the next time, for which what it has lost counts.
  */
 static void reuse_freshen(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
 {
@@ -350,11 +358,9 @@ static void reuse_freshen(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget
 	e->leaf = leaf;
 	for (left = p->stale[tier] & ~(1u << REUSE_ASIDE); left; left &= left - 1) {
 		list = (u32)fls((int)(left & -left)) - 1;
-		if (*budget && (p->some[tier] & (1u << list)))
-			reuse_look_at(p, tier, list, leaf, budget);
-		else
+		if (!(p->some[tier] & (1u << list)))
 			reuse_note(e, list, KVT_NIL, 0);
-		if (!*budget)
+		else if (!reuse_look_at(p, tier, list, leaf, budget))
 			unknown |= p->some[tier] & (1u << list);
 	}
 	p->stale[tier] = unknown;
@@ -370,10 +376,11 @@ static u32 reuse_next(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
 		if (p->stale[tier] || e->now_ms != p->now_ms || e->leaf != leaf)
 			reuse_freshen(p, tier, leaf, budget);
 		best = e->key[1] == U32_MAX ? KVT_NIL : e->id[e->key[1] % KVT_LISTS];
-		if (!best && !reuse_back(p, tier, leaf, budget))
-			return KVT_NIL;
-		if (!best)
+		/* Some are not known to the end yet, or what was put aside returns. */
+		if (!best && (p->stale[tier] || reuse_back(p, tier, leaf, budget)))
 			continue;
+		if (!best)
+			return KVT_NIL;
 		if (!leaf || kvt_ch_leaf(p->table, best))
 			return best;
 		/* It has got a child since. */

@@ -451,6 +451,32 @@ static void lru_piece_by_piece(struct kunit *test)
 	goes_from_its_tip(test, f, in_pieces(test, f, 4000, 32), 4000, 10);
 }
 
+/*
+ * The default: what was given up, and is in nobody's way but has children, keeps a search from
+ * nothing on the lists that come after it.
+ */
+static void reuse_given_up_hides_nothing(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 id, i;
+
+	kvt_policy_init(&f->p, kvt_policy_find("reuse", 5), f->t);
+	kvt_test_mind(test, &f->p);
+	f->p.now_ms = 1000;
+	more_blocks(test, f, 3, 3000, true);
+	for (i = 0; i < NR; i++) {
+		id = block(test, f);
+		kvt_hot(f->t, id)->ns_group = kvt_ns_group(2, 0);
+		kvt_cold(f->t, id)->cls = KVT_CLS_SESSION;
+		kvt_policy_add(&f->p, TIER, KVT_CLS_SESSION, id, false);
+	}
+	for (i = 0; i < NR; i++) {
+		id = search_beside(f, 3);
+		KUNIT_ASSERT_NE(test, id, KVT_NIL);
+		f->p.ops->remove(&f->p, TIER, id);
+	}
+}
+
 /* What a namespace holds and gives up again and again keeps others from nothing. */
 static void lru_held_and_given_up_hides_nothing(struct kunit *test)
 {
@@ -603,6 +629,7 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(lru_busy_blocks_hide_nothing),
 	KUNIT_CASE(lru_batch_out_of_what_was_set_aside),
 	KUNIT_CASE(lru_given_up_hides_nothing),
+	KUNIT_CASE(reuse_given_up_hides_nothing),
 	KUNIT_CASE(lru_held_and_given_up_hides_nothing),
 	KUNIT_CASE(lru_held_and_set_aside_hides_nothing),
 	KUNIT_CASE(lru_head_first),
