@@ -67,7 +67,8 @@ struct kvt_export_part {
  * @nr_pages: in all
  * @arena: all of it is in an arena of the file that made it
  * @seen:  when it lingers: the part that somebody referred to at the last look
- * @linger: in pool->lingering when nobody has it any more. Meta lock
+ * @linger: with its owner's when nobody has it any more. Meta lock
+ * @looked: number of the last look at it then. Worker only
  * @part: in the order of the buffer
  */
 struct kvt_export {
@@ -80,6 +81,7 @@ struct kvt_export {
 	bool arena;
 	u32 seen;
 	struct list_head linger;
+	u32 looked;
 	struct kvt_export_part part[];
 };
 
@@ -403,15 +405,50 @@ static bool kvt_export_foreign(struct kvt_export *x)
 	return false;
 }
 
+/* With its owner's, who gets his turn. */
+static void kvt_export_linger(struct kvt_export *x)
+{
+	struct kvt_fixed_owner *o = x->ns->fixed.owner;
+
+	spin_lock(&x->pool->meta_lock);
+	list_add_tail(&x->linger, &o->lingering);
+	if (list_empty(&o->turn))
+		list_add_tail(&o->turn, &x->pool->fixed.lingering);
+	spin_unlock(&x->pool->meta_lock);
+}
+
+/*
+ * The next one to be looked at, off its list: owners take turns, whatever number of buffers they
+ * have. All of @done's owners have been looked at.
+ */
+static struct kvt_export *kvt_export_next(struct kvt_pool *p, u32 look, struct list_head *done)
+{
+	struct kvt_fixed_owner *o;
+	struct kvt_export *x;
+
+	lockdep_assert_held(&p->meta_lock);
+	while ((o = list_first_entry_or_null(&p->fixed.lingering, struct kvt_fixed_owner, turn))) {
+		x = list_first_entry(&o->lingering, struct kvt_export, linger);
+		if (x->looked == look) {
+			list_move_tail(&o->turn, done);
+			continue;
+		}
+		x->looked = look;
+		list_del(&x->linger);
+		if (list_empty(&o->lingering))
+			list_del_init(&o->turn);
+		else
+			list_move_tail(&o->turn, &p->fixed.lingering);
+		return x;
+	}
+	return NULL;
+}
+
 /* Nobody has it any more: it goes, unless it has to linger. Whether it has gone. */
 static bool kvt_export_end(struct kvt_export *x)
 {
-	struct kvt_pool *p = x->pool;
-
 	if (kvt_export_foreign(x)) {
-		spin_lock(&p->meta_lock);
-		list_add_tail(&x->linger, &p->lingering);
-		spin_unlock(&p->meta_lock);
+		kvt_export_linger(x);
 		return false;
 	}
 	kvt_export_uncharge(x);
@@ -435,30 +472,29 @@ static void kvt_export_release(struct dma_buf *buf)
  * kvt_exports_look() - let buffers go whose pages nobody refers to any more
  * @p: pool; no lock held, may sleep; called by its worker only
  *
- * A few at a time, each of them once.
+ * A few at a time, each of them once, owners by turns.
  * Return: whether any has gone.
  */
 bool kvt_exports_look(struct kvt_pool *p)
 {
-	struct kvt_export *x, *back = NULL;	/* the first that was put back */
+	/* Not 0, which is what those have that have not been looked at. */
+	u32 look = p->fixed.looks + 1 ?: 1, i;
+	struct kvt_export *x;
+	LIST_HEAD(done);
 	bool any = false;
-	u32 i;
 
+	p->fixed.looks = look;
 	for (i = 0; i < KVT_EXPORTS_A_LOOK; i++) {
 		spin_lock(&p->meta_lock);
-		x = list_first_entry_or_null(&p->lingering, struct kvt_export, linger);
-		if (x == back)
-			x = NULL;
-		if (x)
-			list_del(&x->linger);
+		x = kvt_export_next(p, look, &done);
 		spin_unlock(&p->meta_lock);
 		if (!x)
 			break;
-		if (kvt_export_end(x))
-			any = true;
-		else if (!back)
-			back = x;
+		any |= kvt_export_end(x);
 	}
+	spin_lock(&p->meta_lock);
+	list_splice_tail(&done, &p->fixed.lingering);
+	spin_unlock(&p->meta_lock);
 	return any;
 }
 

@@ -58,6 +58,8 @@ static struct kvt_fixed_owner *kvt_fixed_owner_of(const struct kvt_ns *ns)
 	if (!o)
 		return NULL;
 	o->uid = ns->uid;
+	INIT_LIST_HEAD(&o->lingering);
+	INIT_LIST_HEAD(&o->turn);
 	if (!xa_err(xa_store(owners, __kuid_val(ns->uid), o, GFP_KERNEL)))
 		return o;
 	kfree(o);
@@ -229,7 +231,7 @@ static void kvt_fixed_rules(const struct kvt_ns *ns, const struct kvt_fixed_sum 
 	    limit >> KVT_PIECE_SHIFT > (u64)r->limit) {
 		r->spare = 0;
 	} else if (s->stuck && r->spare) {
-		pinned = READ_ONCE(ns->fixed.owner->pinned_bytes) >> KVT_PIECE_SHIFT;
+		pinned = READ_ONCE(ns->fixed.owner->kept_bytes[KVT_KEPT_PINNED]) >> KVT_PIECE_SHIFT;
 		r->most = (int)(s->whole - min3(s->stuck, pinned, s->whole)) - (r->spare + 1) / 2;
 	}
 	if (limit != KVT_LIMIT_DEFAULT)

@@ -5,11 +5,13 @@
 #ifndef KVT_FIXED_H
 #define KVT_FIXED_H
 
+#include <linux/list.h>
 #include <linux/types.h>
 #include <linux/uidgid.h>
 #include <linux/xarray.h>
 
 #include "core/kvt_fix.h"
+#include "kvt_kept.h"
 
 #define KVT_LIMIT_DEFAULT	U64_MAX
 
@@ -23,13 +25,18 @@ struct kvt_tier;
  * @uid:    his, when they came to the pool
  * @nr_ns:  how many they are. conf_lock
  * @pieces: what they were guaranteed and have fixed beyond that. No lock
- * @pinned_bytes: what they have pinned, or held for sessions, beyond that. Meta lock
+ * @kept_bytes: what they have pinned, or held for sessions, and exported, beyond that. Meta
+ *          lock
+ * @lingering: dma-bufs of theirs that nobody has, but whose pages somebody refers to. Meta lock
+ * @turn:   in pool->fixed.lingering if there are such. Meta lock
  */
 struct kvt_fixed_owner {
 	kuid_t uid;
 	u32 nr_ns;
 	atomic_t pieces;
-	u64 pinned_bytes;
+	u64 kept_bytes[KVT_KEPT_KINDS];
+	struct list_head lingering;
+	struct list_head turn;
 };
 
 /**
@@ -66,12 +73,16 @@ struct kvt_fixed_sum {
  * @beyond:   what all namespaces have fixed beyond their guarantees, in pieces. No lock
  * @sum:      worked out at @at_jiffy, or about then. No lock
  * @at_jiffy: 0: never
+ * @lingering: owners with lingering dma-bufs. Meta lock
+ * @looks:  at those, so far. Worker only
  */
 struct kvt_fixed_all {
 	struct xarray owners;
 	atomic_t beyond;
 	struct kvt_fixed_sum sum;
 	unsigned long at_jiffy;
+	struct list_head lingering;
+	u32 looks;
 };
 
 /* What became of an attempt to lease a block. */

@@ -76,10 +76,10 @@ static int kvt_ids_more(struct kvt_ids *s, struct file *file, u32 most)
 {
 	kuid_t uid = file->f_cred->fsuid;
 	void *entry = xa_load(&s->uids, __kuid_val(uid)), *was;
-	u32 all = (u32)atomic_inc_return(&s->nr) - 1;
 	int err = -ENOSPC;
 
-	while (kvt_may_have_more(kvt_ids_of(entry), all, most, file)) {
+	atomic_inc(&s->nr);
+	while (kvt_may_have_more(kvt_ids_of(entry), (u32)atomic_read(&s->nr) - 1, most, file)) {
 		was = kvt_ids_set(s, uid, entry, kvt_ids_of(entry) + 1);
 		if (was == entry)
 			return 0;

@@ -289,7 +289,6 @@ struct kvt_wish {
  * @order:      ids by rank, fastest first; @nr_tiers of them. Meta lock
  * @ns, @names: namespaces by index, and by name; conf_lock for changes
  * @ids:        of open files and of dma-bufs, part of fill view offsets
- * @lingering:  dma-bufs that nobody has, but whose pages somebody refers to. Meta lock
  * @filling:    reservations, newest at the head. Meta lock
  * @expired:    of them, what the worker takes back just now
  * @limbo:      slots that wait for foreign references. Meta lock
@@ -384,7 +383,6 @@ struct kvt_pool {
 	u32 nr_ns;
 	u64 next_ns_id;
 	struct kvt_ids ids;
-	struct list_head lingering;
 	struct kvt_ring __percpu *rings;
 	struct kvt_counts __percpu *counts;
 	atomic64_t lease_bytes;

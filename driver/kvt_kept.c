@@ -7,7 +7,9 @@
  * together have one for what they keep beyond their guarantees, so that several of them
  * cannot have what one cannot: three quarters of the memory that is guaranteed to nobody.
  * What is pinned may also be on block tiers, so half of these counts for it, too. So who has a
- * guarantee finds room for that much, and for everybody else some is left.
+ * guarantee finds room for that much, and for everybody else some is left. The last quarter of
+ * that is for namespaces whose owner has no more of it than he leaves: one user's do not keep
+ * another from pinning or exporting anything, however many he has.
  *
  * By others' doing: regions that somebody refers to from outside (a device, a pipe) when
  * they are to change hands. They wait in quarantine, for as long as whoever it is likes. A
@@ -20,12 +22,14 @@
  * leave others some of the rest: see kvt_fixed.c.
  *
  * Invariant: p->guarded_bytes is the sum of all namespaces' @guarded_bytes; p->beyond_bytes are
- * the sums of all namespaces' @beyond_bytes; @pinned_bytes of an owner (struct kvt_fixed_owner)
- * is that of his.
+ * the sums of all namespaces' @beyond_bytes; @kept_bytes of an owner (struct kvt_fixed_owner)
+ * are those of his.
  *
  * Lock: the meta lock for everything.
  */
 #include "kvt_internal.h"
+
+#define KVT_KEPT_SPARE	4u
 
 /**
  * struct kvt_kept_of - what there is to be kept
@@ -58,6 +62,14 @@ static struct kvt_kept_of kvt_kept_of(const struct kvt_pool *p)
 	return of;
 }
 
+/* Of what all may keep @gone is: how much more is there for an owner who has @his of that. */
+static u64 kvt_kept_shared(u64 all, u64 gone, u64 his)
+{
+	u64 left = all - min(all, gone), others = all / KVT_KEPT_SPARE;
+
+	return max(left - min(left, others), (left - min(left, his)) / 2);
+}
+
 /* How much more of a kind may be kept; @blocks: on block tiers, too. */
 static u64 kvt_kept_room(const struct kvt_pool *p, const struct kvt_ns *ns,
 			 enum kvt_kept_kind kind, bool blocks)
@@ -67,7 +79,7 @@ static u64 kvt_kept_room(const struct kvt_pool *p, const struct kvt_ns *ns,
 	u64 has = ns->kept.bytes[kind], own = of.memory_bytes / 2, all;
 
 	all = (of.memory_bytes - promised) / 4 * 3 + (blocks ? of.block_bytes / 2 : 0);
-	all -= min(all, p->beyond_bytes[kind]);
+	all = kvt_kept_shared(all, p->beyond_bytes[kind], ns->fixed.owner->kept_bytes[kind]);
 	/* What is left of its guarantee it need not share. */
 	all += ns->min_bytes - min(ns->min_bytes, has);
 	return min(own - min(own, has), all);
@@ -140,8 +152,7 @@ static void kvt_kept_add(struct kvt_pool *p, struct kvt_ns *ns, enum kvt_kept_ki
 	k->bytes[kind] += bytes;
 	beyond = k->bytes[kind] - min(k->bytes[kind], ns->min_bytes);
 	WRITE_ONCE(p->beyond_bytes[kind], p->beyond_bytes[kind] + beyond - k->beyond_bytes[kind]);
-	if (kind == KVT_KEPT_PINNED)
-		WRITE_ONCE(o->pinned_bytes, o->pinned_bytes + beyond - k->beyond_bytes[kind]);
+	WRITE_ONCE(o->kept_bytes[kind], o->kept_bytes[kind] + beyond - k->beyond_bytes[kind]);
 	k->beyond_bytes[kind] = beyond;
 }
 

@@ -86,7 +86,9 @@ static u64 kvt_name_tag(const struct kvt_names *names, kuid_t uid, const u8 *ide
 void kvt_names_add(struct kvt_names *names, struct kvt_ns *ns)
 {
 	if (ns->has_secret && !names->salted) {
-		memcpy(names->salt, ns->salt, sizeof(names->salt));
+		/* What was made here has it from there, where it is read without a lock. */
+		if (memcmp(names->salt, ns->salt, sizeof(names->salt)))
+			memcpy(names->salt, ns->salt, sizeof(names->salt));
 		names->salted = true;
 	}
 	if (ns->has_secret && memcmp(ns->salt, names->salt, sizeof(names->salt))) {

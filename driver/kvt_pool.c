@@ -263,7 +263,7 @@ static void kvt_pool_init_locks(struct kvt_pool *p)
 	xa_init_flags(&p->fixed.owners, XA_FLAGS_ACCOUNT);
 	kvt_names_init(&p->names);
 	kvt_ids_init(&p->ids);
-	INIT_LIST_HEAD(&p->lingering);
+	INIT_LIST_HEAD(&p->fixed.lingering);
 	for (i = 0; i < KVT_WAITQS; i++) {
 		init_waitqueue_head(&p->moved[i]);
 		spin_lock_init(&p->async[i].lock);

@@ -482,7 +482,7 @@ void kvt_reclaim_work(struct work_struct *work)
 	if (more)
 		kvt_reclaim_kick(p);
 	if (READ_ONCE(p->limbo.count) || READ_ONCE(p->nr_quarantined) ||
-	    !list_empty_careful(&p->lingering))
+	    !list_empty_careful(&p->fixed.lingering))
 		delay = HZ / 20 + 1;
 	if (!READ_ONCE(p->dying))
 		mod_delayed_work(p->reclaim_wq, &p->tick, delay);

@@ -40,6 +40,40 @@ static u64 kvt_pool_sum(struct kvt_pool *p, u64 (*of)(struct kvt_tier *t))
 	return sum;
 }
 
+/*
+ * Who is uid 0 may be in a container, and anybody there: files of root's ask for the capability,
+ * too.
+ */
+#define KVT_ADMIN_SHOW(_name)								\
+static ssize_t _name##_admin_show(struct device *dev, struct device_attribute *attr,	\
+				  char *buf)						\
+{											\
+	return capable(CAP_SYS_ADMIN) ? _name##_show(dev, attr, buf) : -EPERM;		\
+}
+
+#define KVT_ADMIN_STORE(_name)								\
+static ssize_t _name##_admin_store(struct device *dev, struct device_attribute *attr,	\
+				   const char *buf, size_t len)				\
+{											\
+	return capable(CAP_SYS_ADMIN) ? _name##_store(dev, attr, buf, len) : -EPERM;	\
+}
+
+#define KVT_ADMIN_RO(_name)								\
+KVT_ADMIN_SHOW(_name)									\
+static struct device_attribute dev_attr_##_name = __ATTR(_name, 0400, _name##_admin_show, NULL)
+
+#define KVT_ADMIN_RW(_name)								\
+KVT_ADMIN_SHOW(_name)									\
+KVT_ADMIN_STORE(_name)									\
+static struct device_attribute dev_attr_##_name =					\
+	__ATTR(_name, 0600, _name##_admin_show, _name##_admin_store)
+
+/* Anybody may read it. */
+#define KVT_ADMIN_WRITES(_name)								\
+KVT_ADMIN_STORE(_name)									\
+static struct device_attribute dev_attr_##_name =					\
+	__ATTR(_name, 0644, _name##_show, _name##_admin_store)
+
 static u64 kvt_tier_capacity(struct kvt_tier *t)
 {
 	return t->capacity_bytes;
@@ -56,13 +90,13 @@ static ssize_t used_bytes_show(struct device *dev, struct device_attribute *attr
 {
 	return sysfs_emit(buf, "%llu\n", kvt_pool_sum(to_pool(dev), kvt_tier_used_bytes));
 }
-static DEVICE_ATTR_ADMIN_RO(used_bytes);
+KVT_ADMIN_RO(used_bytes);
 
 static ssize_t blocks_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%u\n", READ_ONCE(to_pool(dev)->table.nr_used));
 }
-static DEVICE_ATTR_ADMIN_RO(blocks);
+KVT_ADMIN_RO(blocks);
 
 #define KVT_POOL_COUNT(name, what)							\
 static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *buf)\
@@ -70,7 +104,7 @@ static ssize_t name##_show(struct device *dev, struct device_attribute *attr, ch
 	kvt_touch_flush(to_pool(dev));							\
 	return sysfs_emit(buf, "%llu\n", kvt_count_read(to_pool(dev)->counts, what));	\
 }											\
-static DEVICE_ATTR_ADMIN_RO(name)
+KVT_ADMIN_RO(name)
 
 KVT_POOL_COUNT(hits, KVT_CNT_HITS);
 KVT_POOL_COUNT(misses, KVT_CNT_MISSES);
@@ -93,13 +127,13 @@ static ssize_t meta_bytes_per_block_show(struct device *dev, struct device_attri
 	spin_unlock(&p->meta_lock);
 	return sysfs_emit(buf, "%llu\n", entries ? DIV64_U64_ROUND_UP(bytes, entries) : 0);
 }
-static DEVICE_ATTR_ADMIN_RO(meta_bytes_per_block);
+KVT_ADMIN_RO(meta_bytes_per_block);
 
 static ssize_t lease_bytes_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%llu\n", (u64)atomic64_read(&to_pool(dev)->lease_bytes));
 }
-static DEVICE_ATTR_ADMIN_RO(lease_bytes);
+KVT_ADMIN_RO(lease_bytes);
 
 static u64 kvt_tier_page_structs(struct kvt_tier *t)
 {
@@ -118,7 +152,7 @@ static ssize_t policy_bytes_show(struct device *dev, struct device_attribute *at
 	return sysfs_emit(buf, "%zu\n",
 			  READ_ONCE(to_pool(dev)->nr_ns) * sizeof(struct kvt_mind));
 }
-static DEVICE_ATTR_ADMIN_RO(policy_bytes);
+KVT_ADMIN_RO(policy_bytes);
 
 static ssize_t policies_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
@@ -157,7 +191,7 @@ static ssize_t unwiped_store(struct device *dev, struct device_attribute *attr, 
 	kvt_leavers_forget(to_pool(dev));
 	return len;
 }
-static DEVICE_ATTR_RW(unwiped);
+KVT_ADMIN_WRITES(unwiped);
 
 static ssize_t uuid_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
@@ -186,7 +220,7 @@ static ssize_t scrub_##name##_show(struct device *dev, struct device_attribute *
 {											\
 	return sysfs_emit(buf, "%llu\n", READ_ONCE(to_pool(dev)->scrub.name));		\
 }											\
-static DEVICE_ATTR_ADMIN_RO(scrub_##name)
+KVT_ADMIN_RO(scrub_##name)
 
 KVT_POOL_SCRUB(rate_bytes);
 KVT_POOL_SCRUB(total_bytes);
@@ -214,7 +248,7 @@ static ssize_t policy_store(struct device *dev, struct device_attribute *attr,
 	spin_unlock(&p->meta_lock);
 	return len;
 }
-static DEVICE_ATTR_RW(policy);
+KVT_ADMIN_WRITES(policy);
 
 /* Percentages; low stays below high. */
 static ssize_t kvt_watermark_store(struct kvt_pool *p, u32 *mark, const char *buf, size_t len)
@@ -248,7 +282,7 @@ static ssize_t name##_store(struct device *dev, struct device_attribute *attr,		
 {											\
 	return kvt_watermark_store(to_pool(dev), &to_pool(dev)->name, buf, len);	\
 }											\
-static DEVICE_ATTR_RW(name)
+KVT_ADMIN_WRITES(name)
 
 KVT_WATERMARK(watermark_low_percent);
 KVT_WATERMARK(watermark_high_percent);
@@ -273,7 +307,7 @@ static ssize_t reservation_timeout_ms_store(struct device *dev, struct device_at
 	kvt_reclaim_kick(to_pool(dev));
 	return len;
 }
-static DEVICE_ATTR_RW(reservation_timeout_ms);
+KVT_ADMIN_WRITES(reservation_timeout_ms);
 
 static ssize_t cgroup_limits_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
@@ -285,7 +319,7 @@ static ssize_t cgroup_limits_store(struct device *dev, struct device_attribute *
 {
 	return kvt_budget_store(to_pool(dev), buf) ?: len;
 }
-static DEVICE_ATTR_ADMIN_RW(cgroup_limits);
+KVT_ADMIN_RW(cgroup_limits);
 
 static ssize_t prefetch_max_bytes_show(struct device *dev, struct device_attribute *attr,
 				       char *buf)
@@ -306,7 +340,7 @@ static ssize_t prefetch_max_bytes_store(struct device *dev, struct device_attrib
 	WRITE_ONCE(to_pool(dev)->looks.max_bytes, val);
 	return len;
 }
-static DEVICE_ATTR_RW(prefetch_max_bytes);
+KVT_ADMIN_WRITES(prefetch_max_bytes);
 
 static ssize_t discard_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
@@ -324,7 +358,7 @@ static ssize_t discard_store(struct device *dev, struct device_attribute *attr, 
 	WRITE_ONCE(to_pool(dev)->discard, val);
 	return len;
 }
-static DEVICE_ATTR_RW(discard);
+KVT_ADMIN_WRITES(discard);
 
 static struct attribute *kvt_pool_attrs[] = {
 	&dev_attr_cgroup_limits.attr,
@@ -612,6 +646,8 @@ static ssize_t kvt_tier_sysfs_show(struct kobject *kobj, struct attribute *attr,
 	struct kvt_tier_attr *a = container_of(attr, struct kvt_tier_attr, attr);
 	struct kvt_tier *t = container_of(kobj, struct kvt_tier, kobj);
 
+	if (!(attr->mode & 0004) && !capable(CAP_SYS_ADMIN))
+		return -EPERM;
 	kvt_touch_flush(t->pool);
 	return a->show(t, buf);
 }
@@ -621,6 +657,8 @@ static ssize_t kvt_ns_sysfs_show(struct kobject *kobj, struct attribute *attr, c
 	struct kvt_ns_attr *a = container_of(attr, struct kvt_ns_attr, attr);
 	struct kvt_ns *ns = container_of(kobj, struct kvt_ns, kobj);
 
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
 	kvt_touch_flush(ns->pool);
 	return a->show(ns, buf);
 }
@@ -630,6 +668,8 @@ static ssize_t kvt_ns_sysfs_store(struct kobject *kobj, struct attribute *attr, 
 {
 	struct kvt_ns_attr *a = container_of(attr, struct kvt_ns_attr, attr);
 
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
 	return a->store ? a->store(container_of(kobj, struct kvt_ns, kobj), buf) ?: len : -EIO;
 }
 

@@ -620,12 +620,71 @@ TEST_F(fixed, beside_pins)
 		ASSERT_EQ(0, hog_open(&self->pool, &hog[i], i, 0));
 	pinned = hog_pin(&hog[0], ALL * IN_PIECE);
 	pinned += hog_pin(&hog[1], ALL * IN_PIECE);
-	EXPECT_EQ(ALL / 4 * 3 * IN_PIECE, pinned);
+	/* Of three quarters of all one user gets three quarters. */
+	EXPECT_EQ(ALL / 16 * 9 * IN_PIECE, pinned);
 	n = hog_lease(&hog[2], ALL / 4);
 	n += hog_lease(&hog[3], ALL / 4);
-	EXPECT_GT(ALL / 4, n);
-	EXPECT_LE(ALL / 4 - 4, n);
+	EXPECT_GT(ALL / 16 * 7, n);
+	EXPECT_LE(ALL / 16 * 7 - 4, n);
 	EXPECT_TRUE(served(self));
+	for (i = 0; i < MANY; i++)
+		kvt_client_close(&hog[i]);
+}
+
+/* However many namespaces a user has, others can pin, and get no more than they leave. */
+TEST_F(fixed, pins_leave_some)
+{
+	struct kvt_client hog[MANY];
+	int i, pinned = 0;
+
+	ASSERT_EQ(0, enlarge(self));
+	for (i = 0; i < MANY; i++) {
+		ASSERT_EQ(0, hog_open(&self->pool, &hog[i], i, 0));
+		pinned += hog_pin(&hog[i], ALL * IN_PIECE);
+	}
+	EXPECT_EQ(ALL / 16 * 9 * IN_PIECE, pinned);
+	EXPECT_EQ(ALL / 32 * 3 * IN_PIECE, hog_pin(&self->modest, ALL / 4 * IN_PIECE));
+	for (i = 0; i < MANY; i++)
+		kvt_client_close(&hog[i]);
+}
+
+/* Buffers of a piece's worth of leased blocks, up to @most. How many there can be. */
+static int hog_export(const struct kvt_client *c, int *bufs, int most)
+{
+	struct kvtier_block_result res;
+	__u64 handle[IN_PIECE];
+	struct kvtier_export x = {
+		.size = sizeof(x), .nr = IN_PIECE, .handles = KVT_U64(handle),
+	};
+	struct kvt_key key;
+	int i;
+
+	for (i = 0; i < IN_PIECE; i++) {
+		key = kvt_key(hog_set(c), i);
+		if (!hog_store(c, i, 1) || kvt_get(c->fd, 0, 0, &key, 1, &res, 0) != 1)
+			return -1;
+		handle[i] = res.handle;
+	}
+	for (i = 0; i < most && !kvt_ioctl(c->fd, KVTIER_OP_EXPORT, &x); i++)
+		bufs[i] = x.fd;
+	return i;
+}
+
+TEST_F(fixed, exports_leave_some)
+{
+	int bufs[3 * ALL], i, n = 0;
+	struct kvt_client hog[MANY];
+
+	ASSERT_EQ(0, enlarge(self));
+	for (i = 0; i < MANY; i++) {
+		ASSERT_EQ(0, hog_open(&self->pool, &hog[i], i, 0));
+		n += hog_export(&hog[i], bufs + n, ALL / 2 + 1);
+	}
+	EXPECT_EQ(ALL / 16 * 9, n);
+	n += hog_export(&self->modest, bufs + n, ALL / 2);
+	EXPECT_EQ(ALL / 16 * 9 + ALL / 32 * 3, n);
+	for (i = 0; i < n; i++)
+		close(bufs[i]);
 	for (i = 0; i < MANY; i++)
 		kvt_client_close(&hog[i]);
 }

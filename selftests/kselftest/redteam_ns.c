@@ -5,6 +5,7 @@
 #include "kvt_redteam.h"
 #include <dirent.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
@@ -485,6 +486,74 @@ ATTACK(sysfs_probed, RT_BOX)
 	RT_CHECK(open("/sys/kernel/tracing/events/kvtier/enable", O_RDWR) < 0);
 	RT_CHECK(open("/sys/module/kvtier/parameters/dmaengine", O_WRONLY) < 0);
 	return 0;
+}
+
+/* Root's uid with all capabilities but one, as in a container without a user namespace. */
+static bool be_without_admin(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &head, data))
+		return false;
+	data[0].effective &= ~(1u << CAP_SYS_ADMIN);
+	data[0].permitted &= ~(1u << CAP_SYS_ADMIN);
+	data[0].inheritable &= ~(1u << CAP_SYS_ADMIN);
+	return !syscall(SYS_capset, &head, data);
+}
+
+/* -errno of reading a file of the pool's, or of writing @text to it; else the length. */
+static int sysfs_try(const struct rt *t, const char *name, const char *text)
+{
+	char path[400], buf[256];
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/class/kvtier/kvtier%u/%s", t->pool.id, name);
+	fd = open(path, (text ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+	if (fd >= 0)
+		n = text ? write(fd, text, strlen(text)) : read(fd, buf, sizeof(buf));
+	n = n < 0 ? -errno : n;
+	if (fd >= 0)
+		close(fd);
+	return (int)n;
+}
+
+static int capless_root(struct kvt_child *c, void *arg)
+{
+	static const char *const reads[] = { "used_bytes", "hits", "cgroup_limits",
+					     "tiers/dram0/used_bytes" };
+	static const char *const writes[] = { "watermark_high_percent", "policy", "discard",
+					      "reservation_timeout_ms", "cgroup_limits" };
+	struct rt *t = arg;
+	char name[100];
+	size_t i;
+
+	(void)c;
+	KVT_CHILD_CHECK(be_without_admin() && getuid() == 0);
+	for (i = 0; i < KVT_ARRAY(reads); i++)
+		KVT_CHILD_CHECK(sysfs_try(t, reads[i], NULL) == -EPERM);
+	for (i = 0; i < KVT_ARRAY(writes); i++)
+		KVT_CHILD_CHECK(sysfs_try(t, writes[i], "1") == -EPERM);
+	snprintf(name, sizeof(name), "namespaces/%llu/used_bytes",
+		 (unsigned long long)t->alice.ns_id);
+	KVT_CHILD_CHECK(sysfs_try(t, name, NULL) == -EPERM);
+	snprintf(name, sizeof(name), "namespaces/%llu/weight", (unsigned long long)t->alice.ns_id);
+	KVT_CHILD_CHECK(sysfs_try(t, name, NULL) == -EPERM);
+	KVT_CHILD_CHECK(sysfs_try(t, name, "7") == -EPERM);
+	/* What anybody may read he may. */
+	KVT_CHILD_CHECK(sysfs_try(t, "capacity_bytes", NULL) > 0);
+	KVT_CHILD_CHECK(sysfs_try(t, "tiers/dram0/capacity_bytes", NULL) > 0);
+	return 0;
+}
+
+TEST_F(redteam, root_without_capability)
+{
+	struct kvt_child child;
+
+	ASSERT_LT(0, sysfs_try(self->t, "used_bytes", NULL));
+	ASSERT_EQ(0, kvt_spawn(&child, capless_root, self->t));
+	EXPECT_EQ(0, kvt_join(&child, 20000));
 }
 
 /* --- what another user may --------------------------------------------------------- */
