@@ -66,8 +66,10 @@ static bool kvt_use_goes_on(struct kvt_pool *p, const struct kvt_use_note *n,
 {
 	if (next->use.who != n->use.who || next->use.request != n->use.request ||
 	    next->at_ms - n->at_ms > KVT_ASK_GAP_MS || !kvt_use_is_there(p, &n->use) ||
-	    !kvt_use_is_there(p, &next->use) ||
-	    !kvt_ask_extends(&p->table, next->use.tip, n->use.tip, next->use.nr))
+	    !kvt_use_is_there(p, &next->use))
+		return false;
+	p->policy.nr_steps += next->use.nr;
+	if (!kvt_ask_extends(&p->table, next->use.tip, n->use.tip, next->use.nr))
 		return false;
 	next->use.nr += n->use.nr;
 	return true;

@@ -366,7 +366,7 @@ static void reuse_remember(struct kvt_policy *p, struct reuse_chain *ch, u32 cls
  * they are; of the others it is taken that they were used at a constant rate since, and
  * that as many of them are the namespace's.
  */
-static void reuse_ages(const struct kvt_policy *p, const struct kvt_list *l,
+static void reuse_ages(struct kvt_policy *p, const struct kvt_list *l,
 		       const struct kvt_mind *m, u16 *waiting)
 {
 	u32 left = l->count, id = l->tail, bin = 0, own = 0, i, part;
@@ -381,6 +381,7 @@ static void reuse_ages(const struct kvt_policy *p, const struct kvt_list *l,
 		}
 		id = c->lru_prev;
 	}
+	p->nr_steps += i;
 	if (own < i)
 		left = min(left, U32_MAX / REUSE_AGES_STEPS) * own / i;
 	/* The time between two edges is three tenths of the time up to the second. */
@@ -391,7 +392,7 @@ static void reuse_ages(const struct kvt_policy *p, const struct kvt_list *l,
 	}
 }
 
-static void reuse_waiting(const struct kvt_policy *p, const struct kvt_mind *m, u32 cls,
+static void reuse_waiting(struct kvt_policy *p, const struct kvt_mind *m, u32 cls,
 			  u16 *waiting)
 {
 	u32 tier, c;
@@ -417,6 +418,7 @@ static void reuse_learn(struct kvt_policy *p, struct kvt_mind *m)
 	kvt_turns_expire(&m->turns, &m->learn, p->now_ms);
 	if (m->nr_requests % REUSE_LEARN_EACH || cls >= KVT_CLASSES)
 		return;
+	p->nr_steps += REUSE_LEARN_STEPS;
 	reuse_waiting(p, m, cls, waiting);
 	kvt_learn_row(&m->learn, cls, waiting);
 	for (tier = 0; tier < KVT_TIERS; tier++)

@@ -12,6 +12,8 @@
 #define REUSE_GAP_BITS		5
 #define REUSE_GAP_MASK		((1u << REUSE_GAP_BITS) - 1)
 
+#define REUSE_LEARN_STEPS	512u	/* blocks in whose time a class's row is worked out */
+
 static inline u32 reuse_age_ms(const struct kvt_policy *p, const struct kvt_cold *c)
 {
 	return kvt_age_since(p->now_ms, c->touch_ms);

@@ -4,7 +4,7 @@
  */
 #include "kvt_kunit.h"
 #include "../core/kvt_chain.h"
-#include "../core/kvt_policy.h"
+#include "../core/kvt_policy_request.h"
 #include "../core/kvt_policy_gate.h"
 
 #define TIER	2
@@ -694,7 +694,8 @@ static void long_chains_are_cut(struct kunit *test)
 	c.tip = tip;
 	kvt_policy_call(&f->p, &c);
 	KUNIT_EXPECT_EQ(test, f->p.only->nr_requests, 3u);
-	KUNIT_EXPECT_EQ(test, f->p.nr_steps, 8 + 6 * KVT_REQUEST_MAX + KVT_ASK_STEPS);
+	KUNIT_EXPECT_EQ(test, f->p.nr_steps,
+			8 + 6 * KVT_REQUEST_MAX + KVT_ASK_STEPS + REUSE_LEARN_STEPS);
 	/* The next part of a chain that is longer than that is. */
 	c.tip = grow(test, f, tip, 1);
 	kvt_policy_call(&f->p, &c);
