@@ -14,6 +14,7 @@
  */
 #define pr_fmt(fmt) "kvtier: " fmt
 
+#include <linux/capability.h>
 #include <linux/completion.h>
 #include <linux/dmaengine.h>
 #include <linux/dma-mapping.h>
@@ -25,13 +26,42 @@
 #include "tier.h"
 
 #define KVT_DMA_BATCH		16u
+#define KVT_DMA_TIMEOUT_MAX_MS	3600000u
+
+/* uid 0 of a container may write here, too. Whoever loads the module has the other one. */
+static bool kvt_dma_may_set(void)
+{
+	return capable(CAP_SYS_ADMIN) || capable(CAP_SYS_MODULE);
+}
+
+static int kvt_dma_set_enabled(const char *val, const struct kernel_param *kp)
+{
+	return kvt_dma_may_set() ? param_set_bool(val, kp) : -EPERM;
+}
+
+static int kvt_dma_set_timeout(const char *val, const struct kernel_param *kp)
+{
+	return kvt_dma_may_set() ? param_set_uint_minmax(val, kp, 1, KVT_DMA_TIMEOUT_MAX_MS) :
+				   -EPERM;
+}
+
+static const struct kernel_param_ops kvt_dma_enabled_ops = {
+	.flags = KERNEL_PARAM_OPS_FL_NOARG,
+	.set = kvt_dma_set_enabled,
+	.get = param_get_bool,
+};
+
+static const struct kernel_param_ops kvt_dma_timeout_ops = {
+	.set = kvt_dma_set_timeout,
+	.get = param_get_uint,
+};
 
 static bool kvt_dma_enabled = true;
-module_param_named(dmaengine, kvt_dma_enabled, bool, 0644);
+module_param_cb(dmaengine, &kvt_dma_enabled_ops, &kvt_dma_enabled, 0644);
 MODULE_PARM_DESC(dmaengine, "Copy between memory tiers by a DMA engine if there is one");
 
 static uint kvt_dma_timeout_ms = 10000;
-module_param_named(dmaengine_timeout_ms, kvt_dma_timeout_ms, uint, 0644);
+module_param_cb(dmaengine_timeout_ms, &kvt_dma_timeout_ops, &kvt_dma_timeout_ms, 0644);
 MODULE_PARM_DESC(dmaengine_timeout_ms, "Longest wait for a batch of copies, then the engine is given up");
 
 static bool kvt_dma_stuck;

@@ -22,7 +22,7 @@ attributes()
 		sed "s,&$1_attr_\(.*\)\.attr,$2/\1,"
 }
 
-# Files with a store function, by hand or by macro; parameters by their mode.
+# Files with a store function, by hand or by macro; parameters by their mode, but tests' own.
 writable()
 {
 	sed -n -E "s,^static ssize_t ([a-z0-9_]+)_store\(.*,$CLASS/\1,p
@@ -30,8 +30,8 @@ writable()
 		s,^KVT_WATERMARK\(([a-z0-9_]+)\);,$CLASS/\1,p
 		s,^KVT_NS_LIMIT\(([a-z0-9_]+)\, .*,$CLASS/namespaces/<id>/\1,p" "$SYSFS" |
 		grep -v -e '/kvt_watermark$' -e '/kvt_ns_sysfs$' || true
-	sed -n -E "s,^module_param_named\(([a-z0-9_]+)\,.*0[246]*[26][046]*\);,$PARAMETERS/\1,p" \
-		driver/*.c
+	sed -n -E "s,^module_param_(named|cb)\(([a-z0-9_]+)\,.*0[246]*[26][046]*\);,$PARAMETERS/\2,p" \
+		driver/*.c | grep -v /test_
 }
 
 in_driver()
@@ -40,7 +40,8 @@ in_driver()
 	attributes dev "$CLASS"
 	attributes tier "$CLASS/tiers/<name>"
 	attributes ns "$CLASS/namespaces/<id>"
-	sed -n -E "s,^module_param(_named)?\(([a-z0-9_]+)\,.*,$PARAMETERS/\2,p" driver/*.c
+	sed -n -E "s,^module_param(_named|_cb)?\(([a-z0-9_]+)\,.*,$PARAMETERS/\2,p" driver/*.c |
+		grep -v /test_
 }
 
 # Entries that lack a part are not entries.

@@ -502,7 +502,7 @@ static bool be_without_admin(void)
 	return !syscall(SYS_capset, &head, data);
 }
 
-/* -errno of reading a file of the pool's, or of writing @text to it; else the length. */
+/* -errno of reading a file of the pool's (or of that path), or of writing @text to it; else the length. */
 static int sysfs_try(const struct rt *t, const char *name, const char *text)
 {
 	char path[400], buf[256];
@@ -510,6 +510,8 @@ static int sysfs_try(const struct rt *t, const char *name, const char *text)
 	int fd;
 
 	snprintf(path, sizeof(path), "/sys/class/kvtier/kvtier%u/%s", t->pool.id, name);
+	if (*name == '/')
+		snprintf(path, sizeof(path), "%s", name);
 	fd = open(path, (text ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
 	if (fd >= 0)
 		n = text ? write(fd, text, strlen(text)) : read(fd, buf, sizeof(buf));
@@ -519,12 +521,16 @@ static int sysfs_try(const struct rt *t, const char *name, const char *text)
 	return (int)n;
 }
 
+#define PARAM_TIMEOUT	"/sys/module/kvtier/parameters/dmaengine_timeout_ms"
+
 static int capless_root(struct kvt_child *c, void *arg)
 {
 	static const char *const reads[] = { "used_bytes", "hits", "cgroup_limits",
 					     "tiers/dram0/used_bytes" };
 	static const char *const writes[] = { "watermark_high_percent", "policy", "discard",
-					      "reservation_timeout_ms", "cgroup_limits" };
+					      "reservation_timeout_ms", "cgroup_limits",
+					      "/sys/module/kvtier/parameters/dmaengine",
+					      PARAM_TIMEOUT };
 	struct rt *t = arg;
 	char name[100];
 	size_t i;
