@@ -122,7 +122,7 @@ struct kvt_hot {
  * @holds:      READY: see kvt_hold.h
  * @expire_s:   time to live: second of the pool's clock, 0: none
  * @cls:        policy: its class; 0 in a new entry
- * @on:         policy: which list of its tier it is on, and KVT_ON_USED
+ * @on:         policy: which list of its tier it is on, KVT_ON_USED, KVT_ON_STUCK
  * @shared:     policy: how often others than its own session came back to it
  * @past:       policy: of its session, see kvt_policy_reuse.c
  */

@@ -31,6 +31,7 @@
 #define KVT_LISTS	32
 #define KVT_ON_LIST	(KVT_LISTS - 1u)	/* of kvt_cold.on: the list */
 #define KVT_ON_USED	0x80u			/* of kvt_cold.on: used since it was put there */
+#define KVT_ON_STUCK	0x40u			/* of kvt_cold.on: put there since it could not go */
 #define KVT_REQUEST_MAX	4096u			/* blocks of a chain that a request is about */
 
 struct kvt_policy;
@@ -111,6 +112,16 @@ struct kvt_young {
 };
 
 /**
+ * struct kvt_put - blocks that were put in their place by age last, in two different parts of a list
+ * @id:   blocks, or KVT_NIL; they may have gone since
+ * @last: which of them was the last
+ */
+struct kvt_put {
+	u32 id[2];
+	u32 last;
+};
+
+/**
  * struct kvt_policy - a policy at work
  * @ops:    which one
  * @table:  block entries
@@ -120,6 +131,7 @@ struct kvt_young {
  * @stale:  by tier: bit i is set if @list[i] has changed since @ends was worked out
  * @young:  by list: last block of the youngest request on it, or KVT_NIL
  * @before: by list, as @young; of "reuse"
+ * @put:    by list; of "reuse"
  * @ends:   by tier; of "reuse"
  * @closed: lists, as in @some, that the search under way need not look at; of "lru". 0 when
  *          there is none
@@ -144,6 +156,7 @@ struct kvt_policy {
 	u32 stale[KVT_TIERS];
 	u32 young[KVT_TIERS][KVT_LISTS];
 	struct kvt_young before[KVT_TIERS][KVT_LISTS];
+	struct kvt_put put[KVT_TIERS][KVT_LISTS];
 	struct kvt_ends ends[KVT_TIERS];
 	u32 closed;
 	u32 tired;

@@ -157,18 +157,6 @@ static void reuse_save_marks(struct kvt_policy *p, const struct reuse_chain *ch)
 		ch->ask->marks[i] = kvt_cold(p->table, id)->past >> REUSE_GAP_BITS;
 }
 
-static void reuse_restore_marks(struct kvt_policy *p, const struct kvt_ask *a)
-{
-	struct kvt_cold *c;
-	u32 id = a->old, i;
-
-	kvt_cold(p->table, a->marked)->past &= REUSE_GAP_MASK;
-	for (i = 0; id && i < KVT_ASK_MARKS; i++, id = c->parent) {
-		c = kvt_cold(p->table, id);
-		c->past = (u8)((c->past & REUSE_GAP_MASK) | a->marks[i] << REUSE_GAP_BITS);
-	}
-}
-
 /* It did not end there. */
 static void reuse_end_forget(const struct reuse_chain *ch)
 {
@@ -195,6 +183,20 @@ static void reuse_restore_young(struct kvt_policy *p, u32 id, const struct kvt_c
 		p->young[tier][on] = was;
 }
 
+/* What a part has made of a block of its chain; @above: how many there are from @old up to it. */
+static void reuse_take_back(const struct kvt_ask *a, u32 id, struct kvt_cold *c, u32 above)
+{
+	if (id == a->marked)
+		c->past &= REUSE_GAP_MASK;
+	if (above && above <= KVT_ASK_MARKS)
+		c->past = (u8)((c->past & REUSE_GAP_MASK) |
+			       a->marks[above - 1] << REUSE_GAP_BITS);
+	if (above && !a->known)
+		c->shared -= c->shared && c->shared < U8_MAX;
+	if (id == a->stranger)
+		c->shared -= c->shared && c->shared < U8_MAX;
+}
+
 /*
  * The request goes on: what was taken from its last part is taken back. Its blocks are no
  * longer new; those that were there before it begin at @ask->old.
@@ -204,13 +206,11 @@ static void reuse_resume(struct kvt_policy *p, struct reuse_chain *ch)
 	const struct kvt_ask *a = ch->ask;
 	struct kvt_cold *c;
 	struct kvt_turn *e;
-	bool stranger = false;
-	u32 id, n;
+	u32 id, n, above = 0;
 
 	ch->more = true;
 	ch->old = a->old;
 	reuse_end_forget(ch);
-	reuse_restore_marks(p, a);
 	if (a->turn_was.name) {
 		kvt_learn_forget(&ch->m->learn, a->turn_was.cls, a->gap_ms, true);
 		e = kvt_turn_slot(&ch->m->turns, a->turn_was.name, p->now_ms);
@@ -220,15 +220,11 @@ static void reuse_resume(struct kvt_policy *p, struct reuse_chain *ch)
 	/* From here, as with the next look: what is too far up for that keeps what it got. */
 	for (id = a->told, n = 0; id && n < KVT_REQUEST_MAX; n++, id = c->parent) {
 		c = kvt_cold(p->table, id);
-		stranger |= id == a->old && !a->known;
+		above += above || id == a->old;
 		reuse_restore_young(p, id, c);
-		c->shared -= stranger && c->shared && c->shared < U8_MAX;
+		reuse_take_back(a, id, c, above);
 	}
 	p->nr_steps += n;
-	if (a->stranger) {
-		c = kvt_cold(p->table, a->stranger);
-		c->shared -= c->shared && c->shared < U8_MAX;
-	}
 }
 
 /* For its next part. */
@@ -270,13 +266,11 @@ static u32 reuse_classify(struct kvt_cold *c, u32 cls, bool stranger)
 /**
  * struct reuse_places - where a chain's blocks are put
  * @run:  blocks in hand; none to begin with
- * @tier: of the last run that was put in its place
- * @seen: bit by list of that tier: it has got a run
+ * @seen: by tier, bit by list: it has got a run
  */
 struct reuse_places {
 	struct kvt_run run;
-	u32 tier;
-	u32 seen;
+	u32 seen[KVT_TIERS];
 };
 
 static void reuse_set_young(struct kvt_policy *p, u32 tier, u32 list, u32 id)
@@ -292,12 +286,9 @@ static void reuse_place(struct kvt_policy *p, struct reuse_places *w)
 	if (!r->nr)
 		return;
 	kvt_policy_renew(p, r);
-	if (r->tier != w->tier)
-		w->seen = 0;
-	w->tier = r->tier;
-	if (!(w->seen & (1u << r->to)))
+	if (!(w->seen[r->tier] & (1u << r->to)))
 		reuse_set_young(p, r->tier, r->to, r->old);
-	w->seen |= 1u << r->to;
+	w->seen[r->tier] |= 1u << r->to;
 }
 
 /* Where a session ends. */
@@ -317,7 +308,7 @@ static void reuse_mark(struct kvt_policy *p, struct reuse_chain *ch)
  */
 static void reuse_settle(struct kvt_policy *p, struct reuse_chain *ch, u32 cls)
 {
-	struct reuse_places w = { .tier = KVT_NO_TIER };
+	struct reuse_places w = { 0 };
 	u32 id, beside = KVT_NIL, to, tier, n;
 	bool stranger = false;
 	struct kvt_cold *c;
@@ -326,7 +317,7 @@ static void reuse_settle(struct kvt_policy *p, struct reuse_chain *ch, u32 cls)
 		c = kvt_cold(p->table, id);
 		stranger |= id == ch->old && !ch->known;
 		to = reuse_classify(c, cls, stranger);
-		if (id == beside && to == w.run.to) {
+		if (id == beside && to == w.run.to && !reuse_stuck(c)) {
 			kvt_run_on(p, &w.run, id, c);
 			beside = c->lru_prev;
 			continue;
@@ -335,7 +326,7 @@ static void reuse_settle(struct kvt_policy *p, struct reuse_chain *ch, u32 cls)
 		w.run.nr = 0;
 		beside = KVT_NIL;
 		tier = kvt_policy_tier(p, id);
-		if (tier == KVT_NO_TIER)
+		if (tier == KVT_NO_TIER || reuse_stuck(c))
 			continue;
 		kvt_run_begin(p, &w.run, tier, to, id);
 		beside = c->lru_prev;
@@ -447,7 +438,7 @@ static u32 reuse_grown(struct kvt_policy *p, const struct reuse_chain *ch, u32 t
 		const struct kvt_cold *c = kvt_cold(p->table, id);
 
 		if (c->cls != KVT_CLS_NEW || c->shared || kvt_policy_tier(p, id) != tier ||
-		    reuse_ends_at(p, ch, id))
+		    kvt_policy_list(c) == REUSE_ASIDE || reuse_ends_at(p, ch, id))
 			break;
 		id = c->parent;
 	}

@@ -12,6 +12,7 @@
 #define REUSE_GAP_BITS		5
 #define REUSE_GAP_MASK		((1u << REUSE_GAP_BITS) - 1)
 
+#define REUSE_ASIDE		KVT_CLS_POOL	/* list of what was put aside; no block has that class */
 #define REUSE_LEARN_STEPS	512u	/* blocks in whose time a class's row is worked out */
 
 static inline u32 reuse_age_ms(const struct kvt_policy *p, const struct kvt_cold *c)
@@ -22,6 +23,16 @@ static inline u32 reuse_age_ms(const struct kvt_policy *p, const struct kvt_cold
 static inline u32 reuse_hash(const struct kvt_policy *p, u32 id)
 {
 	return kvt_hot(p->table, id)->hash;
+}
+
+/*
+ * Was a block put aside because it could not go, whatever the reason. There it stays, whatever
+ * is done to it, and comes back by itself: else who keeps blocks could see to it that they are
+ * all that is ever found.
+ */
+static inline bool reuse_stuck(const struct kvt_cold *c)
+{
+	return c->on & KVT_ON_STUCK;
 }
 
 void kvt_reuse_request(struct kvt_policy *p, u32 id, struct kvt_ask *ask);

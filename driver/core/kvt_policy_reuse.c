@@ -14,8 +14,8 @@
  * all is the answer; so a newcomer goes again at once if all others are worth more.
  * A block with children found at the old end is put aside, on a list of its own, until
  * it is used or its last child leaves. So is what the mechanism could not take: leased,
- * held, guaranteed. That comes back by itself: whenever time has gone on, a few that have
- * been aside for longest and can go by now return to their class.
+ * held, guaranteed. That comes back by itself, and not before it can go: whenever time has gone
+ * on, a few that have been aside for longest and can go by now return to their class.
  *
  * A use only notes the time: the block goes to its place with all of its request's. One
  * that was used and is found at the old end before that goes to the young end. What is
@@ -33,9 +33,8 @@
 #include "kvt_policy_gate.h"
 #include "kvt_policy_request.h"
 
-#define REUSE_ASIDE		KVT_CLS_POOL	/* no block has that class */
 #define REUSE_SORT_STEPS	16u
-#define REUSE_BACK_STEPS	4u	/* put aside: how many are looked at each time */
+#define REUSE_BACK_STEPS	8u	/* put aside: how many are looked at each time */
 #define REUSE_YOUNG_STEPS	64u
 #define REUSE_OLD_STEPS		16u	/* at the old end of a list, before the others have their turn */
 #define REUSE_COPIES		4u	/* copies kept: a part of this of a tier */
@@ -81,26 +80,78 @@ static bool reuse_insert_child(struct kvt_policy *p, u32 tier, u32 id, struct kv
 	return true;
 }
 
-/* Into its place by age if that is near the young end, else to the old one. */
+/* Is a block on this list now. */
+static bool reuse_on(const struct kvt_policy *p, u32 tier, u32 list, u32 id)
+{
+	return kvt_policy_tier(p, id) == tier && kvt_policy_list(kvt_cold(p->table, id)) == list;
+}
+
+/*
+ * Where to look for the place of a block of @age_ms: an end of the list, or where one of those
+ * before it was put, whichever is nearest by age. What comes from a tier comes from two ends of a
+ * list there, so two such places are kept. KVT_NIL if the list is empty.
+ */
+static u32 reuse_near(struct kvt_policy *p, u32 tier, u32 list, u32 id, u32 age_ms)
+{
+	const struct kvt_list *l = &p->list[tier][list];
+	struct kvt_put *put = &p->put[tier][list];
+	u32 start[] = { put->id[0], put->id[1], l->head, l->tail };
+	u32 i, apart, at_ms, least = U32_MAX, best = ARRAY_SIZE(start);
+
+	for (i = 0; l->head && i < ARRAY_SIZE(start); i++) {
+		if (!start[i] || start[i] == id || !reuse_on(p, tier, list, start[i]))
+			continue;
+		at_ms = reuse_age_ms(p, kvt_cold(p->table, start[i]));
+		apart = at_ms > age_ms ? at_ms - age_ms : age_ms - at_ms;
+		if (apart < least) {
+			least = apart;
+			best = i;
+		}
+	}
+	if (best != put->last)
+		put->last = best < 2 ? best : !put->last;
+	put->id[put->last] = id;
+	return best < ARRAY_SIZE(start) ? start[best] : KVT_NIL;
+}
+
+/*
+ * The block of a list that one of @age_ms is put before, or KVT_NIL: after all. It is the first
+ * that is as old, or one on the way there: what comes from another tier comes about in order, so
+ * the way is short.
+ */
+static u32 reuse_place_of(struct kvt_policy *p, u32 tier, u32 list, u32 id, u32 age_ms)
+{
+	u32 at = reuse_near(p, tier, list, id, age_ms), i = 0;
+	const struct kvt_cold *c;
+
+	/* To the younger ones, and from the first that is younger to the older ones. */
+	for (; at && i < REUSE_SORT_STEPS; i++, at = c->lru_prev) {
+		c = kvt_cold(p->table, at);
+		if (reuse_age_ms(p, c) < age_ms)
+			break;
+		if (!c->lru_prev)
+			return at;
+	}
+	for (; at; i++, at = c->lru_next) {
+		c = kvt_cold(p->table, at);
+		if (i >= REUSE_SORT_STEPS || reuse_age_ms(p, c) >= age_ms)
+			return at;
+	}
+	return KVT_NIL;
+}
+
 static void reuse_insert(struct kvt_policy *p, u32 tier, u32 id)
 {
 	struct kvt_cold *c = kvt_cold(p->table, id);
-	u32 at, age_ms, i;
+	u32 at;
 
 	if (c->parent && reuse_insert_child(p, tier, id, c))
 		return;
-	at = p->list[tier][c->cls].head;
-	age_ms = reuse_age_ms(p, c);
-	for (i = 0; at && i < REUSE_SORT_STEPS; i++) {
-		const struct kvt_cold *o = kvt_cold(p->table, at);
-
-		if (reuse_age_ms(p, o) >= age_ms) {
-			kvt_policy_add_before(p, tier, id, at);
-			return;
-		}
-		at = o->lru_next;
-	}
-	kvt_policy_add(p, tier, c->cls, id, true);
+	at = reuse_place_of(p, tier, c->cls, id, reuse_age_ms(p, c));
+	if (at)
+		kvt_policy_add_before(p, tier, id, at);
+	else
+		kvt_policy_add(p, tier, c->cls, id, true);
 }
 
 /*
@@ -135,7 +186,38 @@ static void reuse_succeed(struct kvt_policy *p, u32 tier, u32 id, const struct k
 	p->ends[tier].id[on] = up;
 }
 
-/* The last child leaves: back from aside, to the old end, where it came from. */
+/* From aside to that end of its class's list that its age is nearer to. */
+static void reuse_return(struct kvt_policy *p, u32 tier, u32 id)
+{
+	const struct kvt_cold *c = kvt_cold(p->table, id);
+	u32 old = p->list[tier][c->cls].tail;
+	bool oldest = !old || reuse_age_ms(p, c) >= reuse_age_ms(p, kvt_cold(p->table, old)) / 2;
+
+	kvt_policy_del(p, tier, id);
+	kvt_policy_add(p, tier, c->cls, id, oldest);
+}
+
+/* Aside, because it cannot go at the moment: the first of those. */
+static void reuse_skip(struct kvt_policy *p, u32 tier, u32 id)
+{
+	struct kvt_cold *c = kvt_cold(p->table, id);
+	u32 last, next;
+
+	/* Any will do, so that it has a child still does not matter. */
+	if (!p->ends[tier].leaf && reuse_succeeded(p, tier, id, c))
+		reuse_succeed(p, tier, id, c);
+	else
+		kvt_policy_del(p, tier, id);
+	last = p->young[tier][REUSE_ASIDE];
+	next = last ? kvt_cold(p->table, last)->lru_next : p->list[tier][REUSE_ASIDE].head;
+	if (next)
+		kvt_policy_add_before(p, tier, id, next);
+	else
+		kvt_policy_add(p, tier, REUSE_ASIDE, id, true);
+	c->on |= KVT_ON_STUCK;
+}
+
+/* The last child leaves: back from aside, if it is there for its children. */
 static void reuse_childless(struct kvt_policy *p, u32 parent)
 {
 	const struct kvt_cold *c = kvt_cold(p->table, parent);
@@ -144,10 +226,8 @@ static void reuse_childless(struct kvt_policy *p, u32 parent)
 	if (own == KVT_NO_TIER)
 		return;
 	p->stale[own] |= 1u << on;
-	if (on != REUSE_ASIDE)
-		return;
-	kvt_policy_del(p, own, parent);
-	kvt_policy_add(p, own, c->cls, parent, true);
+	if (on == REUSE_ASIDE && !reuse_stuck(c))
+		reuse_return(p, own, parent);
 }
 
 static void reuse_remove(struct kvt_policy *p, u32 tier, u32 id)
@@ -179,6 +259,8 @@ static void reuse_touch(struct kvt_policy *p, u32 tier, u32 id)
 	if (c->cls == KVT_CLS_COLD)
 		c->cls = KVT_CLS_NEW;
 	c->touch_ms = p->now_ms;
+	if (reuse_stuck(c))
+		return;
 	if (on != c->cls) {
 		kvt_policy_renew_one(p, tier, c->cls, id);
 		return;
@@ -189,8 +271,12 @@ static void reuse_touch(struct kvt_policy *p, u32 tier, u32 id)
 
 static void reuse_cool(struct kvt_policy *p, u32 tier, u32 id)
 {
+	struct kvt_cold *c = kvt_cold(p->table, id);
+
+	c->cls = KVT_CLS_COLD;
+	if (reuse_stuck(c))
+		return;
 	kvt_policy_del(p, tier, id);
-	kvt_cold(p->table, id)->cls = KVT_CLS_COLD;
 	kvt_policy_add(p, tier, KVT_CLS_COLD, id, true);
 }
 
@@ -200,36 +286,6 @@ static void reuse_aside(struct kvt_policy *p, u32 tier, u32 id)
 	kvt_policy_renew_one(p, tier, REUSE_ASIDE, id);
 	if (!p->young[tier][REUSE_ASIDE])
 		p->young[tier][REUSE_ASIDE] = id;
-}
-
-/* Aside, because it cannot go at the moment: the first of those. */
-static void reuse_skip(struct kvt_policy *p, u32 tier, u32 id)
-{
-	const struct kvt_cold *c = kvt_cold(p->table, id);
-	u32 last, next;
-
-	/* Any will do, so that it has a child still does not matter. */
-	if (!p->ends[tier].leaf && reuse_succeeded(p, tier, id, c))
-		reuse_succeed(p, tier, id, c);
-	else
-		kvt_policy_del(p, tier, id);
-	last = p->young[tier][REUSE_ASIDE];
-	next = last ? kvt_cold(p->table, last)->lru_next : p->list[tier][REUSE_ASIDE].head;
-	if (next)
-		kvt_policy_add_before(p, tier, id, next);
-	else
-		kvt_policy_add(p, tier, REUSE_ASIDE, id, true);
-}
-
-/* From aside to that end of its class's list that its age is nearer to. */
-static void reuse_return(struct kvt_policy *p, u32 tier, u32 id)
-{
-	const struct kvt_cold *c = kvt_cold(p->table, id);
-	u32 old = p->list[tier][c->cls].tail;
-	bool oldest = !old || reuse_age_ms(p, c) >= reuse_age_ms(p, kvt_cold(p->table, old)) / 2;
-
-	kvt_policy_del(p, tier, id);
-	kvt_policy_add(p, tier, c->cls, id, oldest);
 }
 
 /*
@@ -318,15 +374,16 @@ static void reuse_note(struct kvt_ends *e, u32 list, u32 id, u32 worth)
 
 /*
  * Look at the ends of a list, for the one that is worth less. Whether all is known: what is at
- * the old end and does not qualify, which a client may see to, uses up no search.
+ * the old end and does not qualify, which a client may see to, uses up no search, and also when
+ * one is used up every list gets a look.
  */
 static bool reuse_look_at(struct kvt_policy *p, u32 tier, u32 list, bool leaf, u32 *budget)
 {
-	u32 share = min(*budget, REUSE_OLD_STEPS), left = share, worth = U32_MAX, young_worth;
+	u32 share = clamp(*budget, 1u, REUSE_OLD_STEPS), left = share, worth = U32_MAX, young_worth;
 	u32 old = reuse_old_end(p, tier, list, leaf, &left), young;
 	bool all = left || old;
 
-	*budget -= share - left;
+	*budget -= min(*budget, share - left);
 	young = reuse_young_end(p, tier, list, leaf);
 	if (old)
 		worth = reuse_worth_of(p, old, kvt_cold(p->table, old));
@@ -432,7 +489,7 @@ static void reuse_hint(struct kvt_policy *p, u32 tip, u32 reuse_ms)
 		c->touch_ms = p->now_ms;
 		c->past = (u8)((c->past & ~REUSE_GAP_MASK) | kvt_age_bin(reuse_ms));
 		tier = kvt_policy_tier(p, id);
-		if (tier != KVT_NO_TIER) {
+		if (tier != KVT_NO_TIER && !reuse_stuck(c)) {
 			kvt_policy_renew_one(p, tier, cls, id);
 			if (!n)
 				p->young[tier][cls] = id;

@@ -4,6 +4,7 @@
  */
 #include "kvt_kunit.h"
 #include "../core/kvt_chain.h"
+#include "../core/kvt_hint.h"
 #include "../core/kvt_policy.h"
 
 #define TIER	3
@@ -477,6 +478,63 @@ static void reuse_given_up_hides_nothing(struct kunit *test)
 	}
 }
 
+/* So it is with what is held, leased or guaranteed, and given up, or used, again and again. */
+static void reuse_held_hides_nothing(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 first, id, i, n, vain = 0;
+
+	kvt_policy_init(&f->p, kvt_policy_find("reuse", 5), f->t);
+	kvt_test_mind(test, &f->p);
+	f->p.now_ms = 1000;
+	first = more_blocks(test, f, 3, 400, false);
+	for (i = 0; i < 3 * NR; i++) {
+		id = block(test, f);
+		kvt_hot(f->t, id)->ns_group = kvt_ns_group(2, 0);
+		kvt_cold(f->t, id)->cls = KVT_CLS_SESSION;
+		kvt_policy_add(&f->p, TIER, KVT_CLS_SESSION, id, false);
+	}
+	for (n = 0; n < 3 * NR; f->p.now_ms++) {
+		for (i = 0; i < 400; i++) {
+			f->p.ops->touch(&f->p, TIER, first + i);
+			f->p.ops->cool(&f->p, TIER, first + i);
+		}
+		f->p.ops->hint(&f->p, first + 1, KVT_HINT_NEVER);
+		kvt_policy_request(&f->p, first + 2);
+		id = search_beside(f, 3);
+		vain += id == KVT_NIL;
+		/* Each of them is found once, and later a few at a time. */
+		KUNIT_ASSERT_LT(test, vain, 5u);
+		if (id == KVT_NIL)
+			continue;
+		f->p.ops->remove(&f->p, TIER, id);
+		n++;
+	}
+}
+
+/* What comes from elsewhere is put in its place by age, about. */
+static void reuse_puts_in_order(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 id, i, next, bad = 0;
+
+	kvt_policy_init(&f->p, kvt_policy_find("reuse", 5), f->t);
+	kvt_test_mind(test, &f->p);
+	f->p.now_ms = 100000;
+	/* By turns from both ends to the middle. */
+	for (i = 0; i < 400; i++) {
+		id = block(test, f);
+		kvt_cold(f->t, id)->cls = KVT_CLS_SESSION;
+		kvt_cold(f->t, id)->touch_ms = i % 2 ? 1000 + i * 10 : 90000 - i * 10;
+		f->p.ops->insert(&f->p, TIER, id);
+	}
+	for (id = f->p.list[TIER][KVT_CLS_SESSION].head; id; id = next) {
+		next = kvt_cold(f->t, id)->lru_next;
+		bad += next && kvt_cold(f->t, next)->touch_ms > kvt_cold(f->t, id)->touch_ms;
+	}
+	KUNIT_EXPECT_EQ(test, bad, 0u);
+}
+
 /* What a namespace holds and gives up again and again keeps others from nothing. */
 static void lru_held_and_given_up_hides_nothing(struct kunit *test)
 {
@@ -630,6 +688,8 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(lru_batch_out_of_what_was_set_aside),
 	KUNIT_CASE(lru_given_up_hides_nothing),
 	KUNIT_CASE(reuse_given_up_hides_nothing),
+	KUNIT_CASE(reuse_held_hides_nothing),
+	KUNIT_CASE(reuse_puts_in_order),
 	KUNIT_CASE(lru_held_and_given_up_hides_nothing),
 	KUNIT_CASE(lru_held_and_set_aside_hides_nothing),
 	KUNIT_CASE(lru_head_first),
