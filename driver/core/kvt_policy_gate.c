@@ -9,6 +9,12 @@
  * first one: from nothing it would take thousands to be anywhere. And nothing passes that
  * is worth less than what it would displace.
  *
+ * Where that costs too many hits more passes, up to all, by steps of different size up and
+ * down. A sample of what was refused is remembered for about as long as the tier takes to be
+ * written anew: one in so many that all of these have room, by their hashes. What of it is
+ * stored again would have been there. More passes as long as that is more than one in
+ * GATE_REGRET of the blocks asked for, and less again if it is fewer.
+ *
  * What is carried forward when a log makes room is a write like others, and has to be above
  * a bar as well; it does not move it. Which one: the bar of a namespace that no longer
  * writes stays where it was, while its blocks sink; and one that scans goes for little. So
@@ -21,6 +27,11 @@
 
 #define GATE_STEPS	64u
 #define GATE_BAR_STEP	16u	/* 1/128 of an octave of worth */
+#define GATE_BAR_STEPS	(2 * GATE_BAR_STEP)	/* one up and one down */
+#define GATE_REGRET	28u	/* of so many asked for one may be missed for a write that was saved */
+#define GATE_REGRET_SLOW 4	/* steps follow so many of those remembered */
+#define GATE_SHIFT_MAX	16
+#define GATE_BALANCE_MAX (1 << 30)
 #define GATE_BAR_BELOW	8192u	/* 4 octaves: what the first one is worth, by 16 */
 
 /**
@@ -60,6 +71,83 @@ static void gate_follow(struct kvt_policy *p, u32 bar, u32 worth)
 	p->low_bar = p->low_bar ? min(bar, p->low_bar + GATE_BAR_STEP) : bar;
 }
 
+/* For each that passes; those down are so that the part of both passes that is to. */
+static u32 gate_step_up(const struct kvt_mind *m)
+{
+	return GATE_BAR_STEPS - GATE_BAR_STEPS * m->regret.part / KVT_GATE_ALL;
+}
+
+static u16 *gate_tag(struct kvt_regret *r, u32 hash)
+{
+	if (hash & ((1u << r->shift) - 1))
+		return NULL;
+	return &r->tag[(hash >> r->shift) % KVT_REGRET_TAGS];
+}
+
+static u16 gate_tag_of(u32 hash)
+{
+	return (u16)(hash >> 16 | 1);
+}
+
+/* A block is not written to @tier, and may be missed. */
+static void gate_refused(const struct kvt_policy *p, struct kvt_regret *r, u32 tier, u32 hash)
+{
+	u16 *tag = gate_tag(r, hash);
+	u32 list, nr = 0;
+
+	if (!tag)
+		return;
+	*tag = gate_tag_of(hash);
+	for (list = 0; list < KVT_LISTS; list++)
+		nr += p->list[tier][list].count;
+	r->shift = (u8)min(fls((int)(nr / KVT_REGRET_TAGS)), GATE_SHIFT_MAX);
+}
+
+static void gate_balance(struct kvt_regret *r, s32 by)
+{
+	r->balance = clamp(r->balance + by, -GATE_BALANCE_MAX, GATE_BALANCE_MAX);
+}
+
+/* When something is asked about: in whatever pieces the requests before were told. */
+static void gate_weigh(struct kvt_regret *r)
+{
+	s32 enough = (s32)(GATE_REGRET << r->shift) * GATE_REGRET_SLOW;
+
+	if (r->balance > enough) {
+		r->part += r->part < KVT_GATE_ALL;
+		r->balance = 0;
+	} else if (r->balance < -enough) {
+		r->part -= r->part > KVT_GATE_HALF;
+		r->balance = 0;
+	}
+}
+
+/**
+ * kvt_gate_stored() - a request has stored a block
+ * @m:    of its namespace
+ * @hash: the block's
+ */
+void kvt_gate_stored(struct kvt_mind *m, u32 hash)
+{
+	struct kvt_regret *r = &m->regret;
+	u16 *tag = gate_tag(r, hash);
+
+	if (!tag || *tag != gate_tag_of(hash))
+		return;
+	*tag = 0;
+	gate_balance(r, (s32)(GATE_REGRET << r->shift));
+}
+
+/**
+ * kvt_gate_asked() - a request has used or stored blocks
+ * @m:  of its namespace
+ * @nr: how many, at most KVT_REQUEST_MAX
+ */
+void kvt_gate_asked(struct kvt_mind *m, u32 nr)
+{
+	gate_balance(&m->regret, -(s32)nr);
+}
+
 /**
  * kvt_gate_admit() - see struct kvt_policy_ops
  * @p:    policy; @now_ms is right
@@ -78,16 +166,19 @@ bool kvt_gate_admit(struct kvt_policy *p, u32 tier, u32 id, bool room)
 
 	if (room)
 		return true;
+	gate_weigh(&m->regret);
 	/* 0: none yet. */
 	m->bar = m->bar ?: max(worth - min(worth, GATE_BAR_BELOW), 1u);
 	if (kvt_ch_leaf(p->table, id)) {
 		least = gate_displaced(p, tier);
 		ok = worth >= m->bar && (!least || worth >= kvt_policy_worth(p, least));
 	}
-	if (ok)
-		m->bar = min(m->bar + GATE_BAR_STEP, (u32)U16_MAX);
-	else
-		m->bar -= min(m->bar - 1, GATE_BAR_STEP);
+	if (ok) {
+		m->bar = min(m->bar + gate_step_up(m), (u32)U16_MAX);
+	} else {
+		m->bar -= min(m->bar - 1, GATE_BAR_STEPS - gate_step_up(m));
+		gate_refused(p, &m->regret, tier, kvt_hot(p->table, id)->hash);
+	}
 	gate_follow(p, m->bar, worth);
 	return ok;
 }
@@ -97,7 +188,7 @@ void kvt_gate_unadmit(struct kvt_policy *p, u32 id)
 {
 	struct kvt_mind *m = kvt_policy_mind(p, id);
 
-	m->bar -= min(m->bar - !!m->bar, GATE_BAR_STEP);
+	m->bar -= min(m->bar - !!m->bar, gate_step_up(m));
 	p->low_bar = min(p->low_bar, m->bar);
 }
 

@@ -13,6 +13,8 @@
 bool kvt_gate_can_go(const struct kvt_policy *p, u32 id, bool leaf);
 bool kvt_gate_admit(struct kvt_policy *p, u32 tier, u32 id, bool room);
 void kvt_gate_unadmit(struct kvt_policy *p, u32 id);
+void kvt_gate_stored(struct kvt_mind *m, u32 hash);
+void kvt_gate_asked(struct kvt_mind *m, u32 nr);
 u32 kvt_gate_tip(const struct kvt_policy *p, u32 id, u32 *steps);
 bool kvt_policy_above(const struct kvt_policy *p, u32 id);
 

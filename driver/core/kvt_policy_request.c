@@ -15,6 +15,7 @@
  * new, until it has grown by a part of its length; then all of it is looked at again.
  */
 #include "kvt_chain.h"
+#include "kvt_policy_gate.h"
 #include "kvt_policy_request.h"
 
 #define REUSE_AGES_STEPS	64u
@@ -302,6 +303,15 @@ static void reuse_mark(struct kvt_policy *p, struct reuse_chain *ch)
 	c->past = (u8)((c->past & REUSE_GAP_MASK) | mark);
 }
 
+/* The gate learns of a block that is new. Whether it is. */
+static bool reuse_stored(const struct kvt_policy *p, const struct reuse_chain *ch, u32 id)
+{
+	if (!reuse_is_new(p, id))
+		return false;
+	kvt_gate_stored(ch->m, reuse_hash(p, id));
+	return true;
+}
+
 /*
  * Give the chain's blocks their class, and their places among the youngest. What the last
  * request put side by side stays that and goes as one.
@@ -309,13 +319,14 @@ static void reuse_mark(struct kvt_policy *p, struct reuse_chain *ch)
 static void reuse_settle(struct kvt_policy *p, struct reuse_chain *ch, u32 cls)
 {
 	struct reuse_places w = { 0 };
-	u32 id, beside = KVT_NIL, to, tier, n;
+	u32 id, beside = KVT_NIL, to, tier, n, nr_new = 0;
 	bool stranger = false;
 	struct kvt_cold *c;
 
 	for (id = ch->tip, n = 0; id && n < KVT_REQUEST_MAX; n++, id = c->parent) {
 		c = kvt_cold(p->table, id);
 		stranger |= id == ch->old && !ch->known;
+		nr_new += reuse_stored(p, ch, id);
 		to = reuse_classify(c, cls, stranger);
 		if (id == beside && to == w.run.to && !reuse_stuck(c)) {
 			kvt_run_on(p, &w.run, id, c);
@@ -332,6 +343,7 @@ static void reuse_settle(struct kvt_policy *p, struct reuse_chain *ch, u32 cls)
 		beside = c->lru_prev;
 	}
 	reuse_place(p, &w);
+	kvt_gate_asked(ch->m, ch->more ? nr_new : n);
 	ch->nr = n;
 	p->nr_steps += n;
 	reuse_mark(p, ch);
@@ -456,6 +468,7 @@ static void reuse_put_new(struct kvt_policy *p, const struct reuse_chain *ch, u3
 		struct kvt_cold *c = kvt_cold(p->table, id);
 
 		up = c->parent;
+		reuse_stored(p, ch, id);
 		c->cls = (u8)cls;
 		c->past &= REUSE_GAP_MASK;
 		kvt_policy_del(p, tier, id);
@@ -488,6 +501,7 @@ static bool reuse_grow(struct kvt_policy *p, struct reuse_chain *ch)
 	behind = p->young[tier][a->cls] == a->told ? 0 : nr;
 	if (behind && a->behind + behind > max(a->nr / REUSE_BEHIND, REUSE_BEHIND_MIN))
 		return false;
+	kvt_gate_asked(ch->m, nr);
 	reuse_end_forget(ch);
 	/* That of the last part. */
 	kvt_cold(p->table, a->len > 1 ? c->parent : a->told)->past &= REUSE_GAP_MASK;

@@ -6,6 +6,7 @@
 #include "../core/kvt_chain.h"
 #include "../core/kvt_hint.h"
 #include "../core/kvt_policy.h"
+#include "../core/kvt_policy_gate.h"
 
 #define TIER	3
 #define NR	10
@@ -512,6 +513,59 @@ static void reuse_held_hides_nothing(struct kunit *test)
 	}
 }
 
+#define GATE_TIER	(TIER + 1)
+
+/* Is the @i-th block of a row let into a full block tier; of all the same worth. */
+static bool let_in(struct kunit *test, struct fixture *f, u32 i)
+{
+	u32 id = block(test, f);
+	bool in;
+
+	kvt_hot(f->t, id)->hash = i * 2654435761u;
+	kvt_cold(f->t, id)->cls = KVT_CLS_SESSION;
+	kvt_cold(f->t, id)->touch_ms = f->p.now_ms;
+	in = f->p.ops->admit(&f->p, GATE_TIER, id, false);
+	atomic_set(&kvt_hot(f->t, id)->ctl, KVT_DEAD);
+	kvt_table_free(f->t, id);
+	return in;
+}
+
+/*
+ * So many asked about, @of blocks asked for with each; what was refused is stored again if
+ * @again. How many passed of the last hundred.
+ */
+static u32 ask(struct kunit *test, struct fixture *f, u32 nr, u32 of, bool again)
+{
+	struct kvt_mind *m = f->p.only;
+	u32 i, in = 0;
+
+	for (i = 0; i < nr; i++) {
+		if (let_in(test, f, i))
+			in += i + 100 >= nr;
+		else if (again)
+			kvt_gate_stored(m, i * 2654435761u);
+		kvt_gate_asked(m, of);
+	}
+	return in;
+}
+
+/* Half passes, more if that is regretted, and half again when it is not. */
+static void reuse_regrets(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+
+	kvt_policy_init(&f->p, kvt_policy_find("reuse", 5), f->t);
+	kvt_test_mind(test, &f->p);
+	f->p.now_ms = 1000;
+	KUNIT_EXPECT_EQ(test, ask(test, f, 20000, 4, false), 50u);
+	KUNIT_EXPECT_EQ(test, f->p.only->regret.part, KVT_GATE_HALF);
+	KUNIT_EXPECT_LT(test, 90u, ask(test, f, 20000, 1, true));
+	KUNIT_EXPECT_LT(test, KVT_GATE_ALL - 2, f->p.only->regret.part + 0u);
+	/* One in a hundred is worth no write. */
+	KUNIT_EXPECT_EQ(test, ask(test, f, 20000, 100, true), 50u);
+	KUNIT_EXPECT_EQ(test, f->p.only->regret.part, KVT_GATE_HALF);
+}
+
 /* What comes from elsewhere is put in its place by age, about. */
 static void reuse_puts_in_order(struct kunit *test)
 {
@@ -690,6 +744,7 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(reuse_given_up_hides_nothing),
 	KUNIT_CASE(reuse_held_hides_nothing),
 	KUNIT_CASE(reuse_puts_in_order),
+	KUNIT_CASE(reuse_regrets),
 	KUNIT_CASE(lru_held_and_given_up_hides_nothing),
 	KUNIT_CASE(lru_held_and_set_aside_hides_nothing),
 	KUNIT_CASE(lru_head_first),
