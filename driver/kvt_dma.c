@@ -31,7 +31,7 @@
 /* uid 0 of a container may write here, too. Whoever loads the module has the other one. */
 static bool kvt_dma_may_set(void)
 {
-	return capable(CAP_SYS_ADMIN) || capable(CAP_SYS_MODULE);
+	return capable(CAP_SYS_MODULE) || capable(CAP_SYS_ADMIN);
 }
 
 static int kvt_dma_set_enabled(const char *val, const struct kernel_param *kp)
@@ -58,10 +58,12 @@ static const struct kernel_param_ops kvt_dma_timeout_ops = {
 
 static bool kvt_dma_enabled = true;
 module_param_cb(dmaengine, &kvt_dma_enabled_ops, &kvt_dma_enabled, 0644);
+__MODULE_PARM_TYPE(dmaengine, "bool");
 MODULE_PARM_DESC(dmaengine, "Copy between memory tiers by a DMA engine if there is one");
 
 static uint kvt_dma_timeout_ms = 10000;
 module_param_cb(dmaengine_timeout_ms, &kvt_dma_timeout_ops, &kvt_dma_timeout_ms, 0644);
+__MODULE_PARM_TYPE(dmaengine_timeout_ms, "uint");
 MODULE_PARM_DESC(dmaengine_timeout_ms, "Longest wait for a batch of copies, then the engine is given up");
 
 static bool kvt_dma_stuck;

@@ -488,17 +488,18 @@ ATTACK(sysfs_probed, RT_BOX)
 	return 0;
 }
 
-/* Root's uid with all capabilities but one, as in a container without a user namespace. */
+/* Root's uid with all capabilities but two, as in a container without a user namespace. */
 static bool be_without_admin(void)
 {
+	const __u32 not = 1u << CAP_SYS_ADMIN | 1u << CAP_SYS_MODULE;
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2];
 
 	if (syscall(SYS_capget, &head, data))
 		return false;
-	data[0].effective &= ~(1u << CAP_SYS_ADMIN);
-	data[0].permitted &= ~(1u << CAP_SYS_ADMIN);
-	data[0].inheritable &= ~(1u << CAP_SYS_ADMIN);
+	data[0].effective &= ~not;
+	data[0].permitted &= ~not;
+	data[0].inheritable &= ~not;
 	return !syscall(SYS_capset, &head, data);
 }
 
