@@ -144,7 +144,7 @@ struct kvt_put {
  * @mind_of: what was learned of a namespace (an index as in kvt_ns_group()) that has
  *          blocks; the owner of all this provides it. One of the two is needed for
  *          policies that learn
- * @low_bar: lowest bar (struct kvt_mind) of those that had to pass one lately; 0: none had
+ * @low_bar: least that was let into a full block tier lately; 0: nothing had to be
  * @nr_steps: blocks looked at for requests, and what the owner adds; wraps
  */
 struct kvt_policy {

@@ -11,7 +11,7 @@
  *
  * Where that costs too many hits more passes, up to all, by steps of different size up and
  * down. A sample of what was refused is remembered for about as long as the tier takes to be
- * written anew: one in so many that all of these have room, by their hashes. What of it is
+ * asked about anew: one in so many that all of these have room, by their hashes. What of it is
  * stored again would have been there. More passes as long as that is more than one in
  * GATE_REGRET of the blocks asked for, and less again if it is fewer.
  *
@@ -28,7 +28,7 @@
 #define GATE_STEPS	64u
 #define GATE_BAR_STEP	16u	/* 1/128 of an octave of worth */
 #define GATE_BAR_STEPS	(2 * GATE_BAR_STEP)	/* one up and one down */
-#define GATE_REGRET	28u	/* of so many asked for one may be missed for a write that was saved */
+#define GATE_REGRET	40u	/* of so many asked for one may be missed for a write that was saved */
 #define GATE_REGRET_SLOW 4	/* steps follow so many of those remembered */
 #define GATE_SHIFT_MAX	16
 #define GATE_BALANCE_MAX (1 << 30)
@@ -60,9 +60,10 @@ static u32 gate_displaced(struct kvt_policy *p, u32 tier)
 }
 
 /*
- * The lowest bar of those that ask. It rises no faster than a bar does, so that one of several
- * that take turns is not forgotten before its next. What is said to be cold is worth nothing:
- * it passes nowhere, and says nothing of what does.
+ * The least that passes for any of those that ask: what has no children has to be worth that. It
+ * rises no faster than a bar does, so that one of several that take turns is not forgotten before
+ * its next. What is said to be cold is worth nothing: it passes nowhere, and says nothing of what
+ * does.
  */
 static void gate_follow(struct kvt_policy *p, u32 bar, u32 worth)
 {
@@ -89,15 +90,19 @@ static u16 gate_tag_of(u32 hash)
 	return (u16)(hash >> 16 | 1);
 }
 
-/* A block is not written to @tier, and may be missed. */
-static void gate_refused(const struct kvt_policy *p, struct kvt_regret *r, u32 tier, u32 hash)
+/*
+ * A block was asked about: if @refused it may be missed. Either way it takes the place of one of
+ * before, so that a tag lasts as long as what was let in then.
+ */
+static void gate_remember(const struct kvt_policy *p, struct kvt_regret *r, u32 tier, u32 hash,
+			  bool refused)
 {
 	u16 *tag = gate_tag(r, hash);
 	u32 list, nr = 0;
 
 	if (!tag)
 		return;
-	*tag = gate_tag_of(hash);
+	*tag = refused ? gate_tag_of(hash) : 0;
 	for (list = 0; list < KVT_LISTS; list++)
 		nr += p->list[tier][list].count;
 	r->shift = (u8)min(fls((int)(nr / KVT_REGRET_TAGS)), GATE_SHIFT_MAX);
@@ -160,7 +165,7 @@ void kvt_gate_asked(struct kvt_mind *m, u32 nr)
  */
 bool kvt_gate_admit(struct kvt_policy *p, u32 tier, u32 id, bool room)
 {
-	u32 worth = kvt_policy_worth(p, id), least;
+	u32 worth = kvt_policy_worth(p, id), least, displaced = 0;
 	struct kvt_mind *m = kvt_policy_mind(p, id);
 	bool ok = true;
 
@@ -171,15 +176,16 @@ bool kvt_gate_admit(struct kvt_policy *p, u32 tier, u32 id, bool room)
 	m->bar = m->bar ?: max(worth - min(worth, GATE_BAR_BELOW), 1u);
 	if (kvt_ch_leaf(p->table, id)) {
 		least = gate_displaced(p, tier);
-		ok = worth >= m->bar && (!least || worth >= kvt_policy_worth(p, least));
+		displaced = least ? kvt_policy_worth(p, least) : 0;
+		ok = worth >= max(m->bar, displaced);
 	}
-	if (ok) {
+	if (ok)
 		m->bar = min(m->bar + gate_step_up(m), (u32)U16_MAX);
-	} else {
+	else
 		m->bar -= min(m->bar - 1, GATE_BAR_STEPS - gate_step_up(m));
-		gate_refused(p, &m->regret, tier, kvt_hot(p->table, id)->hash);
-	}
-	gate_follow(p, m->bar, worth);
+	if (kvt_ch_leaf(p->table, id))
+		gate_follow(p, max(m->bar, displaced), worth);
+	gate_remember(p, &m->regret, tier, kvt_hot(p->table, id)->hash, !ok);
 	return ok;
 }
 
@@ -189,7 +195,6 @@ void kvt_gate_unadmit(struct kvt_policy *p, u32 id)
 	struct kvt_mind *m = kvt_policy_mind(p, id);
 
 	m->bar -= min(m->bar - !!m->bar, gate_step_up(m));
-	p->low_bar = min(p->low_bar, m->bar);
 }
 
 /**

@@ -303,13 +303,11 @@ static void reuse_mark(struct kvt_policy *p, struct reuse_chain *ch)
 	c->past = (u8)((c->past & REUSE_GAP_MASK) | mark);
 }
 
-/* The gate learns of a block that is new. Whether it is. */
-static bool reuse_stored(const struct kvt_policy *p, const struct reuse_chain *ch, u32 id)
+/* The gate learns of a block, if it is new. */
+static void reuse_stored(const struct kvt_policy *p, const struct reuse_chain *ch, u32 id)
 {
-	if (!reuse_is_new(p, id))
-		return false;
-	kvt_gate_stored(ch->m, reuse_hash(p, id));
-	return true;
+	if (reuse_is_new(p, id))
+		kvt_gate_stored(ch->m, reuse_hash(p, id));
 }
 
 /*
@@ -319,14 +317,17 @@ static bool reuse_stored(const struct kvt_policy *p, const struct reuse_chain *c
 static void reuse_settle(struct kvt_policy *p, struct reuse_chain *ch, u32 cls)
 {
 	struct reuse_places w = { 0 };
-	u32 id, beside = KVT_NIL, to, tier, n, nr_new = 0;
+	u32 id, beside = KVT_NIL, to, tier, n, asked = U32_MAX;
 	bool stranger = false;
 	struct kvt_cold *c;
 
 	for (id = ch->tip, n = 0; id && n < KVT_REQUEST_MAX; n++, id = c->parent) {
 		c = kvt_cold(p->table, id);
 		stranger |= id == ch->old && !ch->known;
-		nr_new += reuse_stored(p, ch, id);
+		reuse_stored(p, ch, id);
+		/* What comes before the last part was counted with that. */
+		if (ch->more && id == ch->ask->told)
+			asked = n;
 		to = reuse_classify(c, cls, stranger);
 		if (id == beside && to == w.run.to && !reuse_stuck(c)) {
 			kvt_run_on(p, &w.run, id, c);
@@ -343,7 +344,7 @@ static void reuse_settle(struct kvt_policy *p, struct reuse_chain *ch, u32 cls)
 		beside = c->lru_prev;
 	}
 	reuse_place(p, &w);
-	kvt_gate_asked(ch->m, ch->more ? nr_new : n);
+	kvt_gate_asked(ch->m, min(asked, n));
 	ch->nr = n;
 	p->nr_steps += n;
 	reuse_mark(p, ch);

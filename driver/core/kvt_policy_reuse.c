@@ -80,10 +80,10 @@ static bool reuse_insert_child(struct kvt_policy *p, u32 tier, u32 id, struct kv
 	return true;
 }
 
-/* Is a block on this list now. */
+/* Is a block on this list now, where its age says. */
 static bool reuse_on(const struct kvt_policy *p, u32 tier, u32 list, u32 id)
 {
-	return kvt_policy_tier(p, id) == tier && kvt_policy_list(kvt_cold(p->table, id)) == list;
+	return kvt_policy_tier(p, id) == tier && kvt_cold(p->table, id)->on == list;
 }
 
 /*
@@ -96,7 +96,7 @@ static u32 reuse_near(struct kvt_policy *p, u32 tier, u32 list, u32 id, u32 age_
 	const struct kvt_list *l = &p->list[tier][list];
 	struct kvt_put *put = &p->put[tier][list];
 	u32 start[] = { put->id[0], put->id[1], l->head, l->tail };
-	u32 i, apart, at_ms, least = U32_MAX, best = ARRAY_SIZE(start);
+	u32 i, apart, at_ms, least = U32_MAX, best = 2;
 
 	for (i = 0; l->head && i < ARRAY_SIZE(start); i++) {
 		if (!start[i] || start[i] == id || !reuse_on(p, tier, list, start[i]))
@@ -111,7 +111,7 @@ static u32 reuse_near(struct kvt_policy *p, u32 tier, u32 list, u32 id, u32 age_
 	if (best != put->last)
 		put->last = best < 2 ? best : !put->last;
 	put->id[put->last] = id;
-	return best < ARRAY_SIZE(start) ? start[best] : KVT_NIL;
+	return start[best];
 }
 
 /*
@@ -217,17 +217,24 @@ static void reuse_skip(struct kvt_policy *p, u32 tier, u32 id)
 	c->on |= KVT_ON_STUCK;
 }
 
-/* The last child leaves: back from aside, if it is there for its children. */
+/* The last child leaves: back from aside, or the next there to be looked at. */
 static void reuse_childless(struct kvt_policy *p, u32 parent)
 {
-	const struct kvt_cold *c = kvt_cold(p->table, parent);
+	struct kvt_cold *c = kvt_cold(p->table, parent);
 	u32 on = kvt_policy_list(c), own = kvt_policy_tier(p, parent);
 
 	if (own == KVT_NO_TIER)
 		return;
 	p->stale[own] |= 1u << on;
-	if (on == REUSE_ASIDE && !reuse_stuck(c))
+	if (on != REUSE_ASIDE)
+		return;
+	if (!reuse_stuck(c)) {
 		reuse_return(p, own, parent);
+		return;
+	}
+	kvt_policy_del(p, own, parent);
+	kvt_policy_add(p, own, REUSE_ASIDE, parent, true);
+	c->on |= KVT_ON_STUCK;
 }
 
 static void reuse_remove(struct kvt_policy *p, u32 tier, u32 id)
@@ -423,6 +430,16 @@ static void reuse_freshen(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget
 	p->stale[tier] = unknown;
 }
 
+/* There is nothing but what was put aside. What returns is to be found in the same search. */
+static bool reuse_fetch(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
+{
+	u32 back = DIV_ROUND_UP(*budget, 2), rest = *budget - back;
+	bool any = reuse_back(p, tier, leaf, &back);
+
+	*budget = rest + back;
+	return any;
+}
+
 static u32 reuse_next(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
 {
 	const struct kvt_ends *e = &p->ends[tier];
@@ -434,7 +451,7 @@ static u32 reuse_next(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget)
 			reuse_freshen(p, tier, leaf, budget);
 		best = e->key[1] == U32_MAX ? KVT_NIL : e->id[e->key[1] % KVT_LISTS];
 		/* Some are not known to the end yet, or what was put aside returns. */
-		if (!best && (p->stale[tier] || reuse_back(p, tier, leaf, budget)))
+		if (!best && (p->stale[tier] || reuse_fetch(p, tier, leaf, budget)))
 			continue;
 		if (!best)
 			return KVT_NIL;
