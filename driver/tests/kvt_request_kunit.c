@@ -287,6 +287,25 @@ static void growing_goes_on(struct kunit *test)
 	drains(test, f);
 }
 
+/* However it is read, each block of a chain has been asked for once. */
+static void reading_on_is_counted(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 id[100], i, tip = store_in_parts(test, f, 1, KVT_NIL, 100, 7);
+	s32 had = f->p.only->regret.balance;
+
+	KUNIT_EXPECT_EQ(test, had, -100);
+	for (i = 100; i--; tip = kvt_cold(f->t, tip)->parent)
+		id[i] = tip;
+	f->p.now_ms += 30000;
+	for (i = 0; i < 100; i++) {
+		f->p.ops->touch(&f->p, TIER, id[i]);
+		if (i % 10 == 9)
+			part(f, 2, id[i], 10);
+	}
+	KUNIT_EXPECT_EQ(test, f->p.only->regret.balance, had - 100);
+}
+
 /* Only what a part has added is taken back: where a chain is too long to be looked at, nothing. */
 static void long_parts_take_nothing(struct kunit *test)
 {
@@ -319,6 +338,7 @@ static struct kunit_case kvt_request_cases[] = {
 	KUNIT_CASE(growing_is_no_branch),
 	KUNIT_CASE(growing_goes_on),
 	KUNIT_CASE(long_parts_take_nothing),
+	KUNIT_CASE(reading_on_is_counted),
 	KUNIT_CASE(youngest_is_who_was),
 	{ }
 };
