@@ -122,6 +122,7 @@ build()
 		die "$1: does not compile"
 	}
 	cp "$WORK/out/stock/kvtier.ko" "$WORK/payload/$1.ko"
+	grep -c '  CC ' "$WORK/build.log" | sed "s/^/# $1: compiled /"
 	put_back
 	echo "$1 $PROGRAM" >>"$WORK/payload/teeth"
 }
@@ -156,13 +157,15 @@ bite_host()
 }
 
 # By contents, with times of its own: what the last run has built from changed sources is
-# older than what was put back.
+# older than what was put back. The first time there is nothing of that: see take_over().
 copy_tree()
 {
+	local how=-rlpc
+	[ -d "$WORK/src" ] || how=-a
 	rm -rf "$WORK/payload"
 	mkdir -p "$WORK/src/selftests" "$WORK/payload"
-	rsync -rlpc --delete "$KVT_ROOT"/{Kbuild,VERSION,driver,uapi,userspace,scripts} "$WORK/src/"
-	rsync -rlpc --delete "$KVT_ROOT"/selftests/{vm,modules,host} "$WORK/src/selftests/"
+	rsync "$how" --delete "$KVT_ROOT"/{Kbuild,VERSION,driver,uapi,userspace,scripts} "$WORK/src/"
+	rsync "$how" --delete "$KVT_ROOT"/selftests/{vm,modules,host} "$WORK/src/selftests/"
 	cat >"$WORK/payload/bite.sh" <<-'END'
 		modprobe kvtier
 		while read -r name program <&3; do
@@ -193,12 +196,27 @@ judge()
 	FAILED=1
 }
 
+# What is compiled for the stock kernel already, as if it had been in the copy's place, so that of
+# a copy only what is changed is compiled.
+take_over()
+{
+	local from=$KVT_OUT/build-stock to=$WORK/out/build-stock
+	[ ! -d "$to" ] || return 0
+	mkdir -p "$WORK/out"
+	flock "$KVT_OUT/build-stock.lock" cp -a "$from" "$to.new"
+	grep -rlZF "$from" "$to.new" --include='*.cmd' --include='.*.cmd' --include='*.mod' \
+		--include=modules.order --include=Module.symvers |
+		xargs -0r sed -i "s,$from,$to,g"
+	mv "$to.new" "$to"
+}
+
 # bite_machine NAME... : modules without one protection each, in one machine.
 bite_machine()
 {
 	local name
 	"$KVT_ROOT/scripts/build-modules.sh" stock >&2
 	make -s --no-print-directory -C "$KVT_ROOT" tools kselftest >&2
+	take_over
 	for name in "$@"; do
 		build "$name"
 	done
