@@ -230,8 +230,8 @@ check)
 	timed suite host "$HOST/crash" --teeth 10000
 	timed suite host "$HOST/fsck_zoned" 12
 	timed fuzz fuzz 6
-	timed fuzz fuzz_media 20
-	timed fuzz fuzz_fsck 20
+	timed fuzz fuzz_media 10
+	timed fuzz fuzz_fsck 10
 	bench --any-rate
 	;;
 quick)
