@@ -60,7 +60,7 @@ both_refused()
 
 trap clean_up EXIT
 modprobe -q loop || :
-truncate -s 64M /tmp/signature.disk
+truncate -s 24M /tmp/signature.disk
 DISK=$(losetup -f)
 losetup "$DISK" /tmp/signature.disk
 
