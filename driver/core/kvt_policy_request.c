@@ -222,6 +222,9 @@ static void reuse_resume(struct kvt_policy *p, struct reuse_chain *ch)
 	for (id = a->told, n = 0; id && n < KVT_REQUEST_MAX; n++, id = c->parent) {
 		c = kvt_cold(p->table, id);
 		above += above || id == a->old;
+		/* A session's next turn has changed nothing more of those that were there. */
+		if (a->known && above > KVT_ASK_MARKS)
+			break;
 		reuse_restore_young(p, id, c);
 		reuse_take_back(a, id, c, above);
 	}
