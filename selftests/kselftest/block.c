@@ -575,14 +575,11 @@ TEST_F(sizes, little_waste)
 		     KVTIER_SLOT_ALIGN;
 	__u32 want = 64 * KVT_MIB / slot, got;
 	struct kvt_client c;
-	char name[80];
 
 	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, 64 * KVT_MIB));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &c, "waste", variant->block_bytes));
 	/* Not even a sixteenth is left to others. */
-	snprintf(name, sizeof(name), "namespaces/%llu/fixed_limit_bytes",
-		 (unsigned long long)c.ns_id);
-	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, name, "67108864"));
+	ASSERT_EQ(0, kvt_ns_set(&self->pool, &c, "fixed_limit_bytes", "67108864"));
 	got = reserve_all(&c, want);
 	/* In a tier of 64 MiB the rest of the last region counts, too. */
 	EXPECT_LE(want * 90 / 100, got) TH_LOG("%u of %u slots", got, want);

@@ -129,13 +129,11 @@ TEST_F(compact, who_does_not_wait)
 /* Nor does its limit on the tier keep an owner from making room within it. */
 TEST_F(compact, at_its_limit)
 {
-	char name[64], limit[32];
+	char limit[32];
 
 	ASSERT_EQ(0, scatter(&self->a));
-	snprintf(name, sizeof(name), "namespaces/%llu/tier_limits",
-		 (unsigned long long)self->a.ns_id);
 	snprintf(limit, sizeof(limit), "dram0 %llu\n", (unsigned long long)LEFT * BLOCK_BYTES);
-	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, name, limit));
+	ASSERT_EQ(0, kvt_ns_set(&self->pool, &self->a, "tier_limits", limit));
 	EXPECT_EQ(LEFT, put(&self->b, 1000, LEFT, KVTIER_RESERVE_WAIT));
 	EXPECT_EQ(LEFT, right(&self->a, 0, LEFT, EVERY));
 	EXPECT_EQ(0, evictions(&self->pool));

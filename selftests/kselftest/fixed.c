@@ -65,52 +65,19 @@ static void close_files(FIXTURE_DATA(fixed) *self)
 	}
 }
 
-static void ns_name(const struct kvt_client *c, const char *what, char *name, size_t len)
-{
-	snprintf(name, len, "namespaces/%llu/%s", (unsigned long long)c->ns_id, what);
-}
-
-static long long ns_number(const struct kvt_pool *p, const struct kvt_client *c, const char *what)
-{
-	char name[80], buf[32];
-	int n;
-
-	ns_name(c, what, name, sizeof(name));
-	n = kvt_sysfs_read(p, name, buf, sizeof(buf));
-	return n < 0 ? n : strtoll(buf, NULL, 10);
-}
-
-static int ns_set(const struct kvt_pool *p, const struct kvt_client *c, const char *what,
-		  const char *value)
-{
-	char name[80];
-
-	ns_name(c, what, name, sizeof(name));
-	return kvt_sysfs_write(p, name, value);
-}
-
-static int ns_set_number(const struct kvt_pool *p, const struct kvt_client *c, const char *what,
-			 unsigned long long value)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%llu", value);
-	return ns_set(p, c, what, text);
-}
-
 static __u64 fixed_bytes(FIXTURE_DATA(fixed) *self)
 {
-	return ns_number(&self->pool, &self->greedy, "fixed_bytes");
+	return kvt_ns_number(&self->pool, &self->greedy, "fixed_bytes");
 }
 
 static __u64 refused(FIXTURE_DATA(fixed) *self)
 {
-	return ns_number(&self->pool, &self->greedy, "fixed_refused");
+	return kvt_ns_number(&self->pool, &self->greedy, "fixed_refused");
 }
 
 static int limit(FIXTURE_DATA(fixed) *self, int pieces)
 {
-	return ns_set_number(&self->pool, &self->greedy, "fixed_limit_bytes", pieces * KVT_PIECE);
+	return kvt_ns_set_number(&self->pool, &self->greedy, "fixed_limit_bytes", pieces * KVT_PIECE);
 }
 
 /* Whatever it was, none of it is left when its files have gone. */
@@ -307,7 +274,7 @@ TEST_F(fixed, lowered_below_what_is_held)
 	ASSERT_EQ(0, limit(self, 4));
 	ASSERT_EQ(4, lease_sparsely(self, PIECES, handle));
 	ASSERT_EQ(0, limit(self, 2));
-	EXPECT_EQ(2 * KVT_PIECE, ns_number(&self->pool, &self->greedy, "fixed_limit_bytes"));
+	EXPECT_EQ(2 * KVT_PIECE, kvt_ns_number(&self->pool, &self->greedy, "fixed_limit_bytes"));
 	EXPECT_EQ(4 * KVT_PIECE, fixed_bytes(self));
 	/* The same block, and one beside it, are in a piece that is paid for. */
 	EXPECT_EQ(KVTIER_ST_HIT, lease(self->greedy.fd, 0, &other));
@@ -420,14 +387,14 @@ TEST_F(fixed, arenas_are_paid_for)
 	struct kvt_key key = kvt_key(SET, 0);
 
 	ASSERT_EQ(0, open_side(&self->pool, &c, 1003, KVT_PIECE));
-	ASSERT_EQ(0, ns_set(&self->pool, &c, "fixed_limit_bytes", "0"));
+	ASSERT_EQ(0, kvt_ns_set(&self->pool, &c, "fixed_limit_bytes", "0"));
 	ASSERT_EQ(0, kvt_ioctl(c.fd, KVTIER_OP_ARENA, &a));
 	EXPECT_EQ(0, kvt_reserve(c.fd, 0, 0, &key, NULL, 1, &res, 0));
 	EXPECT_EQ(KVTIER_ST_LIMIT, res.status);
 	ASSERT_EQ(1, kvt_reserve(c.fd, KVTIER_RESERVE_ARENA, 0, &key, NULL, 1, &res, 0));
-	EXPECT_EQ(KVT_PIECE, ns_number(&self->pool, &c, "fixed_bytes"));
+	EXPECT_EQ(KVT_PIECE, kvt_ns_number(&self->pool, &c, "fixed_bytes"));
 	EXPECT_EQ(1, kvt_abort(c.fd, &res.handle, 1, NULL));
-	EXPECT_EQ(0, ns_number(&self->pool, &c, "fixed_bytes"));
+	EXPECT_EQ(0, kvt_ns_number(&self->pool, &c, "fixed_bytes"));
 	kvt_client_close(&c);
 }
 
@@ -439,12 +406,12 @@ TEST_F(fixed, by_default)
 	int all = 4 * PIECES;
 
 	/* A sixteenth of this is no piece. */
-	EXPECT_EQ(PIECES * KVT_PIECE, ns_number(p, &self->greedy, "fixed_limit_bytes"));
+	EXPECT_EQ(PIECES * KVT_PIECE, kvt_ns_number(p, &self->greedy, "fixed_limit_bytes"));
 	ASSERT_EQ(0, open_side(p, &c, 1003, PIECES * KVT_PIECE));
-	EXPECT_EQ(PIECES * KVT_PIECE, ns_number(p, &self->greedy, "fixed_limit_bytes"));
+	EXPECT_EQ(PIECES * KVT_PIECE, kvt_ns_number(p, &self->greedy, "fixed_limit_bytes"));
 	kvt_client_close(&c);
 	ASSERT_LE(0, kvt_tier_dram(p, 1, 3 * PIECES * KVT_PIECE));
-	EXPECT_EQ((all - 2) * KVT_PIECE, ns_number(p, &self->greedy, "fixed_limit_bytes"));
+	EXPECT_EQ((all - 2) * KVT_PIECE, kvt_ns_number(p, &self->greedy, "fixed_limit_bytes"));
 	kvt_client_close(&self->greedy);
 	kvt_client_close(&self->modest);
 	/* With views of all of it. */
@@ -476,6 +443,23 @@ static int hog_open(const struct kvt_pool *p, struct kvt_client *c, int i, __u64
 	return err;
 }
 
+static int hogs_open(const struct kvt_pool *p, struct kvt_client *hog)
+{
+	int i, err = 0;
+
+	for (i = 0; i < MANY && !err; i++)
+		err = hog_open(p, &hog[i], i, 0);
+	return err;
+}
+
+static void hogs_close(struct kvt_client *hog)
+{
+	int i;
+
+	for (i = 0; i < MANY; i++)
+		kvt_client_close(&hog[i]);
+}
+
 static __u32 hog_set(const struct kvt_client *c)
 {
 	return 1000 + (__u32)c->ns_id;
@@ -491,20 +475,33 @@ static bool hog_store(const struct kvt_client *c, int first, int nr)
 	return i == nr;
 }
 
-/* One block of each piece's worth is stored, and leased. How many of @pieces. */
+/*
+ * Store @nr blocks from @first on and lease that one: what nobody has leased may go again, where
+ * there is no room at all, to have some for the next one. 1, 0: may not, -1: no room.
+ */
+static int hog_have(const struct kvt_client *c, int first, int nr, struct kvtier_block_result *res)
+{
+	struct kvt_key key = kvt_key(hog_set(c), first);
+	int tries = 0;
+
+	do {
+		if (!hog_store(c, first, nr))
+			return -1;
+		if (kvt_get(c->fd, 0, 0, &key, 1, res, 0) == 1)
+			return 1;
+	} while (res->status == KVTIER_ST_MISS && ++tries < 10);
+	return 0;
+}
+
+/* Lease one block after the other, up to so many pieces' worth. How many pieces. */
 static int hog_lease(const struct kvt_client *c, int pieces)
 {
 	struct kvtier_block_result res;
-	struct kvt_key key;
-	int i, n = 0;
+	int i;
 
-	for (i = 0; i < pieces; i++) {
-		if (!hog_store(c, i * IN_PIECE, IN_PIECE))
-			break;
-		key = kvt_key(hog_set(c), i * IN_PIECE);
-		n += kvt_get(c->fd, 0, 0, &key, 1, &res, 0) == 1;
-	}
-	return n;
+	for (i = 0; i < pieces * IN_PIECE && hog_have(c, i, 1, &res) == 1; i++)
+		;
+	return i / IN_PIECE;
 }
 
 /* Store and pin, up to @nr blocks. How many. */
@@ -548,11 +545,10 @@ TEST_F(fixed, by_many)
 	struct kvt_client hog[MANY];
 	struct kvtier_block_result res;
 	struct kvt_key key;
-	int i, n = 0;
+	int n = 0;
 
 	ASSERT_EQ(0, enlarge(self));
-	for (i = 0; i < MANY; i++)
-		ASSERT_EQ(0, hog_open(&self->pool, &hog[i], i, 0));
+	ASSERT_EQ(0, hogs_open(&self->pool, hog));
 	n += hog_lease(&hog[0], 30);
 	n += hog_lease(&hog[1], 30);
 	EXPECT_EQ(60, n);
@@ -560,15 +556,14 @@ TEST_F(fixed, by_many)
 	n += hog_lease(&hog[2], 4);
 	n += hog_lease(&hog[3], 4);
 	EXPECT_EQ(ALL - 2, n);
-	EXPECT_LT(0, ns_number(&self->pool, &hog[3], "fixed_refused"));
+	EXPECT_LT(0, kvt_ns_number(&self->pool, &hog[3], "fixed_refused"));
 	EXPECT_TRUE(served(self));
 	/* MODEST keeps one. Even so the next one finds a last piece. */
 	ASSERT_EQ(1, store(&self->modest, SET_MODEST, 0, 1));
 	key = kvt_key(SET_MODEST, 0);
 	ASSERT_EQ(1, kvt_get(self->modest.fd, 0, 0, &key, 1, &res, 0));
 	EXPECT_TRUE(third_is_served(self));
-	for (i = 0; i < MANY; i++)
-		kvt_client_close(&hog[i]);
+	hogs_close(hog);
 }
 
 /* Whom root has given more than the default may have it. */
@@ -583,9 +578,9 @@ TEST_F(fixed, by_many_with_leave)
 	n = hog_lease(&hog[0], ALL);
 	EXPECT_EQ(ALL - 4, n);
 	/* No more than the default is no leave. */
-	ASSERT_EQ(0, ns_set_number(&self->pool, &hog[1], "fixed_limit_bytes", 60 * KVT_PIECE));
+	ASSERT_EQ(0, kvt_ns_set_number(&self->pool, &hog[1], "fixed_limit_bytes", 60 * KVT_PIECE));
 	EXPECT_EQ(2, hog_lease(&hog[1], 4));
-	ASSERT_EQ(0, ns_set_number(&self->pool, &hog[1], "fixed_limit_bytes", ALL * KVT_PIECE));
+	ASSERT_EQ(0, kvt_ns_set_number(&self->pool, &hog[1], "fixed_limit_bytes", ALL * KVT_PIECE));
 	EXPECT_EQ(4, hog_lease(&hog[1], 4));
 	kvt_client_close(&hog[0]);
 	kvt_client_close(&hog[1]);
@@ -602,7 +597,7 @@ TEST_F(fixed, by_many_with_less_memory)
 	third = kvt_tier_dram(&self->pool, 2, ALL / 2 * KVT_PIECE);
 	ASSERT_LE(0, third);
 	ASSERT_EQ(0, hog_open(&self->pool, &hog, 0, 0));
-	ASSERT_EQ(0, ns_set_number(&self->pool, &hog, "fixed_limit_bytes", ALL * KVT_PIECE));
+	ASSERT_EQ(0, kvt_ns_set_number(&self->pool, &hog, "fixed_limit_bytes", ALL * KVT_PIECE));
 	ASSERT_EQ(0, kvt_tier_detach(&self->pool, third, 0, 10 * KVT_SEC));
 	EXPECT_EQ(ALL - 4, hog_lease(&hog, ALL));
 	kvt_client_close(&hog);
@@ -613,11 +608,10 @@ TEST_F(fixed, by_many_with_less_memory)
 TEST_F(fixed, beside_pins)
 {
 	struct kvt_client hog[MANY];
-	int i, pinned, n;
+	int pinned, n;
 
 	ASSERT_EQ(0, enlarge(self));
-	for (i = 0; i < MANY; i++)
-		ASSERT_EQ(0, hog_open(&self->pool, &hog[i], i, 0));
+	ASSERT_EQ(0, hogs_open(&self->pool, hog));
 	pinned = hog_pin(&hog[0], ALL * IN_PIECE);
 	pinned += hog_pin(&hog[1], ALL * IN_PIECE);
 	/* Of three quarters of all one user gets three quarters. */
@@ -627,8 +621,7 @@ TEST_F(fixed, beside_pins)
 	EXPECT_GT(ALL / 16 * 7, n);
 	EXPECT_LE(ALL / 16 * 7 - 4, n);
 	EXPECT_TRUE(served(self));
-	for (i = 0; i < MANY; i++)
-		kvt_client_close(&hog[i]);
+	hogs_close(hog);
 }
 
 /* However many namespaces a user has, others can pin, and get no more than they leave. */
@@ -644,8 +637,7 @@ TEST_F(fixed, pins_leave_some)
 	}
 	EXPECT_EQ(ALL / 16 * 9 * IN_PIECE, pinned);
 	EXPECT_EQ(ALL / 32 * 3 * IN_PIECE, hog_pin(&self->modest, ALL / 4 * IN_PIECE));
-	for (i = 0; i < MANY; i++)
-		kvt_client_close(&hog[i]);
+	hogs_close(hog);
 }
 
 /* Buffers of a piece's worth of leased blocks, up to @most. How many there can be. */
@@ -656,12 +648,10 @@ static int hog_export(const struct kvt_client *c, int *bufs, int most)
 	struct kvtier_export x = {
 		.size = sizeof(x), .nr = IN_PIECE, .handles = KVT_U64(handle),
 	};
-	struct kvt_key key;
 	int i;
 
 	for (i = 0; i < IN_PIECE; i++) {
-		key = kvt_key(hog_set(c), i);
-		if (!hog_store(c, i, 1) || kvt_get(c->fd, 0, 0, &key, 1, &res, 0) != 1)
+		if (hog_have(c, i, 1, &res) != 1)
 			return -1;
 		handle[i] = res.handle;
 	}
@@ -687,8 +677,7 @@ TEST_F(fixed, exports_leave_some)
 	EXPECT_EQ(ALL / 32 * 3, got);
 	for (i = 0; i < n + got; i++)
 		close(bufs[i]);
-	for (i = 0; i < MANY; i++)
-		kvt_client_close(&hog[i]);
+	hogs_close(hog);
 }
 
 /* What is pinned may be leased; it is not counted twice against others, only against its owner. */
@@ -707,7 +696,7 @@ TEST_F(fixed, what_is_pinned)
 		n += kvt_get(hog.fd, 0, 0, &key, 1, &res, 0) == 1;
 	}
 	EXPECT_EQ(ALL / 4 * IN_PIECE, n);
-	EXPECT_EQ(ALL / 4 * KVT_PIECE, ns_number(&self->pool, &hog, "fixed_bytes"));
+	EXPECT_EQ(ALL / 4 * KVT_PIECE, kvt_ns_number(&self->pool, &hog, "fixed_bytes"));
 	/* The rest but the last part is there for another user. */
 	EXPECT_EQ(ALL / 4 * 3 - 4, hog_lease(&self->modest, ALL / 4 * 3));
 	/* And not for who has much. */
@@ -735,8 +724,7 @@ TEST_F(fixed, beside_guarantees)
 	/* What was promised, though, is all his. */
 	EXPECT_EQ(promised, hog_lease(&hog[0], promised));
 	EXPECT_TRUE(served(self));
-	for (i = 0; i < MANY; i++)
-		kvt_client_close(&hog[i]);
+	hogs_close(hog);
 }
 
 /* A page of one block of each piece's worth stays in a pipe, the blocks go. Pages held. */
@@ -748,9 +736,7 @@ static int hog_hold(const struct kvt_client *c, int pieces, int pipe)
 	int i, n = 0;
 
 	for (i = 0; i < pieces; i++) {
-		key = kvt_key(hog_set(c), i * IN_PIECE);
-		if (!hog_store(c, i * IN_PIECE, IN_PIECE) ||
-		    kvt_get(c->fd, 0, 0, &key, 1, &res, 0) != 1)
+		if (hog_have(c, i * IN_PIECE, IN_PIECE, &res) != 1)
 			break;
 		page.iov_base = (void *)kvt_rd(c, res.offset);
 		n += vmsplice(pipe, &page, 1, SPLICE_F_NONBLOCK) == 4096;
@@ -779,8 +765,7 @@ TEST_F(fixed, beside_quarantine)
 
 	ASSERT_EQ(0, enlarge(self));
 	ASSERT_EQ(0, pipe(held));
-	for (i = 0; i < MANY; i++)
-		ASSERT_EQ(0, hog_open(&self->pool, &hog[i], i, 0));
+	ASSERT_EQ(0, hogs_open(&self->pool, hog));
 	EXPECT_EQ(ALL / 4, hog_hold(&hog[0], ALL / 4, held[1]));
 	/* Whoever takes these regions finds that they cannot be used. */
 	EXPECT_TRUE(hog_store(&hog[1], 0, ALL * IN_PIECE));
@@ -788,13 +773,12 @@ TEST_F(fixed, beside_quarantine)
 	for (i = 1; i < MANY; i++)
 		hog_lease(&hog[i], ALL);
 	for (i = 1; i < MANY; i++)
-		sum += ns_number(&self->pool, &hog[i], "fixed_bytes");
+		sum += kvt_ns_number(&self->pool, &hog[i], "fixed_bytes");
 	EXPECT_EQ((ALL / 4 * 3 - 2) * KVT_PIECE, sum);
 	EXPECT_TRUE(served(self));
 	close(held[0]);
 	close(held[1]);
-	for (i = 0; i < MANY; i++)
-		kvt_client_close(&hog[i]);
+	hogs_close(hog);
 }
 
 TEST_F(fixed, only_root_sets_it)
@@ -803,30 +787,30 @@ TEST_F(fixed, only_root_sets_it)
 					   "99999999999999999999999" };
 	static const char name[] = "fixed_limit_bytes";
 	const struct kvt_pool *p = &self->pool;
-	long long was = ns_number(p, &self->greedy, name);
+	long long was = kvt_ns_number(p, &self->greedy, name);
 	char path[160];
 	size_t i;
 
 	for (i = 0; i < KVT_ARRAY(bad); i++) {
-		int err = ns_set(p, &self->greedy, name, bad[i]);
+		int err = kvt_ns_set(p, &self->greedy, name, bad[i]);
 
 		/* Nothing written is nothing said. */
 		EXPECT_TRUE(!*bad[i] || err == -EINVAL || err == -ERANGE)
 			TH_LOG("%s: %d", bad[i], err);
 	}
-	EXPECT_EQ(was, ns_number(p, &self->greedy, name));
-	EXPECT_EQ(0, ns_set(p, &self->greedy, name, "4096\n"));
-	EXPECT_EQ(4096, ns_number(p, &self->greedy, name));
-	EXPECT_NE(4096, ns_number(p, &self->modest, name));
-	EXPECT_EQ(0, ns_set(p, &self->greedy, name, "default\n"));
-	EXPECT_EQ(was, ns_number(p, &self->greedy, name));
+	EXPECT_EQ(was, kvt_ns_number(p, &self->greedy, name));
+	EXPECT_EQ(0, kvt_ns_set(p, &self->greedy, name, "4096\n"));
+	EXPECT_EQ(4096, kvt_ns_number(p, &self->greedy, name));
+	EXPECT_NE(4096, kvt_ns_number(p, &self->modest, name));
+	EXPECT_EQ(0, kvt_ns_set(p, &self->greedy, name, "default\n"));
+	EXPECT_EQ(was, kvt_ns_number(p, &self->greedy, name));
 	snprintf(path, sizeof(path), "/sys/class/kvtier/kvtier%u/namespaces/%llu/%s", p->id,
 		 (unsigned long long)self->greedy.ns_id, name);
 	ASSERT_EQ(0, kvt_become(GREEDY));
 	EXPECT_EQ(-1, open(path, O_WRONLY));
 	EXPECT_EQ(-1, open(path, O_RDONLY));
 	ASSERT_EQ(0, kvt_become(0));
-	EXPECT_GT(0, ns_set(p, &self->greedy, "fixed_bytes", "0"));
+	EXPECT_GT(0, kvt_ns_set(p, &self->greedy, "fixed_bytes", "0"));
 }
 
 struct rush {

@@ -121,11 +121,7 @@ static void ask(FIXTURE_DATA(isolate) *self, const struct session *s, struct res
 
 static int set_weight(FIXTURE_DATA(isolate) *self, const char *weight)
 {
-	char name[64];
-
-	snprintf(name, sizeof(name), "namespaces/%llu/weight",
-		 (unsigned long long)self->alice.ns_id);
-	return kvt_sysfs_write(&self->pool, name, weight);
+	return kvt_ns_set(&self->pool, &self->alice, "weight", weight);
 }
 
 static int open_both(FIXTURE_DATA(isolate) *self, const struct room *room)
@@ -257,7 +253,6 @@ TEST_F_TIMEOUT(isolate, weight_beside_a_scan, 3000)
 TEST_F(isolate, weights)
 {
 	const struct room room = { .weight = 1, };
-	char name[64], value[16] = "";
 
 	ASSERT_EQ(0, kvt_setup(&self->pool));
 	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, GUARANTEE));
@@ -267,10 +262,7 @@ TEST_F(isolate, weights)
 	EXPECT_EQ(-ERANGE, set_weight(self, "4294967296"));
 	EXPECT_EQ(-EINVAL, set_weight(self, "-1"));
 	EXPECT_EQ(-EINVAL, set_weight(self, "much"));
-	snprintf(name, sizeof(name), "namespaces/%llu/weight",
-		 (unsigned long long)self->alice.ns_id);
-	EXPECT_LT(0, kvt_sysfs_read(&self->pool, name, value, sizeof(value)));
-	EXPECT_EQ(10000, atoi(value));
+	EXPECT_EQ(10000, kvt_ns_number(&self->pool, &self->alice, "weight"));
 	kvt_client_close(&self->alice);
 	kvt_client_close(&self->bob);
 	EXPECT_EQ(0, kvt_teardown(&self->pool));

@@ -470,3 +470,38 @@ int kvt_sysfs_read(const struct kvt_pool *p, const char *name, char *buf, size_t
 	close(fd);
 	return (int)n;
 }
+
+#define NS_NAME_MAX	80
+
+static void ns_name(const struct kvt_client *c, const char *name, char *path)
+{
+	snprintf(path, NS_NAME_MAX, "namespaces/%llu/%s", (unsigned long long)c->ns_id, name);
+}
+
+int kvt_ns_set(const struct kvt_pool *p, const struct kvt_client *c, const char *name,
+	       const char *value)
+{
+	char path[NS_NAME_MAX];
+
+	ns_name(c, name, path);
+	return kvt_sysfs_write(p, path, value);
+}
+
+int kvt_ns_set_number(const struct kvt_pool *p, const struct kvt_client *c, const char *name,
+		      unsigned long long value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%llu", value);
+	return kvt_ns_set(p, c, name, text);
+}
+
+long long kvt_ns_number(const struct kvt_pool *p, const struct kvt_client *c, const char *name)
+{
+	char path[NS_NAME_MAX], text[32];
+	int n;
+
+	ns_name(c, name, path);
+	n = kvt_sysfs_read(p, path, text, sizeof(text));
+	return n < 0 ? n : strtoll(text, NULL, 10);
+}

@@ -58,22 +58,13 @@ FIXTURE_TEARDOWN(limits)
 	EXPECT_EQ(0, kvt_teardown(&self->pool));
 }
 
-static int set(const struct kvt_pool *p, const struct kvt_client *c, const char *file,
-	       const char *text)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "namespaces/%llu/%s", c->ns_id, file);
-	return kvt_sysfs_write(p, path, text);
-}
-
 static int set_to(const struct kvt_pool *p, const struct kvt_client *c, const char *file,
 		  const char *tier, __u64 bytes)
 {
 	char text[64];
 
 	snprintf(text, sizeof(text), "%s %llu\n", tier, bytes);
-	return set(p, c, file, text);
+	return kvt_ns_set(p, c, file, text);
 }
 
 static int limit_to(const struct kvt_pool *p, const struct kvt_client *c, const char *tier,
@@ -117,10 +108,7 @@ static __u64 used(const struct kvt_pool *p, const struct kvt_client *c, const ch
 /* On all tiers together, counted on its own. */
 static __u64 all_used(const struct kvt_pool *p, const struct kvt_client *c)
 {
-	char path[64], text[32];
-
-	snprintf(path, sizeof(path), "namespaces/%llu/used_bytes", c->ns_id);
-	return kvt_sysfs_read(p, path, text, sizeof(text)) <= 0 ? ~0ull : strtoull(text, NULL, 10);
+	return (__u64)kvt_ns_number(p, c, "used_bytes");
 }
 
 /* Evicted of it for its quota or limits. */
@@ -263,7 +251,7 @@ TEST_F_TIMEOUT(limits, of_memory, 600)
 	EXPECT_EQ(NR_OTHER * BLOCK_BYTES, used(p, &self->other, DRAM));
 	EXPECT_EQ(NR_OTHER, there(&self->other, OTHER, 0, NR_OTHER, true));
 	/* Without it there is room for all. */
-	ASSERT_EQ(0, set(p, &self->c, "tier_limits", DRAM " max\n"));
+	ASSERT_EQ(0, kvt_ns_set(p, &self->c, "tier_limits", DRAM " max\n"));
 	EXPECT_EQ(2 * NR, put(&self->c, SET, MANY, 2 * NR, KVTIER_RESERVE_WAIT));
 	EXPECT_LT(LIMIT, used(p, &self->c, DRAM));
 }
@@ -317,7 +305,7 @@ TEST_F_TIMEOUT(limits, lowered, 300)
 	EXPECT_EQ(NR_OTHER, there(&self->other, OTHER, 0, NR_OTHER, true));
 	/* Nothing can be stored, and that is said. */
 	EXPECT_EQ(1, waits_in_vain(&self->c, 0, 0, 0));
-	ASSERT_EQ(0, set(p, &self->c, "tier_limits", DRAM " max\n"));
+	ASSERT_EQ(0, kvt_ns_set(p, &self->c, "tier_limits", DRAM " max\n"));
 	EXPECT_EQ(NR, put(&self->c, SET, 0, NR, KVTIER_RESERVE_WAIT));
 }
 
@@ -497,7 +485,7 @@ TEST_F_TIMEOUT(disk, of_nothing, 600)
 	EXPECT_EQ(0, used(p, &self->c, DISK));
 	EXPECT_LE(MANY - NR, evicted(p, &self->c, "evicted_quota"));
 	/* Also where the whole tier is full of it. */
-	ASSERT_EQ(0, set(p, &self->c, "tier_limits", DRAM " max\n"));
+	ASSERT_EQ(0, kvt_ns_set(p, &self->c, "tier_limits", DRAM " max\n"));
 	EXPECT_EQ(2 * MANY, put(&self->c, SET, MANY, 2 * MANY, KVTIER_RESERVE_WAIT));
 	EXPECT_EQ(0, used(p, &self->c, DISK));
 }
@@ -639,16 +627,16 @@ TEST_F_TIMEOUT(disk, weight, 900)
 	const struct kvt_pool *p = &self->pool;
 
 	ASSERT_EQ(0, kvt_sysfs_write(p, "policy", "lru"));
-	ASSERT_EQ(0, set(p, &self->c, "weight", "10000"));
+	ASSERT_EQ(0, kvt_ns_set(p, &self->c, "weight", "10000"));
 	ASSERT_EQ(1, settle_on_disk(p, &self->c));
 	EXPECT_EQ(1, burst(&self->other, 0));
 	EXPECT_EQ(NR, there(&self->c, SET, 0, NR, false));
 	/* 3 in 103 of three quarters of the disk: one MiB of the two that it has. */
-	ASSERT_EQ(0, set(p, &self->c, "weight", "3"));
+	ASSERT_EQ(0, kvt_ns_set(p, &self->c, "weight", "3"));
 	EXPECT_EQ(1, burst(&self->other, 100000));
 	EXPECT_LT(LIMIT / 4, used(p, &self->c, DISK));
 	EXPECT_GT(LIMIT * 3 / 4, used(p, &self->c, DISK));
-	ASSERT_EQ(0, set(p, &self->c, "weight", "0"));
+	ASSERT_EQ(0, kvt_ns_set(p, &self->c, "weight", "0"));
 	EXPECT_EQ(1, burst(&self->other, 200000));
 	EXPECT_GT(LIMIT / 4, used(p, &self->c, DISK));
 }
@@ -675,7 +663,7 @@ TEST_F_TIMEOUT(disk, all_promised, 900)
 	EXPECT_EQ(nr, there(&self->c, SET, 0, bytes / BLOCK_BYTES, false));
 	EXPECT_LT(NR, there(&self->other, OTHER, 0, 2000, true));
 	/* Its own need is another matter. */
-	ASSERT_EQ(0, set(p, &self->c, "tier_limits", DRAM " max\n"));
+	ASSERT_EQ(0, kvt_ns_set(p, &self->c, "tier_limits", DRAM " max\n"));
 	EXPECT_EQ(2 * MANY, put(&self->c, SET, 100000, 2 * MANY, KVTIER_RESERVE_WAIT));
 }
 
@@ -780,7 +768,7 @@ TEST_F_TIMEOUT(disk, at_once, 600)
 			ASSERT_EQ(0, limit_to(p, &ns[i], DISK, limits[(k / 3 + i) % 4] * 2));
 		}
 		if (k % 5 == 4)
-			ASSERT_EQ(0, set(p, &ns[k % CLIENTS], "tier_limits", DRAM " max\n"));
+			ASSERT_EQ(0, kvt_ns_set(p, &ns[k % CLIENTS], "tier_limits", DRAM " max\n"));
 		kvt_sleep_ms(50);
 	}
 	for (i = 0; i < CLIENTS; i += 2) {
@@ -827,33 +815,33 @@ TEST_F_TIMEOUT(disk, values, 300)
 	size_t i;
 
 	for (i = 0; i < KVT_ARRAY(bad); i++) {
-		int err = set(p, &self->c, "tier_limits", bad[i]);
+		int err = kvt_ns_set(p, &self->c, "tier_limits", bad[i]);
 
 		EXPECT_TRUE(err == -EINVAL || err == -ERANGE || err == -ENOENT)
 			TH_LOG("'%s': %d", bad[i], err);
 	}
 	for (i = 0; i < KVT_ARRAY(unknown); i++)
-		EXPECT_EQ(-ENOENT, set(p, &self->c, "tier_limits", unknown[i]))
+		EXPECT_EQ(-ENOENT, kvt_ns_set(p, &self->c, "tier_limits", unknown[i]))
 			TH_LOG("value %zu", i);
 	EXPECT_EQ(0, line_of(p, &self->c, "tier_limits", DRAM, &n, &limit));
 	for (i = 0; i < KVT_ARRAY(good); i++) {
-		ASSERT_EQ(0, set(p, &self->c, "tier_limits", DRAM " max\n"));
-		EXPECT_EQ(0, set(p, &self->c, "tier_limits", good[i])) TH_LOG("'%s'", good[i]);
+		ASSERT_EQ(0, kvt_ns_set(p, &self->c, "tier_limits", DRAM " max\n"));
+		EXPECT_EQ(0, kvt_ns_set(p, &self->c, "tier_limits", good[i])) TH_LOG("'%s'", good[i]);
 		EXPECT_EQ(2, line_of(p, &self->c, "tier_limits", DRAM, &n, &limit));
 		EXPECT_EQ(4096, limit);
 	}
 	/* The largest numbers there are. */
-	EXPECT_EQ(0, set(p, &self->c, "tier_limits", DRAM " 18446744073709551614\n"));
+	EXPECT_EQ(0, kvt_ns_set(p, &self->c, "tier_limits", DRAM " 18446744073709551614\n"));
 	EXPECT_EQ(NR, put(&self->c, SET, 0, NR, 0));
-	EXPECT_EQ(0, set(p, &self->c, "tier_limits", DRAM " 18446744073709551615\n"));
+	EXPECT_EQ(0, kvt_ns_set(p, &self->c, "tier_limits", DRAM " 18446744073709551615\n"));
 	EXPECT_EQ(0, line_of(p, &self->c, "tier_limits", DRAM, &n, &limit));
 	memset(page, 'x', 3999);
 	page[3999] = 0;
-	EXPECT_EQ(-EINVAL, set(p, &self->c, "tier_limits", page));
+	EXPECT_EQ(-EINVAL, kvt_ns_set(p, &self->c, "tier_limits", page));
 	free(page);
 	/* Minima: of block tiers, and no more than can be. */
 	EXPECT_EQ(-EINVAL, set_to(p, &self->c, "tier_mins", DRAM, 4096));
-	EXPECT_EQ(-EINVAL, set(p, &self->c, "tier_mins", DISK " max\n"));
+	EXPECT_EQ(-EINVAL, kvt_ns_set(p, &self->c, "tier_mins", DISK " max\n"));
 	EXPECT_EQ(-ENOSPC, set_to(p, &self->c, "tier_mins", DISK, DISK_BYTES));
 	EXPECT_EQ(-ENOSPC, set_to(p, &self->c, "tier_mins", DISK, ~0ull));
 	EXPECT_EQ(0, set_to(p, &self->c, "tier_mins", DISK, DISK_BYTES / 2));
