@@ -208,6 +208,12 @@ check_syzkaller_notices()
 	done
 }
 
+# What only long runs take out of the driver is still there.
+check_teeth()
+{
+	scripts/suite-teeth.sh edits
+}
+
 check_licences()
 {
 	local missing=0 file
@@ -226,7 +232,7 @@ main()
 	mkdir -p "$WORK"
 	[ ${#checks[@]} -gt 0 ] ||
 		checks=(build patch shell cppcheck spelling sizes includes includes_notices licences
-			abi docs docs_notice syzkaller syzkaller_notices)
+			abi docs docs_notice syzkaller syzkaller_notices teeth)
 	for check in "${checks[@]}"; do
 		case $check in
 		includes | abi | docs) verdict "$check" "scripts/check_$check.sh" ;;

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The tests bite: suite-teeth.sh [core|TOOTH...]
+# The tests bite: suite-teeth.sh [core|edits|TOOTH...]
 #
-# "core" are scrub, pin and zap.
+# "core" are scrub, pin and zap; "edits" looks only whether each protection is still where it is
+# taken out.
 #
 # One protection at a time is taken out of a copy of the driver, and what it is there for
 # must be noticed: the red team gets through, or a test fails, while others are as before.
@@ -28,6 +29,7 @@ set -euo pipefail
 WORK="$KVT_OUT/teeth"
 POINTS=10000	# crashes in which a missing flush must show
 FAILED=0
+ALL=(super mode fixed budget charge sum scrub pin revoke zap)
 
 # tooth NAME : file, what is taken out, program, what of it has to fail, all of that; no program:
 # the crash test has to.
@@ -61,7 +63,7 @@ tooth()
 		ATTACK=redteam.fill_mapping_after_commit
 		;;
 	mode)
-		FILE=driver/kvt_ns.c
+		FILE=driver/kvt_names.c
 		EDIT='s/return (bits & want) == want;/return bits || want;/'
 		PROGRAM=redteam_ns
 		ATTACK=redteam.namespaces_probed_by_errno
@@ -105,6 +107,21 @@ take_out()
 	tooth "$1"
 	sed -i "$EDIT" "$WORK/src/$FILE"
 	! cmp -s "$KVT_ROOT/$FILE" "$WORK/src/$FILE" || die "$1: nothing to take out of $FILE"
+}
+
+# edits : each protection is there to be taken out, in as many places as it is.
+edits()
+{
+	local name wanted found
+	for name in "${ALL[@]}"; do
+		tooth "$name"
+		wanted=$(grep -c 's/' <<<"$EDIT")
+		found=$(sed "$EDIT" "$KVT_ROOT/$FILE" | diff - "$KVT_ROOT/$FILE" | grep -c '^>' || true)
+		[ "$found" -ge "$wanted" ] || {
+			echo "$name: in $wanted places of $FILE there is something to take out, not in $found"
+			FAILED=1
+		}
+	done
 }
 
 # put_back : with a time of its own, so that it is compiled again.
@@ -230,8 +247,12 @@ bite_machine()
 main()
 {
 	local name machine=()
+	if [ "${1:-}" = edits ]; then
+		edits
+		exit $FAILED
+	fi
 	[ "${1:-}" != core ] || set -- scrub pin zap
-	[ $# -gt 0 ] || set -- super mode fixed budget charge sum scrub pin revoke zap
+	[ $# -gt 0 ] || set -- "${ALL[@]}"
 	copy_tree
 	for name in "$@"; do
 		tooth "$name"
