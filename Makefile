@@ -104,7 +104,7 @@ shell:
 install: FLAVOUR := host
 install: modules tools
 	install -d $(DESTDIR)/lib/modules/$(KREL)/updates
-	install -m 644 $(OUT)/host/kvtier.ko $(DESTDIR)/lib/modules/$(KREL)/updates/
+	install -m 644 $(OUT)/$(FLAVOUR)/kvtier.ko $(DESTDIR)/lib/modules/$(KREL)/updates/
 	$(if $(DESTDIR),,depmod -a $(KREL))
 	$(MAKE) -C lib install
 	$(MAKE) -C userspace install

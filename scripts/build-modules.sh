@@ -80,8 +80,8 @@ build()
 	# can be told what time it is.
 	[ "$flavour" != debug ] || args+=(KVT_KUNIT=1 KVT_TEST=1 KVT_KCOV=1)
 	[ "$flavour" != hooked ] || args+=(KVT_TEST=1)
-	# What static would otherwise have to build for itself.
-	[ "$flavour" != stock ] || args+=(W=1e)
+	# Which static would otherwise have to build for itself; unit tests are in the other one.
+	[ "$flavour" != stock ] && [ "$flavour" != debug ] || args+=(W=1e)
 	make "${args[@]}" M="$tree" modules
 	if [ -e "$tree/selftests/modules/Kbuild" ]; then
 		make "${args[@]}" M="$tree/selftests/modules" \

@@ -113,10 +113,13 @@ dkms_remove()
 		! find "$TMP/lib/modules" "$TMP/tree" -name 'kvtier.ko*' | grep .
 }
 
-# Debian's paths, so that the library is found where pkg-config says.
+# Debian's paths, so that the library is found where pkg-config says. The module for the running
+# kernel is built at full length only: the one of this kernel that the tests load is the same.
 stage_install()
 {
-	make -s -C "$KVT_ROOT" install KDIR="$HEADERS" KREL="$RELEASE" \
+	local flavour=host
+	[ "${KVT_LENGTH:-full}" = long ] || flavour=stock
+	make -s -C "$KVT_ROOT" install FLAVOUR="$flavour" KDIR="$HEADERS" KREL="$RELEASE" \
 		DESTDIR="$STAGE" PREFIX=/usr
 }
 

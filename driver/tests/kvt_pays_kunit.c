@@ -13,10 +13,7 @@
 #define NAMES	256u	/* namespaces */
 #define CARRIED	0u	/* the carry head's place among those that are open */
 
-/**
- * struct pays - a writer with some dead segments
- * @w: what is looked at
- */
+/* A writer with some dead segments. @w is what is looked at. */
 struct pays {
 	struct kvt_wlog w;
 	struct kvt_geometry geo;

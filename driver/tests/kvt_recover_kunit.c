@@ -6,10 +6,7 @@
 #include "kvt_media.h"
 #include "../core/kvt_life.h"
 
-/**
- * struct tb - a batch to be made
- * @units: length of each of its @nr_blocks blocks
- */
+/* A batch to be made; each of its @nr_blocks blocks has @units. */
 struct tb {
 	u32 seg;
 	u32 unit;
