@@ -28,6 +28,7 @@ DEBUG_PKGS=(build-essential bc bison flex libelf-dev libssl-dev cpio kmod
 TEST_PKGS=(clang libclang-rt-14-dev llvm sparse shellcheck cppcheck codespell
 	dkms patchelf perl git man-db valgrind e2fsprogs)
 QEMU_MIN=9
+WANTED=()	# groups
 
 usage()
 {
@@ -45,7 +46,7 @@ group_pkgs()
 	esac
 }
 
-# Everything but Debian 12 is on its own: say exactly what is wanted.
+# explain_other_system GROUP... : everything but Debian 12 is on its own: say exactly what is wanted.
 explain_other_system()
 {
 	local g
@@ -58,8 +59,9 @@ explain_other_system()
 		printf '  %-6s %s\n' "$g:" "$(group_pkgs "$g" | paste -sd ' ')" >&2
 	done
 	cat >&2 <<-END
-	  and QEMU >= $QEMU_MIN with the x86_64 system emulator.  The test rig takes its kernels
-	from Debian packages, so 'make modules FLAVOUR=host' works there, the VM targets do not.
+	  and QEMU >= $QEMU_MIN with the x86_64 system emulator, and the headers of the kernel that
+	the module is for.  The test rig takes its kernels from Debian packages, so
+	'make modules FLAVOUR=host' works there, the VM targets do not.
 	END
 	exit 1
 }
@@ -132,7 +134,7 @@ setup_group()
 	if [ -e "$stamp" ]; then
 		return 0
 	fi
-	[ "$DEBIAN_12" = yes ] || explain_other_system "$group"
+	[ "$DEBIAN_12" = yes ] || explain_other_system "${WANTED[@]}"
 	if [ -z "${UPDATED:-}" ]; then
 		apt_update
 		UPDATED=1
@@ -159,15 +161,18 @@ main()
 	if [ "${ID:-}" = debian ] && [ "${VERSION_ID:-}" = 12 ]; then
 		DEBIAN_12=yes
 	fi
-	SCRIPT_HASH=$(hash_of "$0")
-	mkdir -p "$KVT_CACHE"
 	for group in "${groups[@]}"; do
 		case $group in
 		-h | --help) usage 0 ;;
-		all) main build vm debug test ;;
-		build | vm | debug | test) setup_group "$group" ;;
+		all) WANTED+=(build vm debug test) ;;
+		build | vm | debug | test) WANTED+=("$group") ;;
 		*) usage ;;
 		esac
+	done
+	SCRIPT_HASH=$(hash_of "$0")
+	mkdir -p "$KVT_CACHE"
+	for group in "${WANTED[@]}"; do
+		setup_group "$group"
 	done
 }
 
