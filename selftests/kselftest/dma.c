@@ -199,8 +199,10 @@ FIXTURE_TEARDOWN(engine)
 /* An engine that fails some copies, and leaves rubbish where they should have gone. */
 TEST_F(engine, fails)
 {
+	long failed = parameter("kvt_testdma", "failed_descriptors");
 	struct kvtier_stat st;
 
+	ASSERT_LE(0, failed);
 	ASSERT_EQ(0, kvt_sh("echo 3 > " PARAM, "kvt_testdma", "fail_every"));
 	ASSERT_EQ(NR, put_all(&self->d.c));
 	EXPECT_EQ(NR, check_all(&self->d.c));
@@ -208,12 +210,15 @@ TEST_F(engine, fails)
 	EXPECT_TRUE(KVT_UNTIL(20000, !kvt_stat(self->d.c.fd, KVTIER_STAT_POOL, &st) &&
 			      st.moves_dmaengine && st.moves_cpu));
 	ASSERT_EQ(0, kvt_sh("echo 0 > " PARAM, "kvt_testdma", "fail_every"));
+	EXPECT_LT(failed, parameter("kvt_testdma", "failed_descriptors"));
 }
 
 TEST_F(engine, refuses)
 {
+	long refused = parameter("kvt_testdma", "refused_descriptors");
 	struct kvtier_stat st;
 
+	ASSERT_LE(0, refused);
 	ASSERT_EQ(0, kvt_sh("echo Y > " PARAM, "kvt_testdma", "refuse"));
 	ASSERT_EQ(NR, put_all(&self->d.c));
 	EXPECT_EQ(NR, check_all(&self->d.c));
@@ -221,6 +226,7 @@ TEST_F(engine, refuses)
 			      st.moves_cpu));
 	ASSERT_EQ(0, kvt_sh("echo N > " PARAM, "kvt_testdma", "refuse"));
 	EXPECT_EQ(0, st.moves_dmaengine);
+	EXPECT_LT(refused, parameter("kvt_testdma", "refused_descriptors"));
 }
 
 /*

@@ -95,20 +95,26 @@ static void listen(void)
 	lseek(said_fd, 0, SEEK_END);
 }
 
-/* Was what failed a copy to the caller: without a word of the kernel's it was not. */
-static bool was_copying_out(void)
+/* What has failed was a copy from or to the caller: without a word of the kernel's it was not. */
+struct said {
+	bool copy;
+	bool out;
+};
+
+static struct said heard(void)
 {
+	struct said said = { 0 };
 	char record[4096];
-	bool out = false;
 	ssize_t n;
 
 	do {
 		n = read(said_fd, record, sizeof(record) - 1);
 		record[n > 0 ? n : 0] = 0;
+		said.copy |= strstr(record, "name fail_usercopy") != NULL;
 		/* What the unwinder is not sure of has a question mark. */
-		out |= strstr(record, " _copy_to_user+") && !strchr(record, '?');
+		said.out |= strstr(record, " _copy_to_user+") && !strchr(record, '?');
 	} while (n > 0 || (n < 0 && errno == EPIPE));
-	return out;
+	return said;
 }
 
 static bool allocates(const struct abi_row *row)
@@ -140,11 +146,12 @@ static bool undone(struct abi *a, const struct abi_snap *before)
 
 /*
  * One command with its first, second, ... chance to fail taken; how many there were.
- * @inside: plus those that were no copy from or to the caller
+ * @inside: plus failures that were no copy from or to the caller
  */
 static int sweep(struct abi *a, const struct abi_row *row, char *arg, int *inside)
 {
 	struct abi_snap before;
+	struct said said;
 	bool hit, kept;
 	int nth, ret;
 
@@ -160,8 +167,9 @@ static int sweep(struct abi *a, const struct abi_row *row, char *arg, int *insid
 			return -1;
 		ret = abi_call(a, row, arg);
 		hit = happened();
+		said = heard();
 		/* Where results could not be written what was done before stands. */
-		kept = !ret || (ret == -EFAULT && was_copying_out()) ||
+		kept = !ret || (ret == -EFAULT && said.out) ||
 		       KVT_UNTIL(5000, undone(a, &before));
 		abi_end(a, row);
 		if (!kept) {
@@ -171,7 +179,7 @@ static int sweep(struct abi *a, const struct abi_row *row, char *arg, int *insid
 		}
 		if (!hit)
 			return nth - 1;
-		*inside += ret != -EFAULT;
+		*inside += !said.copy;
 		if (!expected_error(ret)) {
 			fprintf(stderr, "# %s, failure %d: %d\n", row->name, nth, ret);
 			return -1;

@@ -561,6 +561,7 @@ TEST_F(redteam, root_without_capability)
 	ASSERT_LT(0, sysfs_try(self->t, "used_bytes", NULL));
 	ASSERT_EQ(0, kvt_spawn(&child, capless_root, self->t));
 	EXPECT_EQ(0, kvt_join(&child, 20000));
+	EXPECT_EQ(0, rt_intact(self->t));
 }
 
 /* --- what another user may --------------------------------------------------------- */

@@ -52,17 +52,43 @@ static bool all_stale(int fd, const __u64 *handle, __u32 nr)
 	return true;
 }
 
-ATTACK(foreign_handles, RT_BOX)
+/* BOB's file gets handles of the records that ALICE's are of in hers, used more often than those. */
+static int same_records(struct rt *t, __u64 *handle)
 {
 	struct kvtier_block_result res;
+	int i, round;
+
+	for (round = 0; round < 4; round++) {
+		if (round)
+			RT_CHECK(kvt_abort(t->bob.fd, handle, RT_BLOCKS + 1, NULL) == RT_BLOCKS + 1);
+		for (i = 0; i <= RT_BLOCKS; i++) {
+			RT_CHECK(one_reservation(&t->bob, i, &res) == 1);
+			handle[i] = res.handle;
+		}
+	}
+	return 0;
+}
+
+ATTACK(foreign_handles, RT_BOX)
+{
+	__u64 his[RT_BLOCKS + 1], hers;
+	int i, k, same = 0;
 
 	RT_CHECK(all_stale(t->bob.fd, t->lease, RT_BLOCKS));
 	RT_CHECK(all_stale(t->bob.fd, &t->fill.handle, 1));
 	/* With handles of his own in the same places, too: hers are no names of his. */
-	RT_CHECK(one_reservation(&t->bob, 0, &res) == 1);
-	if (res.handle == t->fill.handle)
-		return 0;
+	RT_CHECK(!same_records(t, his));
+	for (i = 0; i <= RT_BLOCKS; i++)
+		for (k = 0; k <= RT_BLOCKS; k++) {
+			hers = k < RT_BLOCKS ? t->lease[k] : t->fill.handle;
+			RT_CHECK(his[i] != hers);
+			same += (__u32)his[i] == (__u32)hers;
+		}
+	/* A record each. */
+	RT_CHECK(same == RT_BLOCKS + 1);
+	RT_CHECK(all_stale(t->bob.fd, t->lease, RT_BLOCKS));
 	RT_CHECK(all_stale(t->bob.fd, &t->fill.handle, 1));
+	RT_CHECK(kvt_abort(t->bob.fd, his, RT_BLOCKS + 1, NULL) == RT_BLOCKS + 1);
 	return 0;
 }
 
@@ -121,7 +147,7 @@ ATTACK(handles_used_again, RT_BOX)
 /* Another file of one's own namespace fills: its reservation is not one's own. */
 ATTACK(commit_of_anothers_reservation, RT_UID)
 {
-	struct kvtier_block_result res, done;
+	struct kvtier_block_result res, done[2];
 	struct kvt_client c;
 	__u64 handle[2];
 
@@ -130,9 +156,10 @@ ATTACK(commit_of_anothers_reservation, RT_UID)
 	RT_CHECK(all_stale(t->bob.fd, &res.handle, 1));
 	handle[0] = res.handle;
 	handle[1] = t->fill.handle;
-	kvt_commit(t->bob.fd, 0, handle, 2, &done);
+	RT_CHECK(kvt_commit(t->bob.fd, 0, handle, 2, done) == 0);
+	RT_CHECK(done[0].status == KVTIER_ST_STALE && done[1].status == KVTIER_ST_STALE);
 	RT_CHECK(kvt_lookup(c.fd, 0, (struct kvt_key[]){ kvt_key(RT_SET_BOB, 0) }, 1, NULL) == 0);
-	RT_CHECK(kvt_commit(c.fd, 0, &res.handle, 1, &done) == 1);
+	RT_CHECK(kvt_commit(c.fd, 0, &res.handle, 1, done) == 1);
 	kvt_client_close(&c);
 	return 0;
 }

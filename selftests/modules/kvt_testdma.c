@@ -7,6 +7,7 @@
  * What was done is counted in module parameters; others make it misbehave:
  *
  *   copied_descriptors, copied_bytes   (read-only) what was really copied
+ *   failed_descriptors, refused_descriptors   (read-only) how often it has misbehaved
  *   fail_every   every n-th descriptor ends with an error, its target overwritten
  *   refuse       no descriptor is to be had
  *   hold         nothing moves as long as it is set
@@ -33,6 +34,14 @@ MODULE_PARM_DESC(copied_descriptors, "Descriptors copied");
 static unsigned long copied_bytes;
 module_param(copied_bytes, ulong, 0444);
 MODULE_PARM_DESC(copied_bytes, "Bytes copied");
+
+static unsigned long failed_descriptors;
+module_param(failed_descriptors, ulong, 0444);
+MODULE_PARM_DESC(failed_descriptors, "Descriptors that failed");
+
+static unsigned long refused_descriptors;
+module_param(refused_descriptors, ulong, 0444);
+MODULE_PARM_DESC(refused_descriptors, "Descriptors that were not to be had");
 
 static unsigned int fail_every;
 module_param(fail_every, uint, 0644);
@@ -115,9 +124,14 @@ static struct dma_async_tx_descriptor *testdma_prep(struct dma_chan *chan, dma_a
 						    unsigned long flags)
 {
 	struct testdma_desc *desc;
+	unsigned long irqflags;
 
-	if (READ_ONCE(refuse))
+	if (READ_ONCE(refuse)) {
+		spin_lock_irqsave(&engine.lock, irqflags);
+		refused_descriptors++;
+		spin_unlock_irqrestore(&engine.lock, irqflags);
 		return NULL;
+	}
 	desc = kzalloc(sizeof(*desc), GFP_NOWAIT);
 	if (!desc)
 		return NULL;
@@ -186,7 +200,9 @@ static void testdma_do(struct testdma_desc *desc)
 		memcpy(testdma_addr(desc->dst), testdma_addr(desc->src), desc->bytes);
 	spin_lock_irq(&engine.lock);
 	engine.chan.completed_cookie = desc->tx.cookie;
-	if (!failed) {
+	if (failed) {
+		failed_descriptors++;
+	} else {
 		copied_descriptors++;
 		copied_bytes += desc->bytes;
 	}
