@@ -80,7 +80,7 @@ build()
 	# can be told what time it is.
 	[ "$flavour" != debug ] || args+=(KVT_KUNIT=1 KVT_TEST=1 KVT_KCOV=1)
 	[ "$flavour" != hooked ] || args+=(KVT_TEST=1)
-	# Which static would otherwise have to build for itself; unit tests are in the other one.
+	# Debian's: static would otherwise have to build it for itself. Debug: has the unit tests.
 	[ "$flavour" != stock ] && [ "$flavour" != debug ] || args+=(W=1e)
 	make "${args[@]}" M="$tree" modules
 	if [ -e "$tree/selftests/modules/Kbuild" ]; then
