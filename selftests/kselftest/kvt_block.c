@@ -144,6 +144,30 @@ int kvt_put(const struct kvt_client *c, __u32 flags, __u32 group, const struct k
 	return (int)nr;
 }
 
+/* What the eye looks for in wrong bytes: where, how many, and whose they are. */
+static void tell_wrong(const char *src, const struct kvt_key *key, size_t bytes)
+{
+	__u64 w = seed_of(key), seen, seed, other = 0;
+	size_t n, first = bytes, last = 0, wrong = 0, zeros = 0, of_other = 0;
+
+	for (n = 0; n + sizeof(w) <= bytes; n += sizeof(w), w += STRIDE) {
+		memcpy(&seen, src + n, sizeof(seen));
+		if (seen == w)
+			continue;
+		first = n < first ? n : first;
+		last = n;
+		wrong++;
+		zeros += !seen;
+		/* The seed of a block that has this word here. */
+		seed = seen - n / sizeof(w) * STRIDE;
+		other = other ? other : seed;
+		of_other += seed == other;
+	}
+	fprintf(stderr, "# %zu wrong words from %#zx to %#zx: %zu are 0, %zu as in a block of "
+		"seed %#llx (wanted %#llx)%s\n", wrong, first, last, zeros, of_other, other,
+		seed_of(key), wrong ? "" : "; by now all is right");
+}
+
 /* Compare and release a leased prefix. */
 static int check_leased(const struct kvt_client *c, __u32 group, const struct kvt_key *keys,
 			const struct kvtier_block_result *res, __u32 nr)
@@ -159,6 +183,7 @@ static int check_leased(const struct kvt_client *c, __u32 group, const struct kv
 			continue;
 		fprintf(stderr, "# wrong bytes in entry %u (tier %u, offset %#llx)\n", i,
 			res[i].tier, (unsigned long long)res[i].offset);
+		tell_wrong(kvt_rd(c, res[i].offset), &keys[i], c->block_bytes[group]);
 		bad++;
 	}
 	ret = nr ? kvt_release(c->fd, handle, nr, gone) : 0;
