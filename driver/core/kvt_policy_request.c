@@ -12,7 +12,8 @@
  * a chain only grows, as with each block of an answer, nothing of that would come out otherwise,
  * and what is new is put where it would have been put: that takes no longer than what is
  * new. If other requests have come meanwhile it stays where they have left it, with what is
- * new, until it has grown by a part of its length; then all of it is looked at again.
+ * new, until it has grown by a part of its length; then all of it is looked at again. A chain
+ * that is only read once more, as by who asks until all of it is there, gets its places anew.
  */
 #include "kvt_chain.h"
 #include "kvt_policy_gate.h"
@@ -523,6 +524,29 @@ static bool reuse_grow(struct kvt_policy *p, struct reuse_chain *ch)
 	return true;
 }
 
+/*
+ * A client has asked for the whole chain once more. There is nothing to learn from that, and
+ * nothing to take back, but its blocks are the youngest again. Not if the session has gone on
+ * meanwhile, or was forgotten.
+ */
+static bool reuse_again(struct kvt_policy *p, struct reuse_chain *ch)
+{
+	struct kvt_ask *a = ch->ask;
+	struct kvt_turn *e = kvt_turn_find(&ch->m->turns, a->name);
+
+	if (!e)
+		return false;
+	ch->more = true;
+	ch->turn = a->turn;
+	ch->len = a->len;
+	reuse_settle(p, ch, a->cls);
+	e->time = (u16)(p->now_ms >> KVT_TURN_SHIFT);
+	a->marked = ch->marked;
+	a->nr = (u16)ch->nr;
+	a->behind = 0;
+	return true;
+}
+
 /**
  * kvt_reuse_request() - a request has come to a block
  * @p:   policy
@@ -536,7 +560,7 @@ void kvt_reuse_request(struct kvt_policy *p, u32 id, struct kvt_ask *ask)
 	struct reuse_chain ch = { .tip = id, .ask = ask, .m = kvt_policy_mind(p, id) };
 	u32 cls;
 
-	if (ask && ask->more && reuse_grow(p, &ch))
+	if (ask && ask->more && (id == ask->told ? reuse_again(p, &ch) : reuse_grow(p, &ch)))
 		return;
 	ch = (struct reuse_chain) { .tip = id, .ask = ask, .m = ch.m };
 	if (ask && ask->more)

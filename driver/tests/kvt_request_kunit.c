@@ -5,6 +5,7 @@
 #include "kvt_kunit.h"
 #include "../core/kvt_chain.h"
 #include "../core/kvt_policy.h"
+#include "../core/kvt_policy_mind.h"
 
 #define TIER	2
 #define LONG	1000u
@@ -329,6 +330,45 @@ static void long_parts_take_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kvt_cold(f->t, root)->shared + 0u, shared);
 }
 
+/* Who asks for a chain again and again teaches nothing, and has it among the youngest. */
+static void reading_again_is_one(struct kunit *test)
+{
+	struct fixture *f[] = { turns_in_parts(test, 60, 60), turns_in_parts(test, 60, 60) };
+	u32 i, n, tip = KVT_NIL, other, steps, on;
+	const void *mind[2];
+	struct kvt_turn *e;
+
+	for (i = 0; i < ARRAY_SIZE(f); i++) {
+		tip = store_in_parts(test, f[i], 41, KVT_NIL, 30, 30);
+		f[i]->p.now_ms += 30000;
+		read_all(f[i], 51, tip);
+		steps = f[i]->p.nr_steps;
+		for (n = 0; n < 3 * i; n++)
+			part(f[i], 51, tip, 30);
+		/* The chain is gone over once each time. */
+		KUNIT_EXPECT_LE(test, f[i]->p.nr_steps - steps, i * 3 * (30u + 2));
+		mind[i] = kvt_policy_mind(&f[i]->p, tip);
+	}
+	same_lists(test, f[0], f[1]);
+	KUNIT_EXPECT_EQ(test, memcmp(mind[0], mind[1], sizeof(struct kvt_mind)), 0);
+	on = kvt_policy_list(kvt_cold(f[1]->t, tip));
+	other = store_in_parts(test, f[1], 42, KVT_NIL, 30, 30);
+	f[1]->p.now_ms += 30000;
+	read_all(f[1], 52, other);
+	f[1]->p.now_ms += 20000;
+	KUNIT_ASSERT_NE(test, f[1]->p.young[TIER][on], tip);
+	part(f[1], 51, tip, 30);
+	KUNIT_EXPECT_EQ(test, f[1]->p.young[TIER][on], tip);
+	e = kvt_turn_find(&f[1]->p.only->turns,
+			  kvt_hot(f[1]->t, kvt_cold(f[1]->t, tip)->parent)->hash);
+	KUNIT_ASSERT_NOT_NULL(test, e);
+	KUNIT_EXPECT_LE(test, kvt_turn_age_ms(e, f[1]->p.now_ms), 1u << KVT_TURN_SHIFT);
+	/* The session has gone on: whatever that is, nothing is to get lost. */
+	read_all(f[1], 53, store_in_parts(test, f[1], 53, tip, 10, 10));
+	part(f[1], 51, tip, 30);
+	drains(test, f[1]);
+}
+
 static struct kunit_case kvt_request_cases[] = {
 	KUNIT_CASE(growing_is_one),
 	KUNIT_CASE(growing_takes_no_longer),
@@ -338,6 +378,7 @@ static struct kunit_case kvt_request_cases[] = {
 	KUNIT_CASE(growing_is_no_branch),
 	KUNIT_CASE(growing_goes_on),
 	KUNIT_CASE(long_parts_take_nothing),
+	KUNIT_CASE(reading_again_is_one),
 	KUNIT_CASE(reading_on_is_counted),
 	KUNIT_CASE(youngest_is_who_was),
 	{ }
