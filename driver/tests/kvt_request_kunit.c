@@ -351,6 +351,7 @@ static void reading_again_is_one(struct kunit *test)
 	}
 	same_lists(test, f[0], f[1]);
 	KUNIT_EXPECT_EQ(test, memcmp(mind[0], mind[1], sizeof(struct kvt_mind)), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(f[0]->p.before, f[1]->p.before, sizeof(f[0]->p.before)), 0);
 	on = kvt_policy_list(kvt_cold(f[1]->t, tip));
 	other = store_in_parts(test, f[1], 42, KVT_NIL, 30, 30);
 	f[1]->p.now_ms += 30000;
