@@ -287,11 +287,16 @@ static void reuse_set_young(struct kvt_policy *p, u32 tier, u32 list, u32 id)
 static void reuse_place(struct kvt_policy *p, struct reuse_places *w)
 {
 	const struct kvt_run *r = &w->run;
+	bool was;
 
 	if (!r->nr)
 		return;
+	/* Read again, with nobody else in between: who was before it stays that. */
+	was = p->young[r->tier][r->to] == r->old;
 	kvt_policy_renew(p, r);
-	if (!(w->seen[r->tier] & (1u << r->to)))
+	if (was)
+		p->young[r->tier][r->to] = r->old;
+	else if (!(w->seen[r->tier] & (1u << r->to)))
 		reuse_set_young(p, r->tier, r->to, r->old);
 	w->seen[r->tier] |= 1u << r->to;
 }

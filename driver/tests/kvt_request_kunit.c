@@ -339,8 +339,10 @@ static void reading_again_is_one(struct kunit *test)
 	struct kvt_turn *e;
 
 	for (i = 0; i < ARRAY_SIZE(f); i++) {
+		other = store_in_parts(test, f[i], 40, KVT_NIL, 30, 30);
 		tip = store_in_parts(test, f[i], 41, KVT_NIL, 30, 30);
 		f[i]->p.now_ms += 30000;
+		read_all(f[i], 50, other);
 		read_all(f[i], 51, tip);
 		steps = f[i]->p.nr_steps;
 		for (n = 0; n < 3 * i; n++)
