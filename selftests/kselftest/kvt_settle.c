@@ -11,7 +11,7 @@
 #define LOOK_MS		100
 #define LOOKS		4	/* alike: for longer than the worker sleeps, which is 250 ms */
 #define PATIENT_LOOKS	20	/* alike, while the worker has something to do but does not come to it */
-#define LIMIT_MS	180000	/* what never ends does not end then; a log that is cleaned may take a minute */
+#define LIMIT_MS	100000	/* what never ends does not end then; a log that is cleaned may take a minute */
 
 struct look {
 	struct kvtier_stat st;
@@ -81,6 +81,27 @@ int kvt_kept_up(const struct kvt_pool *p)
 	return over ? 0 : -ETIMEDOUT;
 }
 
+/* What keeps changing. */
+static void tell_unrest(const struct look *a, const struct look *b)
+{
+	const __u64 *x = (const __u64 *)&a->st, *y = (const __u64 *)&b->st;
+	size_t n;
+	int i;
+
+	fprintf(stderr, "# the pool does not come to rest\n");
+	for (n = 0; n < sizeof(a->st) / sizeof(*x); n++) {
+		if (x[n] != y[n])
+			fprintf(stderr, "# word %zu of struct kvtier_stat is %llu and %llu\n", n, x[n],
+				y[n]);
+	}
+	for (i = 0; i < b->nr; i++)
+		fprintf(stderr, "# tier %u: %llu and %llu blocks, %llu and %llu bytes used\n",
+			b->tiers[i].id, a->tiers[i].nr_blocks, b->tiers[i].nr_blocks,
+			a->tiers[i].used_bytes, b->tiers[i].used_bytes);
+	fprintf(stderr, "# beside blocks %lld and %lld bytes were written\n", a->log_bytes,
+		b->log_bytes);
+}
+
 int kvt_settled(const struct kvt_pool *p, struct kvtier_stat *st, struct kvtier_tier_stat *tiers)
 {
 	struct look *l = calloc(2, sizeof(*l));
@@ -96,7 +117,7 @@ int kvt_settled(const struct kvt_pool *p, struct kvtier_stat *st, struct kvtier_
 		ret < 0 || same >= PATIENT_LOOKS || (same >= LOOKS && !work_is_left(p, &l[now]));
 	}));
 	if (!over) {
-		fprintf(stderr, "# the pool does not come to rest\n");
+		tell_unrest(&l[!now], &l[now]);
 		ret = -ETIMEDOUT;
 	}
 	if (ret >= 0) {
