@@ -501,6 +501,8 @@ TEST_F_TIMEOUT(removal, disk_torn_out_under_load, 300)
 	/* Queues are frozen by one of its workers and thawed by another: lockdep oopses over that. */
 	if (kernel && !strcmp(kernel, "debug"))
 		SKIP(return, "this kernel's lockdep does not survive its nvme driver's reset");
+	if (!kvt_env_long())
+		SKIP(return, "at full length only: now and then the nvme driver's reset does not end");
 	ASSERT_LE(0, use_no_cxl(self));
 	pci_of_disk(disk, sizeof(disk));
 	ASSERT_TRUE(strstr(disk, "/pci") != NULL);
