@@ -476,8 +476,7 @@ static bool given_up(const char *pci)
 /*
  * Its driver finds out by itself, in requests that are never answered; then the slot's takes
  * away what is not there. Until that happens multipath may keep requests back for a path that
- * could come. Now and then the driver does not come to an end by itself; a slot would not wait
- * for that either.
+ * could come. A slot does not wait for ever that the driver gives up.
  */
 static int tear_out(const void *pci)
 {
@@ -502,7 +501,7 @@ TEST_F_TIMEOUT(removal, disk_torn_out_under_load, 300)
 	if (kernel && !strcmp(kernel, "debug"))
 		SKIP(return, "this kernel's lockdep does not survive its nvme driver's reset");
 	if (!kvt_env_long())
-		SKIP(return, "at full length only: now and then the nvme driver's reset does not end");
+		SKIP(return, "at full length only: now and then it hangs, which is not understood");
 	ASSERT_LE(0, use_no_cxl(self));
 	pci_of_disk(disk, sizeof(disk));
 	ASSERT_TRUE(strstr(disk, "/pci") != NULL);
