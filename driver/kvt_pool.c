@@ -141,9 +141,11 @@ static int kvt_shard_grow(struct kvt_pool *p, struct kvt_shard *s, u32 nr, gfp_t
  */
 void kvt_pool_size_index(struct kvt_pool *p, u64 blocks)
 {
-	u32 nr = kvt_ix_buckets_for(min(blocks, (u64)KVT_CHUNKS_MAX << KVT_CHUNK_SHIFT)), i;
+	u32 i, nr;
 
+	blocks = min(blocks, (u64)KVT_CHUNKS_MAX << KVT_CHUNK_SHIFT);
 	for (i = 0; i < KVT_SHARDS && !fatal_signal_pending(current); i++) {
+		nr = kvt_ix_buckets_for(&p->index.shards[i], blocks);
 		if (nr <= READ_ONCE(p->index.shards[i].mask) + 1)
 			continue;
 		if (kvt_shard_grow(p, &p->index.shards[i], nr,

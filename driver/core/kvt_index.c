@@ -27,9 +27,14 @@ u32 kvt_ix_hash(const struct kvt_index *ix, u32 ns_group, const u8 *key)
 void kvt_ix_init(struct kvt_index *ix, struct kvt_table *table,
 		 const struct kvt_hash_seed *seed)
 {
+	u32 i;
+
 	memset(ix, 0, sizeof(*ix));
 	ix->table = table;
 	ix->seed = *seed;
+	BUILD_BUG_ON(KVT_SHARDS != 256);
+	for (i = 0; i < KVT_SHARDS; i++)
+		ix->shards[i].spread = i;
 }
 
 /**
@@ -144,6 +149,12 @@ bool kvt_ix_remove(struct kvt_index *ix, struct kvt_shard *s, u32 id)
 	return true;
 }
 
+/* With so many blocks in it a shard of so many buckets wants more. */
+static u64 kvt_ix_most(const struct kvt_shard *s, u32 buckets)
+{
+	return buckets + (((u64)buckets * (1 + s->spread)) >> KVT_SHARD_BITS);
+}
+
 /**
  * kvt_ix_crowded() - does the shard want twice the buckets
  * @s: shard; the answer may be stale without its lock
@@ -152,21 +163,22 @@ bool kvt_ix_crowded(const struct kvt_shard *s)
 {
 	u32 mask = READ_ONCE(s->mask);
 
-	return READ_ONCE(s->count) > mask + (mask >> 1) + 1 &&
+	return READ_ONCE(s->count) >= kvt_ix_most(s, mask + 1) &&
 	       mask < KVT_SHARD_BUCKETS_MAX / 2;
 }
 
 /**
  * kvt_ix_buckets_for() - what a shard comes to have
+ * @s:      shard
  * @blocks: of the whole index
- * Return: buckets with which a shard with its share of them is not crowded, a power of two.
+ * Return: buckets with which it is not crowded with its share of them, a power of two.
  */
-u32 kvt_ix_buckets_for(u64 blocks)
+u32 kvt_ix_buckets_for(const struct kvt_shard *s, u64 blocks)
 {
 	u64 share = (blocks + KVT_SHARDS - 1) >> KVT_SHARD_BITS;
 	u32 nr = KVT_SHARD_BUCKETS_MIN;
 
-	while (nr < KVT_SHARD_BUCKETS_MAX && share >= nr + nr / 2)
+	while (nr < KVT_SHARD_BUCKETS_MAX && share >= kvt_ix_most(s, nr))
 		nr *= 2;
 	return nr;
 }

@@ -4,8 +4,12 @@
  *
  * A sharded chained hash table. The top bits of the hash choose the shard, its
  * low bits the bucket. Each shard has its own lock and its own bucket array,
- * which doubles at three blocks for two buckets; so nothing global is
+ * which doubles at one to two blocks a bucket; so nothing global is
  * taken to find a block, and growing stops one shard for a moment, never all.
+ *
+ * Each shard has a measure of its own for that. Blocks are spread evenly, so all would double
+ * at about the same time, and have two buckets for one that is needed. As it is, there is a
+ * bucket for a block, whatever their number.
  *
  * The hash is keyed with a secret of the pool, because keys are chosen by
  * clients.
@@ -27,6 +31,7 @@ struct kvt_shard {
 	spinlock_t lock;
 	u32 mask;		/* buckets - 1 */
 	u32 count;		/* blocks in the shard */
+	u32 spread;		/* 0 to 255: it doubles at 1 + (1 + this) / 256 blocks a bucket */
 	u32 *buckets;
 } ____cacheline_aligned_in_smp;
 
@@ -66,7 +71,7 @@ u32 kvt_ix_find(struct kvt_index *ix, struct kvt_shard *s, u32 hash, u32 ns_grou
 void kvt_ix_insert(struct kvt_index *ix, struct kvt_shard *s, u32 id);
 bool kvt_ix_remove(struct kvt_index *ix, struct kvt_shard *s, u32 id);
 bool kvt_ix_crowded(const struct kvt_shard *s);
-u32 kvt_ix_buckets_for(u64 blocks);
+u32 kvt_ix_buckets_for(const struct kvt_shard *s, u64 blocks);
 void kvt_ix_prefetch(struct kvt_index *ix, u32 hash);
 u32 kvt_ix_prefetch_first(struct kvt_index *ix, struct kvt_shard *s, u32 hash);
 u32 *kvt_ix_resize(struct kvt_index *ix, struct kvt_shard *s, u32 *buckets, u32 nr);

@@ -154,6 +154,7 @@ static void index_grows(struct kunit *test)
 	u32 *was;
 
 	setup(test, &f);
+	f.s->spread = 127;
 	for (i = 0; i < NR; i++) {
 		add(test, &f, 16, i, hash_of(&f, 16, i));
 		KUNIT_ASSERT_EQ(test, kvt_ix_crowded(f.s), i + 1 >= want + want / 2);
@@ -260,17 +261,40 @@ static void index_hash_spreads(struct kunit *test)
 /* As many buckets as growing would have led to, and no more than there may be. */
 static void index_buckets_are_enough(struct kunit *test)
 {
-	struct kvt_shard s = { .mask = KVT_SHARD_BUCKETS_MIN - 1 };
-	u32 nr;
+	static const u32 spread[] = { 0, 127, KVT_SHARDS - 1 };
+	struct kvt_shard s;
+	u32 nr, i;
 
-	for (s.count = 0; s.count < 100000; s.count++) {
-		while (kvt_ix_crowded(&s))
-			s.mask = 2 * s.mask + 1;
-		nr = kvt_ix_buckets_for((u64)s.count * KVT_SHARDS);
-		KUNIT_ASSERT_EQ(test, nr, s.mask + 1);
+	for (i = 0; i < ARRAY_SIZE(spread); i++) {
+		memset(&s, 0, sizeof(s));
+		s.mask = KVT_SHARD_BUCKETS_MIN - 1;
+		s.spread = spread[i];
+		for (; s.count < 100000; s.count++) {
+			while (kvt_ix_crowded(&s))
+				s.mask = 2 * s.mask + 1;
+			nr = kvt_ix_buckets_for(&s, (u64)s.count * KVT_SHARDS);
+			KUNIT_ASSERT_EQ(test, nr, s.mask + 1);
+			KUNIT_ASSERT_LT(test, s.count, 2 * nr);
+		}
+		KUNIT_EXPECT_EQ(test, kvt_ix_buckets_for(&s, 0), KVT_SHARD_BUCKETS_MIN);
+		KUNIT_EXPECT_EQ(test, kvt_ix_buckets_for(&s, U64_MAX / 2), KVT_SHARD_BUCKETS_MAX);
 	}
-	KUNIT_EXPECT_EQ(test, kvt_ix_buckets_for(0), KVT_SHARD_BUCKETS_MIN);
-	KUNIT_EXPECT_EQ(test, kvt_ix_buckets_for(U64_MAX / 2), KVT_SHARD_BUCKETS_MAX);
+}
+
+/* Of evenly spread blocks there are about as many as buckets, however many these are. */
+static void index_has_a_bucket_for_a_block(struct kunit *test)
+{
+	u64 blocks, buckets;
+	struct fixture f;
+	u32 i;
+
+	setup(test, &f);
+	for (blocks = KVT_SHARDS * 1024; blocks < KVT_SHARDS * 9000; blocks += blocks / 50) {
+		for (i = 0, buckets = 0; i < KVT_SHARDS; i++)
+			buckets += kvt_ix_buckets_for(&f.ix->shards[i], blocks);
+		KUNIT_EXPECT_LT(test, buckets * 98, blocks * 100);
+		KUNIT_EXPECT_LT(test, blocks * 98, buckets * 100);
+	}
 }
 
 /* What is announced is the bucket's first block, of whatever name, and nothing changes. */
@@ -303,6 +327,7 @@ static struct kunit_case index_cases[] = {
 	KUNIT_CASE(index_hash_is_siphash),
 	KUNIT_CASE(index_hash_spreads),
 	KUNIT_CASE(index_buckets_are_enough),
+	KUNIT_CASE(index_has_a_bucket_for_a_block),
 	KUNIT_CASE(index_announces_first),
 	{ }
 };

@@ -286,8 +286,9 @@ static void size_index(struct assembly *as)
 
 	for (i = 0; i < MEDIA_SEGS_ALL; i++)
 		blocks += as->life.segs[i].ended ? 0 : as->life.segs[i].found.nr_blocks;
-	nr = kvt_ix_buckets_for(blocks - min(blocks, as->nr_dead));
+	blocks -= min(blocks, as->nr_dead);
 	for (i = 0; i < KVT_SHARDS; i++) {
+		nr = kvt_ix_buckets_for(&as->index.shards[i], blocks);
 		if (nr > as->index.shards[i].mask + 1)
 			as_shard_grow(as, &as->index.shards[i], nr);
 	}
