@@ -302,6 +302,25 @@ static void kvt_mlog_filled(struct kvt_mlog *m)
 		wake_up_all(&m->wait);
 }
 
+/*
+ * A sealed segment's ids need no room for more: the array was made before anybody knew how many
+ * there would be. That can be done without.
+ */
+static void kvt_mlog_fit(struct kvt_mlog *m, u32 seg)
+{
+	struct kvt_log *log = &m->tier->log;
+	u32 nr = READ_ONCE(log->segs[seg].nr_ids), *ids;
+
+	/* Large enough for kvt_defer_free(). */
+	ids = kvmalloc(max(nr * sizeof(*ids), sizeof(void *)), GFP_NOIO | __GFP_NOWARN);
+	if (!ids)
+		return;
+	spin_lock(&m->tier->pool->meta_lock);
+	ids = kvt_log_fit(log, seg, ids, nr);
+	spin_unlock(&m->tier->pool->meta_lock);
+	kvfree(ids);
+}
+
 /* Write one footer. io_lock held, and let go of meanwhile. False: none can be written now. */
 static bool kvt_mlog_footer(struct kvt_mlog *m)
 {
@@ -337,6 +356,7 @@ static bool kvt_mlog_footer(struct kvt_mlog *m)
 		spin_unlock(&p->meta_lock);
 		kvt_mlog_filled(m);
 		kvt_mlog_judge(m, err);
+		kvt_mlog_fit(m, f.seg);
 	}
 	kvfree(buf);
 	return !st;

@@ -408,6 +408,29 @@ u32 *kvt_log_clean_end(struct kvt_log *l, u32 seg)
 }
 
 /**
+ * kvt_log_fit() - give a segment to which nothing is added a shorter id array
+ * @l:       log; meta lock held
+ * @seg:     which
+ * @ids:     room for @max_ids block ids; the log's, unless returned
+ * @max_ids: as many as the segment was seen to have
+ * Return: an array the caller must free: the one that it had, or @ids if it is open, has more
+ * ids or less room than that.
+ */
+u32 *kvt_log_fit(struct kvt_log *l, u32 seg, u32 *ids, u32 max_ids)
+{
+	struct kvt_seg *s = &l->segs[seg];
+	u32 *old = s->ids;
+
+	if ((s->state != KVT_SEG_SEALED && s->state != KVT_SEG_CLEANING) ||
+	    s->nr_ids > max_ids || s->max_ids <= max_ids)
+		return ids;
+	memcpy(ids, old, s->nr_ids * sizeof(*ids));
+	s->ids = ids;
+	s->max_ids = max_ids;
+	return old;
+}
+
+/**
  * kvt_log_busy() - is anything under way in the log
  * @l: log; meta lock held
  * Return: whether a segment is being cleaned or written.

@@ -130,6 +130,7 @@ bool kvt_log_dense(struct kvt_log *l);
 bool kvt_log_tight(struct kvt_log *l);
 void kvt_log_pass_over(struct kvt_log *l, u32 seg);
 bool kvt_log_claim(struct kvt_log *l, u32 seg);
+u32 *kvt_log_fit(struct kvt_log *l, u32 seg, u32 *ids, u32 max_ids);
 u32 *kvt_log_clean_end(struct kvt_log *l, u32 seg);
 bool kvt_log_busy(const struct kvt_log *l);
 

@@ -732,6 +732,29 @@ static void log_churn_carries_little(struct kunit *test)
 			(kvt_log_used(&c->l) + CHURN_UNITS) * 100);
 }
 
+/* A sealed segment's ids move to a shorter array; one that is open, or has more, keeps its own. */
+static void log_ids_are_fitted(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 shorter[MAX_IDS], i, seg;
+
+	KUNIT_ASSERT_TRUE(test, open_seg(test, f, DEMOTE, MAX_IDS));
+	for (i = 0; i < 5; i++)
+		kvt_log_alloc(&f->l, DEMOTE, 2, 70 + i);
+	seg = f->l.open[DEMOTE];
+	KUNIT_EXPECT_PTR_EQ(test, kvt_log_fit(&f->l, seg, shorter, 5), &shorter[0]);
+	kvt_log_seal(&f->l, DEMOTE);
+	KUNIT_EXPECT_PTR_EQ(test, kvt_log_fit(&f->l, seg, shorter, 4), &shorter[0]);
+	KUNIT_EXPECT_PTR_EQ(test, kvt_log_fit(&f->l, seg, shorter, MAX_IDS), &shorter[0]);
+	KUNIT_EXPECT_EQ(test, f->segs[seg].max_ids, (u32)MAX_IDS);
+	give_back(test, f, kvt_log_fit(&f->l, seg, shorter, 5));
+	KUNIT_EXPECT_PTR_EQ(test, f->segs[seg].ids, &shorter[0]);
+	KUNIT_EXPECT_EQ(test, f->segs[seg].max_ids, 5u);
+	KUNIT_EXPECT_EQ(test, f->segs[seg].nr_ids, 5u);
+	for (i = 0; i < 5; i++)
+		KUNIT_EXPECT_EQ(test, shorter[i], 70 + i);
+}
+
 static struct kunit_case log_cases[] = {
 	KUNIT_CASE(log_heads_are_apart),
 	KUNIT_CASE(log_segment_bounds),
@@ -745,6 +768,7 @@ static struct kunit_case log_cases[] = {
 	KUNIT_CASE(log_cleaning_ends),
 	KUNIT_CASE(log_no_victim_without_gain),
 	KUNIT_CASE(log_ids_are_renamed),
+	KUNIT_CASE(log_ids_are_fitted),
 	KUNIT_CASE(log_copies_go_first),
 	KUNIT_CASE(log_dense_is_evicted_from),
 	KUNIT_CASE(log_dead_are_room),
