@@ -172,7 +172,7 @@ void kvt_tier_poison(struct kvt_tier *t, u32 page, u32 nr)
 	kvt_pool_top_up(p, min(nr, KVT_PIECE_PAGES));
 	spin_lock(&p->meta_lock);
 	/* Before it has its space: kvt_poison_scan() will come. */
-	if (t->mem.map)
+	if (t->mem.pieces.stretch)
 		kvt_poison_look(t, page, nr);
 	mapped = t->state != KVTIER_TIER_ATTACHING;
 	spin_unlock(&p->meta_lock);

@@ -165,6 +165,25 @@ static size_t kvt_region_bytes(u32 nr_slots)
 	return struct_size_t(struct kvt_region, slot, nr_slots);
 }
 
+/* Make sure that a region's ends can be told apart from their neighbours. */
+static int kvt_region_splits(struct kvt_tier *t)
+{
+	union kvt_split *split;
+	bool used = true;
+
+	while (used && kvt_pieces_low(&t->mem.pieces)) {
+		split = kmalloc(sizeof(*split), GFP_KERNEL_ACCOUNT);
+		if (!split)
+			return -ENOMEM;
+		spin_lock(&t->pool->meta_lock);
+		used = kvt_pieces_add(&t->mem.pieces, split);
+		spin_unlock(&t->pool->meta_lock);
+		if (!used)
+			kfree(split);
+	}
+	return 0;
+}
+
 /* Make sure that one more region can be named; somebody else may be faster. */
 static int kvt_region_number(struct kvt_tier *t)
 {
@@ -172,7 +191,7 @@ static int kvt_region_number(struct kvt_tier *t)
 	bool used;
 
 	if (!kvt_mem_dir_full(&t->mem))
-		return 0;
+		return kvt_region_splits(t);
 	chunk = kvcalloc(KVT_DIR_ENTRIES, sizeof(*chunk), GFP_KERNEL_ACCOUNT);
 	if (!chunk)
 		return -ENOMEM;
@@ -181,7 +200,7 @@ static int kvt_region_number(struct kvt_tier *t)
 	spin_unlock(&t->pool->meta_lock);
 	if (!used)
 		kvfree(chunk);
-	return 0;
+	return kvt_region_splits(t);
 }
 
 /* Whose bytes are in a namespace's pieces: nobody knows if there are none, between regions. */
@@ -190,7 +209,7 @@ static u64 kvt_region_content(const struct kvt_tier *t, const struct kvt_ns *ns)
 	return t->charges ? U64_MAX : ns->id;
 }
 
-/* Enter a record; -EAGAIN: others have taken the numbers there were. */
+/* Enter a record; -EAGAIN: others have taken the numbers or splits there were. */
 static int kvt_region_enter(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 nr_pieces,
 			    u32 file_id, struct kvt_region *reg, bool *dirty)
 {
@@ -204,7 +223,7 @@ static int kvt_region_enter(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u3
 	if (t->state != KVTIER_TIER_ONLINE || nr_pieces > t->mem.nr_free ||
 	    kvt_kept_barred(p, ns)) {
 		err = -ENOSPC;
-	} else if (kvt_mem_dir_full(&t->mem)) {
+	} else if (kvt_mem_wants(&t->mem)) {
 		err = -EAGAIN;
 	} else if (kvt_mem_region_alloc(&t->mem, o, reg, kvt_region_content(t, ns),
 					kvt_ns_group(ns->idx, group), g->slot_pages,
@@ -229,6 +248,7 @@ static struct kvt_owner *kvt_region_owner(struct kvt_tier *t, const struct kvt_r
 static void kvt_region_return(struct kvt_tier *t, struct kvt_region *reg)
 {
 	struct kvt_ns *ns = kvt_ns_of(t->pool, reg->ns_group);
+	union kvt_split *split;
 
 	ns->nr_regions--;
 	t->nr_lost -= reg->retire;
@@ -238,6 +258,8 @@ static void kvt_region_return(struct kvt_tier *t, struct kvt_region *reg)
 	kvt_mem_region_free(&t->mem, kvt_region_owner(t, reg), reg, kvt_region_content(t, ns),
 			    false);
 	kvt_defer_free(t->pool, reg);
+	while ((split = kvt_pieces_surplus(&t->mem.pieces)))
+		kvt_defer_free(t->pool, split);
 }
 
 /* Wipe a DIRTY region, and see to bad pages, piece by piece. -EINTR on a fatal signal. */
@@ -412,16 +434,12 @@ u32 kvt_region_next(struct kvt_tier *t, u32 r, bool (*of)(const struct kvt_regio
 	bool found = false;
 
 	while (r < t->nr_pieces && !found) {
-		/* A glance: what is made or freed meanwhile may be missed. */
-		if (!(READ_ONCE(t->mem.map[r]) & KVT_PIECE_USED)) {
-			r++;
-			continue;
-		}
 		spin_lock(&t->pool->meta_lock);
+		r = kvt_pieces_next_used(&t->mem.pieces, r);
 		reg = kvt_mem_region_at(&t->mem, r);
 		found = reg && reg->first == r && (!of || of(reg));
-		if (!found)
-			r = reg ? reg->first + reg->nr_pieces : r + 1;
+		if (!found && reg)
+			r = reg->first + reg->nr_pieces;
 		spin_unlock(&t->pool->meta_lock);
 		cond_resched();
 	}

@@ -118,7 +118,7 @@ int kvt_tier_check(struct kvt_pool *p, const struct kvtier_tier_attach *a)
 
 static int kvt_tier_alloc_mem(struct kvt_tier *t)
 {
-	u32 *map = kvmalloc_array(t->nr_pieces, sizeof(*map), GFP_KERNEL);
+	u64 *map = kvmalloc_array(KVT_PIECES_WORDS(t->nr_pieces), sizeof(*map), GFP_KERNEL);
 	union kvt_dirent **dir = kvcalloc(kvt_mem_dir_chunks(t->nr_pieces), sizeof(*dir),
 					  GFP_KERNEL);
 	struct kvt_mem mem;
@@ -159,6 +159,7 @@ static int kvt_tier_alloc_space(struct kvt_tier *t)
 
 static void kvt_tier_free_space(struct kvt_tier *t)
 {
+	union kvt_split *split;
 	u32 i;
 
 	if (!t->ops->is_mem) {
@@ -171,7 +172,9 @@ static void kvt_tier_free_space(struct kvt_tier *t)
 	for (i = 0; i < t->mem.nr_chunks; i++)
 		kvfree(t->mem.dir[i]);
 	kvfree(t->mem.dir);
-	kvfree(t->mem.map);
+	while ((split = kvt_pieces_end(&t->mem.pieces)))
+		kfree(split);
+	kvfree(t->mem.pieces.stretch);
 }
 
 /* The lowest free stretch of the read view. tier_lock held. */
@@ -718,7 +721,7 @@ void kvt_tier_lost(struct kvt_tier *t)
 		return;
 	if (mlog)
 		kvt_mlog_give_up(t, "its device is gone");
-	if (t->ops->is_mem && t->mem.map) {
+	if (t->ops->is_mem && t->mem.pieces.stretch) {
 		kvt_map_barrier(p);
 		kvt_unmap_all(p, t->window_offset, (u64)t->nr_pieces << KVT_PIECE_SHIFT);
 		kvt_fill_lost(p, t);

@@ -2,8 +2,8 @@
 /*
  * Region and slot allocation; see kvt_mem.h for the model.
  *
- * Invariants: nr_free counts the words of the map that are not KVT_PIECE_USED, not
- * KVT_PIECE_RETIRED and not KVT_PIECE_ABSENT, nr_retired and nr_absent these; an entry of
+ * Invariants: nr_free counts the pieces that are not KVT_PIECE_USED, not bad and not absent,
+ * nr_retired and nr_absent these, of those that are not used; none is both; an entry of
  * the directory is a record exactly when the pieces of that region name it, else it is on
  * the list of free numbers; a region is on its owner's list
  * exactly when it is ACTIVE, not an arena, and has a free slot; used_pages sums
@@ -19,27 +19,24 @@
 /**
  * kvt_mem_init() - start with all pieces free
  * @m:         space
- * @map:       @nr_pieces entries; stays the caller's
+ * @map:       KVT_PIECES_WORDS(@nr_pieces) entries; stays the caller's, who frees what
+ *             kvt_pieces_end() has first
  * @dir:       kvt_mem_dir_chunks(@nr_pieces) entries; stays the caller's, who frees the
  *             @m->nr_chunks chunks in it with it
  * @nr_pieces: size
  * @content:   what the bytes are: KVT_PIECE_CLEAN, KVT_PIECE_UNKNOWN to be scrubbed
  */
-void kvt_mem_init(struct kvt_mem *m, u32 *map, union kvt_dirent **dir, u32 nr_pieces,
+void kvt_mem_init(struct kvt_mem *m, u64 *map, union kvt_dirent **dir, u32 nr_pieces,
 		  u32 content)
 {
-	u32 i;
-
 	memset(m, 0, sizeof(*m));
-	m->map = map;
+	kvt_pieces_init(&m->pieces, map, nr_pieces, content);
 	m->dir = dir;
 	m->nr_pieces = nr_pieces;
 	m->nr_free = nr_pieces;
 	m->free_nr = KVT_NO_REGION;
 	m->no_run = KVT_RUN_UNKNOWN;
 	m->pass = 1;
-	for (i = 0; i < nr_pieces; i++)
-		map[i] = content;
 }
 
 /**
@@ -116,22 +113,28 @@ u32 kvt_mem_growth(const struct kvt_owner *o, u32 slot_pages, u32 pieces_max)
 	return max(times, 1u) * pieces;
 }
 
-static bool kvt_mem_piece_free(const struct kvt_mem *m, u32 piece)
+static u32 kvt_mem_run_near(struct kvt_mem *m, u32 *hint, u32 want, u32 align)
 {
-	return !(m->map[piece] & KVT_PIECE_USED) && m->map[piece] != KVT_PIECE_RETIRED &&
-	       m->map[piece] != KVT_PIECE_ABSENT;
+	u32 r = kvt_pieces_run(&m->pieces, *hint, want, align);
+
+	if (r == KVT_NO_REGION)
+		r = kvt_pieces_run(&m->pieces, 0, want, align);
+	if (r != KVT_NO_REGION)
+		*hint = r + want;
+	return r;
 }
 
-static u32 kvt_mem_run(const struct kvt_mem *m, u32 from, u32 to, u32 want)
+/*
+ * Free pieces in a row, near the last that were had. A long run begins where a stretch does, if
+ * there is one: then its middle costs next to nothing.
+ */
+static u32 kvt_mem_run(struct kvt_mem *m, u32 want)
 {
-	u32 i, run = 0;
+	u32 r = KVT_NO_REGION;
 
-	for (i = from; i < to; i++) {
-		run = kvt_mem_piece_free(m, i) ? run + 1 : 0;
-		if (run == want)
-			return i + 1 - want;
-	}
-	return KVT_NO_REGION;
+	if (want >= KVT_STRETCH_PIECES)
+		r = kvt_mem_run_near(m, &m->hint_long, want, KVT_STRETCH_PIECES);
+	return r == KVT_NO_REGION ? kvt_mem_run_near(m, &m->hint, want, 1) : r;
 }
 
 /* Behind the first, which hands out slots, if there is one. */
@@ -188,23 +191,23 @@ static u32 kvt_mem_owner_word(u64 ns_id)
 /* Give a record a number, and the number to its pieces. Are any bytes others'. */
 static bool kvt_mem_region_enter(struct kvt_mem *m, struct kvt_region *reg, u64 ns_id)
 {
-	u32 nr = m->free_nr, word = kvt_mem_owner_word(ns_id), i;
+	u32 nr = m->free_nr, word = kvt_mem_owner_word(ns_id), was, i;
 	bool dirty = false;
 
 	m->free_nr = kvt_mem_dirent(m, nr)->next_free;
 	kvt_mem_dirent(m, nr)->region = reg;
 	for (i = reg->first; i < reg->first + reg->nr_pieces; i++) {
-		if (m->map[i] != KVT_PIECE_CLEAN &&
-		    (m->map[i] != word || word == KVT_PIECE_UNKNOWN))
+		was = kvt_piece_word(&m->pieces, i);
+		if (was != KVT_PIECE_CLEAN && (was != word || word == KVT_PIECE_UNKNOWN))
 			dirty = true;
-		m->map[i] = KVT_PIECE_USED | nr;
 	}
+	kvt_pieces_set(&m->pieces, reg->first, reg->nr_pieces, KVT_PIECE_USED | nr);
 	return dirty;
 }
 
 /**
  * kvt_mem_region_alloc() - take free pieces for an owner
- * @m:          space, its directory not full; meta lock held
+ * @m:          space, not kvt_mem_wants(); meta lock held
  * @o:          owner
  * @reg:        record to be filled in, with room for kvt_run_slots(@nr_pieces,
  *              @slot_pages) slots; the space's until kvt_mem_region_free()
@@ -223,15 +226,12 @@ bool kvt_mem_region_alloc(struct kvt_mem *m, struct kvt_owner *o, struct kvt_reg
 
 	if (nr_pieces > m->nr_free || nr_pieces >= m->no_run)
 		return false;
-	r = kvt_mem_run(m, min(m->hint, m->nr_pieces), m->nr_pieces, nr_pieces);
-	if (r == KVT_NO_REGION)
-		r = kvt_mem_run(m, 0, m->nr_pieces, nr_pieces);
+	r = kvt_mem_run(m, nr_pieces);
 	if (r == KVT_NO_REGION) {
 		/* Else each who asks, for each block of a call, would look at the whole map. */
 		m->no_run = nr_pieces;
 		return false;
 	}
-	m->hint = r + nr_pieces;
 	m->nr_free -= nr_pieces;
 	o->nr_pieces += nr_pieces;
 	memset(reg, 0, sizeof(*reg));
@@ -304,7 +304,7 @@ void kvt_mem_region_undrain(struct kvt_mem *m, struct kvt_owner *o, struct kvt_r
 
 static void kvt_mem_piece_retire(struct kvt_mem *m, u32 piece)
 {
-	m->map[piece] = KVT_PIECE_RETIRED;
+	kvt_piece_bits(&m->pieces, piece)->bad |= kvt_piece_bit(piece);
 	m->nr_retired++;
 	m->retired_pages += KVT_PIECE_PAGES;
 }
@@ -318,14 +318,14 @@ static u32 kvt_region_retired_pages(const struct kvt_region *reg)
 	return nr * reg->slot_pages;
 }
 
-/* Give one piece of a region back, or retire it if it is bad. */
-static void kvt_mem_piece_return(struct kvt_mem *m, u32 piece, u32 word)
+/* Count one piece of a region as given back, or retire it if it is bad. */
+static void kvt_mem_piece_return(struct kvt_mem *m, u32 piece)
 {
-	if ((m->map[piece] & KVT_PIECE_POISON) && !m->lent) {
+	if (kvt_piece_bad(&m->pieces, piece) && !m->lent) {
 		kvt_mem_piece_retire(m, piece);
 		return;
 	}
-	m->map[piece] = word;
+	kvt_piece_bits(&m->pieces, piece)->bad &= ~kvt_piece_bit(piece);
 	m->nr_free++;
 	m->no_run = KVT_RUN_UNKNOWN;
 }
@@ -344,7 +344,8 @@ static void kvt_mem_piece_return(struct kvt_mem *m, u32 piece, u32 word)
 void kvt_mem_region_free(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region *reg,
 			 u64 ns_id, bool scrubbed)
 {
-	u32 nr = m->map[reg->first] & KVT_PIECE_NR, word = kvt_mem_owner_word(ns_id), i;
+	u32 nr = kvt_piece_word(&m->pieces, reg->first) & KVT_PIECE_NR;
+	u32 word = kvt_mem_owner_word(ns_id), i;
 
 	if (m->retired_pages)
 		m->retired_pages -= kvt_region_retired_pages(reg);
@@ -353,11 +354,13 @@ void kvt_mem_region_free(struct kvt_mem *m, struct kvt_owner *o, struct kvt_regi
 	else if (reg->state == KVT_REGION_DIRTY)
 		word = KVT_PIECE_UNKNOWN;
 	for (i = reg->first; i < reg->first + reg->nr_pieces; i++)
-		kvt_mem_piece_return(m, i, word);
+		kvt_mem_piece_return(m, i);
+	kvt_pieces_set(&m->pieces, reg->first, reg->nr_pieces, word);
 	kvt_mem_dirent(m, nr)->next_free = m->free_nr;
 	m->free_nr = nr;
 	o->nr_pieces -= reg->nr_pieces;
 	m->hint = min(m->hint, reg->first);
+	m->hint_long = min(m->hint_long, reg->first);
 }
 
 /**
@@ -375,9 +378,9 @@ u32 kvt_mem_pieces_leave(struct kvt_mem *m, u32 *piece, u32 max)
 
 	max = min(max, m->nr_free);
 	for (i = m->nr_pieces; nr < max; i--) {
-		if (!kvt_mem_piece_free(m, i - 1))
+		if (!kvt_piece_free(&m->pieces, i - 1))
 			continue;
-		m->map[i - 1] = KVT_PIECE_ABSENT;
+		kvt_piece_bits(&m->pieces, i - 1)->absent |= kvt_piece_bit(i - 1);
 		piece[nr++] = i - 1;
 	}
 	m->nr_free -= nr;
@@ -395,7 +398,7 @@ u32 kvt_mem_piece_absent(const struct kvt_mem *m)
 	u32 i;
 
 	for (i = 0; m->nr_absent && i < m->nr_pieces; i++) {
-		if (m->map[i] == KVT_PIECE_ABSENT)
+		if (kvt_piece_absent(&m->pieces, i))
 			return i;
 	}
 	return KVT_NO_REGION;
@@ -406,15 +409,17 @@ u32 kvt_mem_piece_absent(const struct kvt_mem *m)
  * @m:     space; meta lock held
  * @piece: absent
  *
- * It is zeroed.
+ * It is zeroed, which is forgotten if others of its stretch are not.
  */
 void kvt_mem_piece_come(struct kvt_mem *m, u32 piece)
 {
-	m->map[piece] = KVT_PIECE_CLEAN;
+	kvt_piece_bits(&m->pieces, piece)->absent &= ~kvt_piece_bit(piece);
+	kvt_piece_set_if_split(&m->pieces, piece, KVT_PIECE_CLEAN);
 	m->nr_absent--;
 	m->nr_free++;
 	m->no_run = KVT_RUN_UNKNOWN;
 	m->hint = min(m->hint, piece);
+	m->hint_long = min(m->hint_long, piece);
 }
 
 /**
@@ -545,13 +550,13 @@ u32 kvt_mem_poison(struct kvt_mem *m, struct kvt_owner *o, u32 page)
 	u32 piece = page / KVT_PIECE_PAGES, slot;
 
 	if (!reg) {
-		if (piece < m->nr_pieces && kvt_mem_piece_free(m, piece)) {
+		if (piece < m->nr_pieces && kvt_piece_free(&m->pieces, piece)) {
 			kvt_mem_piece_retire(m, piece);
 			m->nr_free--;
 		}
 		return KVT_NIL;
 	}
-	m->map[piece] |= KVT_PIECE_POISON;
+	kvt_piece_bits(&m->pieces, piece)->bad |= kvt_piece_bit(piece);
 	slot = kvt_region_slot_of(reg, page);
 	if (slot >= kvt_region_slots(reg))
 		return KVT_NIL;		/* the tail is nobody's anyway */
@@ -632,4 +637,23 @@ u32 kvt_mem_block_at(const struct kvt_mem *m, u32 page, u32 *slot_first_page)
 	if (id != KVT_NIL)
 		*slot_first_page = kvt_region_slot_page(reg, slot);
 	return id;
+}
+
+/**
+ * kvt_mem_word() - all that is known of a piece in one word, for tests
+ * @m:     space; meta lock held
+ * @piece: below @m->nr_pieces
+ * Return: KVT_PIECE_USED, its region's number and perhaps KVT_PIECE_POISON; or whose bytes it
+ * may hold; or KVT_PIECE_RETIRED or KVT_PIECE_ABSENT.
+ */
+u32 kvt_mem_word(const struct kvt_mem *m, u32 piece)
+{
+	u32 word = kvt_piece_word(&m->pieces, piece);
+	bool bad = kvt_piece_bad(&m->pieces, piece);
+
+	if (word & KVT_PIECE_USED)
+		return word | (bad ? KVT_PIECE_POISON : 0);
+	if (kvt_piece_absent(&m->pieces, piece))
+		return KVT_PIECE_ABSENT;
+	return bad ? KVT_PIECE_RETIRED : word;
 }

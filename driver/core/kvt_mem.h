@@ -17,7 +17,7 @@
  * with kvt_mem_region_free(). The namespace of a region outlives it, so nobody can
  * mistake its bytes for his own.
  *
- * What a piece costs is one word of the *map*: the number of its region, or whose
+ * The *map* (kvt_piece.h) has a word for each piece: the number of its region, or whose
  * bytes it may hold while it is free. All else is in the region's record, which
  * is made and freed with the region. The *directory* leads from numbers to records.
  *
@@ -47,6 +47,7 @@
 #define KVT_MEM_H
 
 #include "kvt_block.h"
+#include "kvt_piece.h"
 
 #define KVT_PAGE_SHIFT		12
 #define KVT_PIECE_SHIFT		21
@@ -65,12 +66,8 @@
 #define KVT_DIR_SHIFT		6
 #define KVT_DIR_ENTRIES		(1u << KVT_DIR_SHIFT)
 
-/* Words of the map. Used: the region's number. Else: a namespace's id or one of these. */
-#define KVT_PIECE_USED		(1u << 31)
+/* What kvt_mem_word() says besides what is in the map. */
 #define KVT_PIECE_POISON	(1u << 30)	/* used: some page is bad */
-#define KVT_PIECE_NR		((1u << 23) - 1)
-#define KVT_PIECE_CLEAN		0u
-#define KVT_PIECE_UNKNOWN	0x7fffffffu
 #define KVT_PIECE_RETIRED	0x7ffffffeu	/* not free: some page is bad */
 #define KVT_PIECE_ABSENT	0x7ffffffdu	/* not free: see above */
 
@@ -142,7 +139,7 @@ struct kvt_owner {
 
 /**
  * struct kvt_mem - a memory tier's space
- * @map:        per piece, see KVT_PIECE_*
+ * @pieces:     the map
  * @dir:        directory: room for kvt_mem_dir_chunks() chunks of KVT_DIR_ENTRIES
  * @nr_pieces:  size
  * @nr_free:    pieces in no region, not retired and not absent
@@ -156,10 +153,11 @@ struct kvt_owner {
  *              The caller's
  * @pass:       see kvt_mem_sparse(); never 0. The caller's
  * @hint:       where to look for free pieces first
+ * @hint_long:  where for long runs, which leave shorter ones behind
  * @no_run:     there is no run of so many free pieces, nor of more
  */
 struct kvt_mem {
-	u32 *map;
+	struct kvt_pieces pieces;
 	union kvt_dirent **dir;
 	u32 nr_pieces;
 	u32 nr_free;
@@ -172,6 +170,7 @@ struct kvt_mem {
 	bool lent;
 	u8 pass;
 	u32 hint;
+	u32 hint_long;
 	u32 no_run;
 };
 
@@ -184,7 +183,7 @@ static inline u32 kvt_mem_dir_chunks(u32 nr_pieces)
 /* DRAM for map and directory; regions' records are extra. */
 static inline u64 kvt_mem_meta_bytes(const struct kvt_mem *m)
 {
-	return m->nr_pieces * sizeof(*m->map) +
+	return kvt_pieces_bytes(&m->pieces) +
 	       kvt_mem_dir_chunks(m->nr_pieces) * sizeof(*m->dir) +
 	       m->nr_chunks * KVT_DIR_ENTRIES * sizeof(**m->dir);
 }
@@ -226,7 +225,7 @@ static inline u64 kvt_mem_holes(const struct kvt_mem *m)
 	return all > out ? all - out : 0;
 }
 
-void kvt_mem_init(struct kvt_mem *m, u32 *map, union kvt_dirent **dir, u32 nr_pieces,
+void kvt_mem_init(struct kvt_mem *m, u64 *map, union kvt_dirent **dir, u32 nr_pieces,
 		  u32 content);
 bool kvt_mem_dir_add(struct kvt_mem *m, union kvt_dirent *chunk);
 u32 kvt_mem_geometry(u32 slot_pages, u32 pieces_max, u32 *nr_slots);
@@ -255,7 +254,7 @@ u32 kvt_mem_piece_absent(const struct kvt_mem *m);
 /* Is there nothing behind a piece that is in no region. */
 static inline bool kvt_mem_is_absent(const struct kvt_mem *m, u32 piece)
 {
-	return m->map[piece] == KVT_PIECE_ABSENT;
+	return kvt_piece_absent(&m->pieces, piece);
 }
 
 void kvt_mem_piece_come(struct kvt_mem *m, u32 piece);
@@ -272,6 +271,12 @@ static inline bool kvt_mem_dir_full(const struct kvt_mem *m)
 	return READ_ONCE(m->free_nr) == KVT_NO_REGION;
 }
 
+/* Can kvt_mem_region_alloc() not be called: kvt_mem_dir_add() or kvt_pieces_add() first. */
+static inline bool kvt_mem_wants(const struct kvt_mem *m)
+{
+	return kvt_mem_dir_full(m) || kvt_pieces_low(&m->pieces);
+}
+
 static inline union kvt_dirent *kvt_mem_dirent(const struct kvt_mem *m, u32 nr)
 {
 	return &m->dir[nr >> KVT_DIR_SHIFT][nr & (KVT_DIR_ENTRIES - 1)];
@@ -280,9 +285,12 @@ static inline union kvt_dirent *kvt_mem_dirent(const struct kvt_mem *m, u32 nr)
 /* The region that a piece is in, or NULL. */
 static inline struct kvt_region *kvt_mem_region_at(const struct kvt_mem *m, u32 piece)
 {
-	if (piece >= m->nr_pieces || !(m->map[piece] & KVT_PIECE_USED))
+	u32 word;
+
+	if (piece >= m->nr_pieces)
 		return NULL;
-	return kvt_mem_dirent(m, m->map[piece] & KVT_PIECE_NR)->region;
+	word = kvt_piece_word(&m->pieces, piece);
+	return word & KVT_PIECE_USED ? kvt_mem_dirent(m, word & KVT_PIECE_NR)->region : NULL;
 }
 
 /* The region of this name: the one that begins at piece @r, or NULL. */
@@ -300,5 +308,6 @@ static inline struct kvt_region *kvt_mem_region_of(const struct kvt_mem *m, u32 
 }
 
 u32 kvt_mem_block_at(const struct kvt_mem *m, u32 page, u32 *slot_first_page);
+u32 kvt_mem_word(const struct kvt_mem *m, u32 piece);
 
 #endif /* KVT_MEM_H */

@@ -17,6 +17,7 @@
 #include "../core/kvt_log.c"
 #include "../core/kvt_mem.c"
 #include "../core/kvt_merge.c"
+#include "../core/kvt_piece.c"
 #include "../core/kvt_policy.c"
 #include "../core/kvt_policy_ask.c"
 #include "../core/kvt_policy_gate.c"

@@ -90,10 +90,11 @@ static void mem_sparse_for_its_size(struct kunit *test)
 static void mem_sparse_is_behind_many(struct kunit *test)
 {
 	const u32 full = 40, nr = full + 2;
-	u32 *map = kunit_kzalloc(test, nr * sizeof(*map), GFP_KERNEL), i, slot, looks = 0;
+	u64 *map = kunit_kzalloc(test, KVT_PIECES_WORDS(nr) * sizeof(*map), GFP_KERNEL);
 	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
 	const struct kvt_region *sparse;
 	struct kvt_region *reg = NULL;
+	u32 i, slot, looks = 0;
 
 	KUNIT_ASSERT_NOT_NULL(test, map);
 	kvt_mem_init(&f->m, map, f->dir, nr, KVT_PIECE_CLEAN);

@@ -226,7 +226,8 @@ static void mem_regions_by_piece(struct kunit *test)
 /* The directory grows when it has to, and numbers are used again. */
 static void mem_directory_grows(struct kunit *test)
 {
-	u32 nr = 2 * KVT_DIR_ENTRIES, *map = kunit_kzalloc(test, nr * sizeof(*map), GFP_KERNEL);
+	const u32 nr = 2 * KVT_DIR_ENTRIES;
+	u64 *map = kunit_kzalloc(test, KVT_PIECES_WORDS(nr) * sizeof(*map), GFP_KERNEL);
 	union kvt_dirent *dir[2] = { NULL }, *chunk[3];
 	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
 	struct kvt_region *reg = NULL;
@@ -486,8 +487,10 @@ static u32 longest_run(const struct kvt_mem *m)
 	u32 i, run = 0, best = 0;
 
 	for (i = 0; i < m->nr_pieces; i++) {
-		run = (m->map[i] & KVT_PIECE_USED) || m->map[i] == KVT_PIECE_RETIRED ||
-		      m->map[i] == KVT_PIECE_ABSENT ? 0 : run + 1;
+		u32 word = kvt_mem_word(m, i);
+
+		run = (word & KVT_PIECE_USED) || word == KVT_PIECE_RETIRED ||
+		      word == KVT_PIECE_ABSENT ? 0 : run + 1;
 		best = max(best, run);
 	}
 	return best;

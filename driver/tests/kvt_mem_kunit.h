@@ -13,7 +13,7 @@ struct fixture {
 	struct kvt_mem m;
 	struct kvt_owner a;
 	struct kvt_owner b;
-	u32 map[NR_PIECES];
+	u64 map[KVT_PIECES_WORDS(NR_PIECES)];
 	union kvt_dirent *dir[1];
 	union kvt_dirent chunk[KVT_DIR_ENTRIES];
 };
@@ -37,6 +37,17 @@ static inline u64 ns_of(const struct fixture *f, const struct kvt_owner *o)
 	return o == &f->a ? NS_A : NS_B;
 }
 
+/* What a region's ends need. */
+static inline void splits_get(struct kunit *test, struct fixture *f)
+{
+	while (kvt_pieces_low(&f->m.pieces)) {
+		union kvt_split *split = kunit_kzalloc(test, sizeof(*split), GFP_KERNEL);
+
+		KUNIT_ASSERT_NOT_NULL(test, split);
+		KUNIT_ASSERT_TRUE(test, kvt_pieces_add(&f->m.pieces, split));
+	}
+}
+
 /* A region of @pieces for slots of @slot_pages, or NULL; NS_A owns @o a, NS_B b. */
 static inline struct kvt_region *region_get(struct kunit *test, struct fixture *f,
 				     struct kvt_owner *o, u32 slot_pages, u32 pieces)
@@ -46,6 +57,8 @@ static inline struct kvt_region *region_get(struct kunit *test, struct fixture *
 					       GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, reg);
+	splits_get(test, f);
+	KUNIT_ASSERT_FALSE(test, kvt_mem_wants(&f->m));
 	if (!kvt_mem_region_alloc(&f->m, o, reg, ns_of(f, o), kvt_ns_group(o == &f->a ? 1 : 2, 0),
 				  slot_pages, pieces))
 		return NULL;

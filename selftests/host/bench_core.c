@@ -240,6 +240,36 @@ static struct meta meta_bytes(struct store *st)
 	};
 }
 
+/* One more region of an owner that has room for as many as it likes. */
+static void region_get(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region *reg,
+		       u32 slot_pages, u32 pieces)
+{
+	bool got;
+
+	while (kvt_pieces_low(&m->pieces))
+		kvt_pieces_add(&m->pieces, alloc(sizeof(union kvt_split)));
+	if (kvt_mem_dir_full(m))
+		kvt_mem_dir_add(m, alloc(KVT_DIR_ENTRIES * sizeof(union kvt_dirent)));
+	got = kvt_mem_region_alloc(m, o, reg, 1, 1, slot_pages, pieces);
+	if (!got)
+		kvt_env_die(__FILE__, __LINE__, "there is no room for a region");
+	/* Full: it is not to be found again. */
+	o->partial = KVT_NO_REGION;
+}
+
+static void space_free(struct kvt_mem *m, u64 *map, union kvt_dirent **dir)
+{
+	union kvt_split *split;
+	u32 i;
+
+	while ((split = kvt_pieces_end(&m->pieces)))
+		free(split);
+	for (i = 0; i < m->nr_chunks; i++)
+		free(dir[i]);
+	free(dir);
+	free(map);
+}
+
 /*
  * What a memory tier full of @blocks blocks of this size costs for each, but for the
  * slot's entry: the map of pieces, the directory, regions' records as one owner that
@@ -247,23 +277,36 @@ static struct meta meta_bytes(struct store *st)
  */
 static double space_bytes(u32 slot_pages, u32 blocks)
 {
+	u32 nr = (u32)((u64)slot_pages * blocks / KVT_PIECE_PAGES * 21 / 20) + 256;
+	union kvt_dirent **dir = alloc(kvt_mem_dir_chunks(nr) * sizeof(*dir));
+	u64 *map = alloc(KVT_PIECES_WORDS(nr) * sizeof(*map));
+	u32 slots = 0, regions = 0, pieces, most = 0;
 	struct kvt_owner o = { .partial = KVT_NO_REGION };
-	struct kvt_mem m = { 0 };
-	u32 slots = 0, regions = 0, pieces;
+	struct kvt_region *reg;
+	struct kvt_mem m;
+	double bytes;
 
-	while (slots < blocks) {
+	kvt_mem_init(&m, map, dir, nr, KVT_PIECE_CLEAN);
+	for (; slots < blocks; regions++) {
 		pieces = kvt_mem_growth(&o, slot_pages, KVT_REGION_PIECES_MAX);
-		o.nr_pieces += pieces;
-		slots += kvt_run_slots(pieces, slot_pages);
-		regions++;
+		reg = alloc(sizeof(*reg) + kvt_run_slots(pieces, slot_pages) * sizeof(u32));
+		region_get(&m, &o, reg, slot_pages, pieces);
+		slots += kvt_region_slots(reg);
+		most = max(most, reg->first + pieces);
+		free(reg);
 	}
-	m.nr_pieces = o.nr_pieces;
-	m.nr_chunks = kvt_mem_dir_chunks(regions);
-	return ((double)kvt_mem_meta_bytes(&m) + (double)regions * sizeof(struct kvt_region)) /
-	       slots;
+	/* The part of the map that is used. */
+	m.pieces.nr = most;
+	bytes = (double)kvt_pieces_bytes(&m.pieces) +
+		kvt_mem_dir_chunks(most) * sizeof(*dir) +
+		(double)m.nr_chunks * KVT_DIR_ENTRIES * sizeof(**dir) +
+		(double)regions * sizeof(*reg);
+	m.pieces.nr = nr;
+	space_free(&m, map, dir);
+	return bytes / slots;
 }
 
-/* Prints each size; returns the total of the worst up to 2 MiB. */
+/* Prints each size; returns the total of the worst. */
 static double print_sizes(FILE *f, double base)
 {
 	static const u32 kib[] = { 64, 640, 2048, 10240 };
@@ -275,7 +318,7 @@ static double print_sizes(FILE *f, double base)
 		fprintf(f, "%s    { \"block_kib\": %u, \"region_bytes\": %.2f, "
 			"\"total_bytes\": %.2f }", i ? ",\n" : "", kib[i], space, base + space);
 		printf("# with blocks of %u KiB: %.1f bytes\n", kib[i], base + space);
-		if (kib[i] <= 2048 && base + space > worst)
+		if (base + space > worst)
 			worst = base + space;
 	}
 	return worst;

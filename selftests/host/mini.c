@@ -64,12 +64,16 @@ void mini_free(struct mini *m)
 	for (i = 0; i < KVT_SHARDS; i++)
 		free(m->index.shards[i].buckets);
 	for (i = 0; i < MINI_MEMS; i++) {
+		union kvt_split *split;
+
 		for (k = 0; k < mini_pieces[i];) {
 			struct kvt_region *reg = kvt_mem_region_at(&m->tier[i].mem, k);
 
 			k += reg ? reg->nr_pieces : 1;
 			free(reg);
 		}
+		while ((split = kvt_pieces_end(&m->tier[i].mem.pieces)))
+			free(split);
 	}
 	for (i = 0; i < MINI_SEGS; i++)
 		free(m->segs[i].ids);

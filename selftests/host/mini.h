@@ -61,7 +61,7 @@ struct mini_name {
 
 struct mini_tier {
 	struct kvt_mem mem;
-	u32 map[MINI_PIECES_MAX];
+	u64 map[KVT_PIECES_WORDS(MINI_PIECES_MAX)];
 	union kvt_dirent *dir[1];
 	union kvt_dirent chunk[KVT_DIR_ENTRIES];
 	u64 content[MINI_PIECES_MAX * KVT_PIECE_PAGES];

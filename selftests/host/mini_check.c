@@ -147,12 +147,12 @@ static bool bad_piece(const struct mini_tier *t, u32 piece)
 /* The map and the directory lead to a region from each of its pieces, by one number. */
 static void check_region_pieces(struct mini_tier *t, const struct kvt_region *reg)
 {
-	u32 nr = t->map[reg->first] & KVT_PIECE_NR, i;
+	u32 nr = kvt_mem_word(&t->mem, reg->first) & KVT_PIECE_NR, i;
 
 	MINI_ASSERT(nr < KVT_DIR_ENTRIES && t->chunk[nr].region == reg);
 	for (i = reg->first; i < reg->first + reg->nr_pieces; i++)
-		MINI_ASSERT(t->map[i] == (KVT_PIECE_USED | nr |
-					  (bad_piece(t, i) ? KVT_PIECE_POISON : 0)));
+		MINI_ASSERT(kvt_mem_word(&t->mem, i) ==
+			    (KVT_PIECE_USED | nr | (bad_piece(t, i) ? KVT_PIECE_POISON : 0)));
 }
 
 /* One region: free slots form a list, used ones name blocks that live there. */
@@ -228,7 +228,8 @@ static void check_mem(struct mini *m, u32 tier)
 	for (i = 0; i < mini_pieces[tier];) {
 		reg = kvt_mem_region_at(&t->mem, i);
 		if (!reg) {
-			MINI_ASSERT(bad_piece(t, i) == (t->map[i] == KVT_PIECE_RETIRED));
+			MINI_ASSERT(bad_piece(t, i) ==
+				    (kvt_mem_word(&t->mem, i) == KVT_PIECE_RETIRED));
 			nr_bad += bad_piece(t, i);
 			nr_free += !bad_piece(t, i++);
 			continue;

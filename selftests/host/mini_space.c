@@ -28,7 +28,12 @@ static bool mini_region_get(struct mini *m, u32 tier, u32 owner)
 	pieces = kvt_mem_growth(&t->owner[owner], slot_pages, mini_pieces[tier] / 3);
 	MINI_ASSERT(pieces);
 	reg = malloc(sizeof(*reg) + kvt_run_slots(pieces, slot_pages) * sizeof(u32));
-	MINI_ASSERT(reg && !kvt_mem_dir_full(&t->mem));
+	while (kvt_pieces_low(&t->mem.pieces)) {
+		union kvt_split *split = malloc(sizeof(*split));
+
+		MINI_ASSERT(split && kvt_pieces_add(&t->mem.pieces, split));
+	}
+	MINI_ASSERT(reg && !kvt_mem_wants(&t->mem));
 	if (!kvt_mem_region_alloc(&t->mem, &t->owner[owner], reg, 1 + owner / MINI_GROUPS,
 				  mini_ns_group(owner), slot_pages, pieces)) {
 		free(reg);
@@ -321,6 +326,7 @@ bool mini_region_finish(struct mini *m, u32 tier, u32 nth, bool busy, bool scrub
 {
 	struct kvt_region *reg = mini_region_nth(m, tier, nth);
 	struct mini_tier *t = &m->tier[tier];
+	union kvt_split *split;
 
 	if (!reg || reg->state == KVT_REGION_ACTIVE || reg->nr_used)
 		return false;
@@ -334,6 +340,8 @@ bool mini_region_finish(struct mini *m, u32 tier, u32 nth, bool busy, bool scrub
 	kvt_mem_region_free(&t->mem, mini_region_owner(m, tier, reg), reg,
 			    (reg->ns_group >> 4) + 1, scrub);
 	free(reg);
+	while ((split = kvt_pieces_surplus(&t->mem.pieces)))
+		free(split);
 	return true;
 }
 

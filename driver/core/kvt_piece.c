@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The map of a memory tier; see kvt_piece.h for the model.
+ *
+ * Invariants: a split's words are not all the same, for as many pieces as its stretch has;
+ * nr_splits counts the splits of stretches and the spare ones. The last stretch may be
+ * short: its word is that of the pieces there are.
+ */
+#include "kvt_piece.h"
+
+#define AT(piece)	((piece) & (KVT_STRETCH_PIECES - 1))
+
+static u64 stretch_of_word(u32 word)
+{
+	return (u64)word << 1 | 1;
+}
+
+static u32 stretch_len(const struct kvt_pieces *p, u32 s)
+{
+	return min(KVT_STRETCH_PIECES, p->nr - (s << KVT_STRETCH_SHIFT));
+}
+
+/**
+ * kvt_pieces_init() - start with one word for all
+ * @p:    map
+ * @map:  KVT_PIECES_WORDS(@nr) of them; stays the caller's
+ * @nr:   pieces
+ * @word: KVT_PIECE_CLEAN or KVT_PIECE_UNKNOWN
+ */
+void kvt_pieces_init(struct kvt_pieces *p, u64 *map, u32 nr, u32 word)
+{
+	u32 i, nr_stretches = KVT_STRETCHES(nr);
+
+	memset(p, 0, sizeof(*p));
+	p->stretch = map;
+	p->bits = (struct kvt_bits *)(map + nr_stretches);
+	p->nr = nr;
+	for (i = 0; i < nr_stretches; i++)
+		p->stretch[i] = stretch_of_word(word);
+	memset(p->bits, 0, nr_stretches * sizeof(*p->bits));
+}
+
+static void split_spare(struct kvt_pieces *p, union kvt_split *split)
+{
+	split->next = p->spare;
+	p->spare = split;
+	WRITE_ONCE(p->nr_spare, p->nr_spare + 1);
+}
+
+static union kvt_split *split_take(struct kvt_pieces *p)
+{
+	union kvt_split *split = p->spare;
+
+	p->spare = split->next;
+	WRITE_ONCE(p->nr_spare, p->nr_spare - 1);
+	return split;
+}
+
+/**
+ * kvt_pieces_add() - have one more spare split
+ * @p:     map
+ * @split: the map's from here on success, until kvt_pieces_surplus() or kvt_pieces_end()
+ * Return: false if there are enough, so it stays the caller's.
+ */
+bool kvt_pieces_add(struct kvt_pieces *p, union kvt_split *split)
+{
+	if (!kvt_pieces_low(p))
+		return false;
+	p->nr_splits++;
+	split_spare(p, split);
+	return true;
+}
+
+/**
+ * kvt_pieces_surplus() - take a split that is not needed
+ * @p: map
+ * Return: the caller's from here, or NULL: what is spare is to stay.
+ */
+union kvt_split *kvt_pieces_surplus(struct kvt_pieces *p)
+{
+	if (p->nr_spare <= KVT_SPLITS_SPARE)
+		return NULL;
+	p->nr_splits--;
+	return split_take(p);
+}
+
+/**
+ * kvt_pieces_end() - take any split, since the map is not used any more
+ * @p: map
+ * Return: the caller's from here; NULL: that was the last.
+ */
+union kvt_split *kvt_pieces_end(struct kvt_pieces *p)
+{
+	u32 i;
+
+	for (i = 0; !p->spare && p->nr_splits && i < KVT_STRETCHES(p->nr); i++) {
+		if (kvt_stretch_split(p->stretch[i]))
+			split_spare(p, kvt_stretch_split(p->stretch[i]));
+		p->stretch[i] = stretch_of_word(KVT_PIECE_UNKNOWN);
+	}
+	if (!p->spare)
+		return NULL;
+	p->nr_splits--;
+	return split_take(p);
+}
+
+static bool split_is_one(const union kvt_split *split, u32 len)
+{
+	u32 i;
+
+	for (i = 1; i < len && split->word[i] == split->word[0]; i++)
+		;
+	return i == len;
+}
+
+/* All of a stretch has one word now. */
+static void stretch_join(struct kvt_pieces *p, u32 s, u32 word)
+{
+	union kvt_split *split = kvt_stretch_split(p->stretch[s]);
+
+	p->stretch[s] = stretch_of_word(word);
+	if (split)
+		split_spare(p, split);
+}
+
+static void split_set(struct kvt_pieces *p, u32 s, u32 at, u32 nr, u32 word)
+{
+	union kvt_split *split = kvt_stretch_split(p->stretch[s]);
+	u32 i;
+
+	for (i = at; i < at + nr; i++)
+		split->word[i] = word;
+	if (split_is_one(split, stretch_len(p, s)))
+		stretch_join(p, s, word);
+}
+
+static void stretch_set(struct kvt_pieces *p, u32 s, u32 at, u32 nr, u32 word)
+{
+	u32 was = (u32)(p->stretch[s] >> 1), i;
+	union kvt_split *split;
+
+	if (nr == stretch_len(p, s)) {
+		stretch_join(p, s, word);
+		return;
+	}
+	if (!kvt_stretch_split(p->stretch[s])) {
+		if (was == word)
+			return;
+		split = split_take(p);
+		for (i = 0; i < KVT_STRETCH_PIECES; i++)
+			split->word[i] = was;
+		p->stretch[s] = (uintptr_t)split;
+	}
+	split_set(p, s, at, nr, word);
+}
+
+/**
+ * kvt_pieces_set() - give a range of pieces a word
+ * @p:     map; not kvt_pieces_low(), unless the range has the same word already, and each of
+ *         the stretches at its ends is split or has no other pieces
+ * @first: of the range
+ * @nr:    its length
+ * @word:  for each
+ */
+void kvt_pieces_set(struct kvt_pieces *p, u32 first, u32 nr, u32 word)
+{
+	u32 len;
+
+	for (; nr; nr -= len, first += len) {
+		len = min(nr, KVT_STRETCH_PIECES - AT(first));
+		stretch_set(p, first >> KVT_STRETCH_SHIFT, AT(first), len, word);
+	}
+}
+
+/**
+ * kvt_piece_set_if_split() - give one piece a word, if that takes no memory
+ * @p:     map
+ * @piece: which
+ * @word:  for it
+ */
+void kvt_piece_set_if_split(struct kvt_pieces *p, u32 piece, u32 word)
+{
+	u32 s = piece >> KVT_STRETCH_SHIFT;
+
+	if (kvt_stretch_split(p->stretch[s]))
+		split_set(p, s, AT(piece), 1, word);
+}
+
+/**
+ * kvt_pieces_next_used() - where to go on looking for pieces in use
+ * @p:     map
+ * @piece: where to begin
+ * Return: the first piece from there on that is in a region, or some piece before it to go on
+ * from; at least @p->nr when there is none. It looks at a few stretches at most.
+ */
+u32 kvt_pieces_next_used(const struct kvt_pieces *p, u32 piece)
+{
+	u32 last = min(p->nr, piece + 16 * KVT_STRETCH_PIECES);
+
+	while (piece < last && !(kvt_piece_word(p, piece) & KVT_PIECE_USED)) {
+		if (kvt_stretch_split(p->stretch[piece >> KVT_STRETCH_SHIFT]))
+			piece++;
+		else
+			piece = (piece | (KVT_STRETCH_PIECES - 1)) + 1;
+	}
+	return piece;
+}
+
+/**
+ * kvt_pieces_run() - look for free pieces in a row
+ * @p:     map
+ * @from:  where to begin
+ * @want:  how many
+ * @align: the first one's number is to be a multiple of this: 1 or KVT_STRETCH_PIECES
+ * Return: the first one, or U32_MAX.
+ */
+u32 kvt_pieces_run(const struct kvt_pieces *p, u32 from, u32 want, u32 align)
+{
+	u32 i, run = 0;
+
+	for (i = from; i < p->nr; i++) {
+		if (kvt_piece_free(p, i)) {
+			run += run || !(i % align);
+			if (run == want)
+				return i + 1 - want;
+			continue;
+		}
+		run = 0;
+		/* In use from end to end, as large regions are. */
+		if (p->stretch[i >> KVT_STRETCH_SHIFT] & 1 && kvt_piece_word(p, i) & KVT_PIECE_USED)
+			i |= KVT_STRETCH_PIECES - 1;
+	}
+	return U32_MAX;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The map of a memory tier: a word for each 2 MiB piece, and two bits.
+ *
+ * Large regions are long runs of pieces with one word, and so is free space. So pieces
+ * are taken by *stretches* of 16, aligned, and a stretch has one word as long as that is
+ * the word of all its pieces. Else it is *split*: a split, which is memory that the caller
+ * hands in, has a word for each. It is given back as soon as all are the same again.
+ *
+ * What may happen to any single piece at any time, where nobody can get memory, are bits:
+ * they need no split.
+ *
+ * Memory: 12 bytes for a stretch, 64 more for a split one. Splits that nobody uses are
+ * *spare*; a change of a range takes two at most, at its ends.
+ *
+ * Lock: the owner's, for everything that does not say otherwise.
+ */
+#ifndef KVT_PIECE_H
+#define KVT_PIECE_H
+
+#include "kvt_env.h"
+
+#define KVT_STRETCH_SHIFT	4
+#define KVT_STRETCH_PIECES	(1u << KVT_STRETCH_SHIFT)
+#define KVT_SPLITS_SPARE	2u	/* what a change may need */
+
+/* Words of the map. Used: the region's number. Else: a namespace's id or one of these. */
+#define KVT_PIECE_USED		(1u << 31)
+#define KVT_PIECE_NR		((1u << 23) - 1)
+#define KVT_PIECE_CLEAN		0u
+#define KVT_PIECE_UNKNOWN	0x7fffffffu
+
+/**
+ * union kvt_split - the words of a stretch whose pieces differ
+ * @word: each piece's
+ * @next: of one that is spare
+ */
+union kvt_split {
+	u32 word[KVT_STRETCH_PIECES];
+	union kvt_split *next;
+};
+
+/**
+ * struct kvt_bits - bits of a stretch's pieces
+ * @bad:    some page is bad; what that means depends on the word
+ * @absent: a free piece has no memory behind it
+ */
+struct kvt_bits {
+	u16 bad;
+	u16 absent;
+};
+
+/**
+ * struct kvt_pieces - the map
+ * @stretch:   for each a word, shifted up, with the lowest bit set; or the address of a split
+ * @bits:      for each
+ * @spare:     splits that are not used, or NULL
+ * @nr_spare:  how many
+ * @nr_splits: used ones and spare ones
+ * @nr:        pieces
+ */
+struct kvt_pieces {
+	u64 *stretch;
+	struct kvt_bits *bits;
+	union kvt_split *spare;
+	u32 nr_spare;
+	u32 nr_splits;
+	u32 nr;
+};
+
+#define KVT_STRETCHES(nr_pieces)	DIV_ROUND_UP(nr_pieces, KVT_STRETCH_PIECES)
+
+/* Memory for the map of so many pieces, in u64. */
+#define KVT_PIECES_WORDS(nr_pieces)	(KVT_STRETCHES(nr_pieces) + \
+					 DIV_ROUND_UP(KVT_STRETCHES(nr_pieces), 2))
+
+static inline u64 kvt_pieces_bytes(const struct kvt_pieces *p)
+{
+	return KVT_PIECES_WORDS((u64)p->nr) * sizeof(u64) +
+	       (u64)p->nr_splits * sizeof(union kvt_split);
+}
+
+static inline union kvt_split *kvt_stretch_split(u64 stretch)
+{
+	return stretch & 1 ? NULL : (union kvt_split *)(uintptr_t)stretch;
+}
+
+/* The word of a piece that there is. */
+static inline u32 kvt_piece_word(const struct kvt_pieces *p, u32 piece)
+{
+	u64 stretch = p->stretch[piece >> KVT_STRETCH_SHIFT];
+	const union kvt_split *split = kvt_stretch_split(stretch);
+
+	return split ? split->word[piece & (KVT_STRETCH_PIECES - 1)] : (u32)(stretch >> 1);
+}
+
+static inline u16 kvt_piece_bit(u32 piece)
+{
+	return 1u << (piece & (KVT_STRETCH_PIECES - 1));
+}
+
+static inline struct kvt_bits *kvt_piece_bits(const struct kvt_pieces *p, u32 piece)
+{
+	return &p->bits[piece >> KVT_STRETCH_SHIFT];
+}
+
+static inline bool kvt_piece_bad(const struct kvt_pieces *p, u32 piece)
+{
+	return kvt_piece_bits(p, piece)->bad & kvt_piece_bit(piece);
+}
+
+static inline bool kvt_piece_absent(const struct kvt_pieces *p, u32 piece)
+{
+	return kvt_piece_bits(p, piece)->absent & kvt_piece_bit(piece);
+}
+
+/* In no region, and fit for one. */
+static inline bool kvt_piece_free(const struct kvt_pieces *p, u32 piece)
+{
+	const struct kvt_bits *b = kvt_piece_bits(p, piece);
+
+	return !(kvt_piece_word(p, piece) & KVT_PIECE_USED) &&
+	       !((b->bad | b->absent) & kvt_piece_bit(piece));
+}
+
+/*
+ * May splits be wanting when a range is changed: kvt_pieces_add() first. Any context; it may
+ * have changed by the time the lock is held.
+ */
+static inline bool kvt_pieces_low(const struct kvt_pieces *p)
+{
+	return READ_ONCE(p->nr_spare) < KVT_SPLITS_SPARE;
+}
+
+void kvt_pieces_init(struct kvt_pieces *p, u64 *map, u32 nr, u32 word);
+bool kvt_pieces_add(struct kvt_pieces *p, union kvt_split *split);
+union kvt_split *kvt_pieces_surplus(struct kvt_pieces *p);
+union kvt_split *kvt_pieces_end(struct kvt_pieces *p);
+void kvt_pieces_set(struct kvt_pieces *p, u32 first, u32 nr, u32 word);
+void kvt_piece_set_if_split(struct kvt_pieces *p, u32 piece, u32 word);
+u32 kvt_pieces_next_used(const struct kvt_pieces *p, u32 piece);
+u32 kvt_pieces_run(const struct kvt_pieces *p, u32 from, u32 want, u32 align);
+
+#endif /* KVT_PIECE_H */

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The map of pieces, against an array with a word for each.
+ */
+#include "kvt_kunit.h"
+#include "../core/kvt_piece.h"
+
+#define NR	(5 * KVT_STRETCH_PIECES + 3)	/* the last stretch is short */
+#define WORDS	4u
+
+struct fixture {
+	struct kvt_pieces p;
+	u64 map[KVT_PIECES_WORDS(NR)];
+	u32 want[NR];
+	u32 given;	/* splits that the map has */
+};
+
+static struct fixture *setup(struct kunit *test)
+{
+	struct fixture *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	kvt_pieces_init(&f->p, f->map, NR, KVT_PIECE_CLEAN);
+	return f;
+}
+
+static void splits_get(struct kunit *test, struct fixture *f)
+{
+	union kvt_split *split;
+
+	for (; kvt_pieces_low(&f->p); f->given++) {
+		split = kunit_kzalloc(test, sizeof(*split), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, split);
+		KUNIT_ASSERT_TRUE(test, kvt_pieces_add(&f->p, split));
+	}
+}
+
+/* Nothing looks at what it gave back. */
+static void splits_put(struct fixture *f)
+{
+	union kvt_split *split;
+
+	for (; (split = kvt_pieces_surplus(&f->p)); f->given--)
+		memset(split, 0xa5, sizeof(*split));
+}
+
+static void set(struct fixture *f, u32 first, u32 nr, u32 word)
+{
+	kvt_pieces_set(&f->p, first, nr, word);
+	for (; nr--; first++)
+		f->want[first] = word;
+}
+
+/* Stretches whose pieces differ. */
+static u32 nr_mixed(const struct fixture *f)
+{
+	u32 i, nr = 0;
+	bool mixed = false;
+
+	for (i = 0; i < NR; i++) {
+		if (!(i % KVT_STRETCH_PIECES))
+			mixed = false;
+		else if (!mixed && f->want[i] != f->want[i - 1])
+			nr += mixed = true;
+	}
+	return nr;
+}
+
+static void is_as_wanted(struct kunit *test, const struct fixture *f)
+{
+	u32 i;
+
+	for (i = 0; i < NR; i++)
+		KUNIT_ASSERT_EQ(test, kvt_piece_word(&f->p, i), f->want[i]);
+	KUNIT_ASSERT_EQ(test, f->p.nr_splits, f->given);
+	KUNIT_ASSERT_EQ(test, f->p.nr_splits - f->p.nr_spare, nr_mixed(f));
+	KUNIT_ASSERT_EQ(test, kvt_pieces_bytes(&f->p), sizeof(f->map) + 64ull * f->given);
+}
+
+/* Ranges of all lengths get words; a stretch costs a split as long as its pieces differ. */
+static void words_are_kept(struct kunit *test)
+{
+	static const u32 word[WORDS] = { KVT_PIECE_CLEAN, KVT_PIECE_UNKNOWN, KVT_PIECE_USED | 7,
+					 KVT_PIECE_USED | KVT_PIECE_NR };
+	struct fixture *f = setup(test);
+	u32 step, first, most = 0;
+	u64 rnd = 5;
+
+	is_as_wanted(test, f);
+	for (step = 0; step < 20000; step++) {
+		splits_get(test, f);
+		first = kvt_test_random(&rnd) % NR;
+		set(f, first, 1 + kvt_test_random(&rnd) % (NR - first),
+		    word[kvt_test_random(&rnd) % WORDS]);
+		splits_put(f);
+		is_as_wanted(test, f);
+		most = max(most, f->given);
+	}
+	KUNIT_EXPECT_EQ(test, most, KVT_STRETCHES(NR) + KVT_SPLITS_SPARE);
+	set(f, 0, NR, KVT_PIECE_CLEAN);
+	splits_put(f);
+	is_as_wanted(test, f);
+	KUNIT_EXPECT_EQ(test, f->given, KVT_SPLITS_SPARE);
+}
+
+/* What may not fail changes what it can. */
+static void no_split_is_needed(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+
+	set(f, 0, NR, KVT_PIECE_USED | 3);
+	set(f, 20, 5, KVT_PIECE_USED | 3);
+	kvt_piece_set_if_split(&f->p, 2, KVT_PIECE_CLEAN);
+	is_as_wanted(test, f);
+	splits_get(test, f);
+	set(f, 17, 1, KVT_PIECE_UNKNOWN);
+	kvt_piece_set_if_split(&f->p, 2, KVT_PIECE_CLEAN);
+	kvt_piece_set_if_split(&f->p, 30, KVT_PIECE_CLEAN);
+	f->want[30] = KVT_PIECE_CLEAN;
+	is_as_wanted(test, f);
+	kvt_piece_set_if_split(&f->p, 30, KVT_PIECE_USED | 3);
+	kvt_piece_set_if_split(&f->p, 17, KVT_PIECE_USED | 3);
+	f->want[30] = KVT_PIECE_USED | 3;
+	f->want[17] = KVT_PIECE_USED | 3;
+	is_as_wanted(test, f);
+	KUNIT_EXPECT_EQ(test, f->p.nr_spare, KVT_SPLITS_SPARE);
+}
+
+/* The first run, by a look at all pieces. */
+static u32 run_of(const struct fixture *f, u32 from, u32 want, u32 align)
+{
+	u32 i, n;
+
+	for (i = from; i + want <= NR; i++) {
+		for (n = 0; n < want && kvt_piece_free(&f->p, i + n); n++)
+			;
+		if (n == want && !(i % align))
+			return i;
+	}
+	return U32_MAX;
+}
+
+static u32 next_used(const struct fixture *f, u32 at)
+{
+	while (at < NR && !(f->want[at] & KVT_PIECE_USED))
+		at++;
+	return at;
+}
+
+/* Runs and pieces in use are found, whatever is bad or absent. */
+static void runs_are_found(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 step, i, nr, at, found[2] = { 0 };
+	u64 rnd = 23;
+
+	for (step = 0; step < 5000; step++) {
+		splits_get(test, f);
+		i = kvt_test_random(&rnd) % NR;
+		nr = 1 + kvt_test_random(&rnd) % min(NR - i, 40u);
+		set(f, i, nr, kvt_test_random(&rnd) % 3 ? 11 : KVT_PIECE_USED | 2);
+		i = kvt_test_random(&rnd) % NR;
+		if (!(step % 5))
+			kvt_piece_bits(&f->p, i)->bad ^= kvt_piece_bit(i);
+		if (!(step % 9))
+			kvt_piece_bits(&f->p, i)->absent ^= kvt_piece_bit(i);
+		nr = 1 + kvt_test_random(&rnd) % 34;
+		at = kvt_pieces_run(&f->p, i, nr, 1);
+		KUNIT_ASSERT_EQ(test, at, run_of(f, i, nr, 1));
+		found[0] += at != U32_MAX;
+		at = kvt_pieces_run(&f->p, i, nr, KVT_STRETCH_PIECES);
+		KUNIT_ASSERT_EQ(test, at, run_of(f, i, nr, KVT_STRETCH_PIECES));
+		found[1] += at != U32_MAX;
+		KUNIT_ASSERT_EQ(test, min(kvt_pieces_next_used(&f->p, i), NR), next_used(f, i));
+	}
+	KUNIT_EXPECT_LT(test, 100u, found[0]);
+	KUNIT_EXPECT_LT(test, 50u, found[1]);
+	KUNIT_EXPECT_LT(test, found[1], found[0]);
+}
+
+/* All that was handed in comes back, wherever it is. */
+static void splits_come_back(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 i, nr = 0;
+
+	for (i = 0; i < NR; i += KVT_STRETCH_PIECES) {
+		splits_get(test, f);
+		set(f, i + 1, 1, KVT_PIECE_USED | i);
+	}
+	is_as_wanted(test, f);
+	splits_get(test, f);
+	KUNIT_EXPECT_EQ(test, f->given, KVT_STRETCHES(NR) + KVT_SPLITS_SPARE);
+	while (kvt_pieces_end(&f->p))
+		nr++;
+	KUNIT_EXPECT_EQ(test, nr, f->given);
+	KUNIT_EXPECT_EQ(test, f->p.nr_splits, 0u);
+}
+
+static struct kunit_case piece_cases[] = {
+	KUNIT_CASE(words_are_kept),
+	KUNIT_CASE(no_split_is_needed),
+	KUNIT_CASE(runs_are_found),
+	KUNIT_CASE(splits_come_back),
+	{ }
+};
+
+static struct kunit_suite piece_suite = {
+	.name = "kvt_piece",
+	.test_cases = piece_cases,
+};
+
+kunit_test_suite(piece_suite);
