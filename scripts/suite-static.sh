@@ -214,15 +214,21 @@ check_teeth()
 	scripts/suite-teeth.sh edits
 }
 
+# The library's users link to it; what the kernel's headers say of user space goes for the uAPI.
 check_licences()
 {
-	local missing=0 file
+	local missing=0 file want
 	while IFS= read -r file; do
-		if ! head -n 3 "$file" | grep -q 'SPDX-License-Identifier: '; then
-			echo "$file: no SPDX line"
+		case $file in
+		lib/*) want=LGPL-2.1-or-later ;;
+		uapi/*.h) want='GPL-2.0 WITH Linux-syscall-note' ;;
+		*) want=GPL-2.0 ;;
+		esac
+		if ! head -n 3 "$file" | grep -qE "SPDX-License-Identifier: $want( \*/)?\$"; then
+			echo "$file: no SPDX line, or not $want"
 			missing=1
 		fi
-	done < <(tree_files '\.(c|h|sh|py|map|mk|rules)$' '(^|/)(Makefile|Kbuild)$')
+	done < <(tree_files '\.(c|h|sh|py|map|mk|rules|list)$' '(^|/)(Makefile|Kbuild)$|\.pc\.in$')
 	return "$missing"
 }
 
