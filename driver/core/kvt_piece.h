@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The map of a memory tier: a word for each 2 MiB piece, and two bits.
+ * The map of a memory tier: what the word of each 2 MiB piece is, and two bits.
  *
  * Large regions are long runs of pieces with one word, and so is free space. So pieces
  * are taken by *stretches* of 16, aligned, and a stretch has one word as long as that is
