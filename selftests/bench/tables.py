@@ -167,7 +167,7 @@ def markdown(data):
     parts = [HOW] + [md_table(t) for t in counted] + [clock_note(data) + "\n"]
     parts += [md_table(scale_table(data))] + ([TIME] if timed else [])
     parts += [md_table((title, "", header, rows)).replace("\n\n\n\n", "\n\n")
-              for title, _, header, rows in timed[1:]]
+              for title, _, header, rows in timed]
     return "\n".join(parts)
 
 
