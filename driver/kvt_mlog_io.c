@@ -312,7 +312,8 @@ static void kvt_mlog_fit(struct kvt_mlog *m, u32 seg)
 	u32 nr = READ_ONCE(log->segs[seg].nr_ids), *ids;
 
 	/* Large enough for kvt_defer_free(). */
-	ids = kvmalloc(max(nr * sizeof(*ids), sizeof(void *)), GFP_NOIO | __GFP_NOWARN);
+	ids = kvmalloc(max(nr * sizeof(*ids), sizeof(void *)),
+		       GFP_NOIO | __GFP_NORETRY | __GFP_NOWARN);
 	if (!ids)
 		return;
 	spin_lock(&m->tier->pool->meta_lock);

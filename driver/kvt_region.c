@@ -20,6 +20,7 @@
 
 #define KVT_FOREIGN_TRIES	8
 #define KVT_REFS_TRIES		4
+#define KVT_SURPLUS_STEP	32u	/* splits that go with a region */
 
 /* Pages that are looked at in one pass over a tier's quarantined regions. */
 #define KVT_QUARANTINE_LOOK	(1u << 18)
@@ -171,7 +172,8 @@ static int kvt_region_splits(struct kvt_tier *t)
 	union kvt_split *split;
 	bool used = true;
 
-	while (used && kvt_pieces_low(&t->mem.pieces)) {
+	/* Nobody gets a region where nothing is free. */
+	while (used && READ_ONCE(t->mem.nr_free) && kvt_pieces_low(&t->mem.pieces)) {
 		split = kmalloc(sizeof(*split), GFP_KERNEL_ACCOUNT);
 		if (!split)
 			return -ENOMEM;
@@ -182,6 +184,24 @@ static int kvt_region_splits(struct kvt_tier *t)
 			kfree(split);
 	}
 	return 0;
+}
+
+/*
+ * What joins makes splits spare, at both ends of a region and wherever an arena covers what was
+ * many: some of them go each time.
+ */
+static void kvt_region_surplus(struct kvt_tier *t)
+{
+	union kvt_split *split;
+	u32 i;
+
+	lockdep_assert_held(&t->pool->meta_lock);
+	for (i = 0; i < KVT_SURPLUS_STEP; i++) {
+		split = kvt_pieces_surplus(&t->mem.pieces);
+		kvt_defer_free(t->pool, split);
+		if (!split)
+			break;
+	}
 }
 
 /* Make sure that one more region can be named; somebody else may be faster. */
@@ -233,6 +253,7 @@ static int kvt_region_enter(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u3
 		if (file_id)
 			kvt_mem_region_arena(&t->mem, o, reg, file_id);
 		*dirty = reg->state == KVT_REGION_DIRTY;
+		kvt_region_surplus(t);
 		err = reg->first;
 	}
 	spin_unlock(&p->meta_lock);
@@ -248,7 +269,6 @@ static struct kvt_owner *kvt_region_owner(struct kvt_tier *t, const struct kvt_r
 static void kvt_region_return(struct kvt_tier *t, struct kvt_region *reg)
 {
 	struct kvt_ns *ns = kvt_ns_of(t->pool, reg->ns_group);
-	union kvt_split *split;
 
 	ns->nr_regions--;
 	t->nr_lost -= reg->retire;
@@ -258,8 +278,7 @@ static void kvt_region_return(struct kvt_tier *t, struct kvt_region *reg)
 	kvt_mem_region_free(&t->mem, kvt_region_owner(t, reg), reg, kvt_region_content(t, ns),
 			    false);
 	kvt_defer_free(t->pool, reg);
-	while ((split = kvt_pieces_surplus(&t->mem.pieces)))
-		kvt_defer_free(t->pool, split);
+	kvt_region_surplus(t);
 }
 
 /* Wipe a DIRTY region, and see to bad pages, piece by piece. -EINTR on a fatal signal. */

@@ -160,7 +160,7 @@ static int kvt_tier_alloc_space(struct kvt_tier *t)
 static void kvt_tier_free_space(struct kvt_tier *t)
 {
 	union kvt_split *split;
-	u32 i;
+	u32 i, at = 0;
 
 	if (!t->ops->is_mem) {
 		kvt_mlog_free(t);
@@ -172,8 +172,10 @@ static void kvt_tier_free_space(struct kvt_tier *t)
 	for (i = 0; i < t->mem.nr_chunks; i++)
 		kvfree(t->mem.dir[i]);
 	kvfree(t->mem.dir);
-	while ((split = kvt_pieces_end(&t->mem.pieces)))
+	while ((split = kvt_pieces_end(&t->mem.pieces, &at))) {
 		kfree(split);
+		cond_resched();
+	}
 	kvfree(t->mem.pieces.stretch);
 }
 

@@ -36,6 +36,7 @@ void kvt_mem_init(struct kvt_mem *m, u64 *map, union kvt_dirent **dir, u32 nr_pi
 	m->nr_free = nr_pieces;
 	m->free_nr = KVT_NO_REGION;
 	m->no_run = KVT_RUN_UNKNOWN;
+	m->no_whole = KVT_RUN_UNKNOWN;
 	m->pass = 1;
 }
 
@@ -113,28 +114,47 @@ u32 kvt_mem_growth(const struct kvt_owner *o, u32 slot_pages, u32 pieces_max)
 	return max(times, 1u) * pieces;
 }
 
-static u32 kvt_mem_run_near(struct kvt_mem *m, u32 *hint, u32 want, u32 align)
+static u32 kvt_mem_run_near(struct kvt_mem *m, u32 *hint, u32 want, bool whole)
 {
-	u32 r = kvt_pieces_run(&m->pieces, *hint, want, align);
+	u32 r = kvt_pieces_run(&m->pieces, *hint, m->nr_pieces, want, whole);
 
-	if (r == KVT_NO_REGION)
-		r = kvt_pieces_run(&m->pieces, 0, want, align);
-	if (r != KVT_NO_REGION)
+	/* What begins before the hint may end behind it. */
+	if (r == KVT_NO_PIECE)
+		r = kvt_pieces_run(&m->pieces, 0, min(m->nr_pieces, *hint + want - 1), want, whole);
+	if (r != KVT_NO_PIECE)
 		*hint = r + want;
 	return r;
 }
 
 /*
- * Free pieces in a row, near the last that were had. A long run begins where a stretch does, if
- * there is one: then its middle costs next to nothing.
+ * Free pieces in a row, near the last that were had. What fills stretches gets whole ones, if
+ * there are some: then its pieces cost next to nothing, and no holes are left. If there are
+ * none that is remembered, or each who asks, for each block of a call, would look at the
+ * whole map.
  */
 static u32 kvt_mem_run(struct kvt_mem *m, u32 want)
 {
-	u32 r = KVT_NO_REGION;
+	u32 r = KVT_NO_PIECE;
 
-	if (want >= KVT_STRETCH_PIECES)
-		r = kvt_mem_run_near(m, &m->hint_long, want, KVT_STRETCH_PIECES);
-	return r == KVT_NO_REGION ? kvt_mem_run_near(m, &m->hint, want, 1) : r;
+	if (!(want % KVT_STRETCH_PIECES) && want < m->no_whole) {
+		r = kvt_mem_run_near(m, &m->hint_whole, want, true);
+		if (r == KVT_NO_PIECE)
+			m->no_whole = want;
+	}
+	if (r == KVT_NO_PIECE)
+		r = kvt_mem_run_near(m, &m->hint, want, false);
+	if (r == KVT_NO_PIECE)
+		m->no_run = want;
+	return r;
+}
+
+/* Pieces can be had again, from @piece on. */
+static void kvt_mem_runs_grow(struct kvt_mem *m, u32 piece)
+{
+	m->no_run = KVT_RUN_UNKNOWN;
+	m->no_whole = KVT_RUN_UNKNOWN;
+	m->hint = min(m->hint, piece);
+	m->hint_whole = min(m->hint_whole, piece);
 }
 
 /* Behind the first, which hands out slots, if there is one. */
@@ -227,11 +247,8 @@ bool kvt_mem_region_alloc(struct kvt_mem *m, struct kvt_owner *o, struct kvt_reg
 	if (nr_pieces > m->nr_free || nr_pieces >= m->no_run)
 		return false;
 	r = kvt_mem_run(m, nr_pieces);
-	if (r == KVT_NO_REGION) {
-		/* Else each who asks, for each block of a call, would look at the whole map. */
-		m->no_run = nr_pieces;
+	if (r == KVT_NO_PIECE)
 		return false;
-	}
 	m->nr_free -= nr_pieces;
 	o->nr_pieces += nr_pieces;
 	memset(reg, 0, sizeof(*reg));
@@ -304,7 +321,7 @@ void kvt_mem_region_undrain(struct kvt_mem *m, struct kvt_owner *o, struct kvt_r
 
 static void kvt_mem_piece_retire(struct kvt_mem *m, u32 piece)
 {
-	kvt_piece_bits(&m->pieces, piece)->bad |= kvt_piece_bit(piece);
+	kvt_piece_spoil(&m->pieces, piece);
 	m->nr_retired++;
 	m->retired_pages += KVT_PIECE_PAGES;
 }
@@ -325,9 +342,8 @@ static void kvt_mem_piece_return(struct kvt_mem *m, u32 piece)
 		kvt_mem_piece_retire(m, piece);
 		return;
 	}
-	kvt_piece_bits(&m->pieces, piece)->bad &= ~kvt_piece_bit(piece);
+	kvt_piece_mend(&m->pieces, piece);
 	m->nr_free++;
-	m->no_run = KVT_RUN_UNKNOWN;
 }
 
 /**
@@ -359,8 +375,7 @@ void kvt_mem_region_free(struct kvt_mem *m, struct kvt_owner *o, struct kvt_regi
 	kvt_mem_dirent(m, nr)->next_free = m->free_nr;
 	m->free_nr = nr;
 	o->nr_pieces -= reg->nr_pieces;
-	m->hint = min(m->hint, reg->first);
-	m->hint_long = min(m->hint_long, reg->first);
+	kvt_mem_runs_grow(m, reg->first);
 }
 
 /**
@@ -380,7 +395,7 @@ u32 kvt_mem_pieces_leave(struct kvt_mem *m, u32 *piece, u32 max)
 	for (i = m->nr_pieces; nr < max; i--) {
 		if (!kvt_piece_free(&m->pieces, i - 1))
 			continue;
-		kvt_piece_bits(&m->pieces, i - 1)->absent |= kvt_piece_bit(i - 1);
+		kvt_piece_leave(&m->pieces, i - 1);
 		piece[nr++] = i - 1;
 	}
 	m->nr_free -= nr;
@@ -413,13 +428,10 @@ u32 kvt_mem_piece_absent(const struct kvt_mem *m)
  */
 void kvt_mem_piece_come(struct kvt_mem *m, u32 piece)
 {
-	kvt_piece_bits(&m->pieces, piece)->absent &= ~kvt_piece_bit(piece);
-	kvt_piece_set_if_split(&m->pieces, piece, KVT_PIECE_CLEAN);
+	kvt_piece_come(&m->pieces, piece);
 	m->nr_absent--;
 	m->nr_free++;
-	m->no_run = KVT_RUN_UNKNOWN;
-	m->hint = min(m->hint, piece);
-	m->hint_long = min(m->hint_long, piece);
+	kvt_mem_runs_grow(m, piece);
 }
 
 /**
@@ -556,7 +568,7 @@ u32 kvt_mem_poison(struct kvt_mem *m, struct kvt_owner *o, u32 page)
 		}
 		return KVT_NIL;
 	}
-	kvt_piece_bits(&m->pieces, piece)->bad |= kvt_piece_bit(piece);
+	kvt_piece_spoil(&m->pieces, piece);
 	slot = kvt_region_slot_of(reg, page);
 	if (slot >= kvt_region_slots(reg))
 		return KVT_NIL;		/* the tail is nobody's anyway */

@@ -153,8 +153,9 @@ struct kvt_owner {
  *              The caller's
  * @pass:       see kvt_mem_sparse(); never 0. The caller's
  * @hint:       where to look for free pieces first
- * @hint_long:  where for long runs, which leave shorter ones behind
+ * @hint_whole: where for runs of whole stretches, which leave shorter ones behind
  * @no_run:     there is no run of so many free pieces, nor of more
+ * @no_whole:   nor one of whole stretches that long
  */
 struct kvt_mem {
 	struct kvt_pieces pieces;
@@ -170,8 +171,9 @@ struct kvt_mem {
 	bool lent;
 	u8 pass;
 	u32 hint;
-	u32 hint_long;
+	u32 hint_whole;
 	u32 no_run;
+	u32 no_whole;
 };
 
 /* Chunks that a tier's directory can come to have. */

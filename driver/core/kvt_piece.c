@@ -9,6 +9,7 @@
 #include "kvt_piece.h"
 
 #define AT(piece)	((piece) & (KVT_STRETCH_PIECES - 1))
+#define KVT_NEXT_STRETCHES	16u	/* that kvt_pieces_next_used() looks at */
 
 static u64 stretch_of_word(u32 word)
 {
@@ -86,17 +87,15 @@ union kvt_split *kvt_pieces_surplus(struct kvt_pieces *p)
 
 /**
  * kvt_pieces_end() - take any split, since the map is not used any more
- * @p: map
+ * @p:  map
+ * @at: the caller's, 0 the first time
  * Return: the caller's from here; NULL: that was the last.
  */
-union kvt_split *kvt_pieces_end(struct kvt_pieces *p)
+union kvt_split *kvt_pieces_end(struct kvt_pieces *p, u32 *at)
 {
-	u32 i;
-
-	for (i = 0; !p->spare && p->nr_splits && i < KVT_STRETCHES(p->nr); i++) {
-		if (kvt_stretch_split(p->stretch[i]))
-			split_spare(p, kvt_stretch_split(p->stretch[i]));
-		p->stretch[i] = stretch_of_word(KVT_PIECE_UNKNOWN);
+	for (; !p->spare && *at < KVT_STRETCHES(p->nr); ++*at) {
+		if (kvt_stretch_split(p->stretch[*at]))
+			split_spare(p, kvt_stretch_split(p->stretch[*at]));
 	}
 	if (!p->spare)
 		return NULL;
@@ -154,13 +153,28 @@ static void stretch_set(struct kvt_pieces *p, u32 s, u32 at, u32 nr, u32 word)
 	split_set(p, s, at, nr, word);
 }
 
+/* Those of a stretch from @at on. */
+static u16 bits_of(u32 at, u32 nr)
+{
+	return ((1u << nr) - 1) << at;
+}
+
+/* Free pieces that are bad stay busy. */
+static void bits_set(struct kvt_bits *b, u16 which, bool used)
+{
+	if (used)
+		b->busy |= which;
+	else
+		b->busy &= ~(which & ~b->odd);
+}
+
 /**
  * kvt_pieces_set() - give a range of pieces a word
  * @p:     map; not kvt_pieces_low(), unless the range has the same word already, and each of
  *         the stretches at its ends is split or has no other pieces
  * @first: of the range
  * @nr:    its length
- * @word:  for each
+ * @word:  for each. Those that are free then can be had, but for bad ones
  */
 void kvt_pieces_set(struct kvt_pieces *p, u32 first, u32 nr, u32 word)
 {
@@ -169,21 +183,55 @@ void kvt_pieces_set(struct kvt_pieces *p, u32 first, u32 nr, u32 word)
 	for (; nr; nr -= len, first += len) {
 		len = min(nr, KVT_STRETCH_PIECES - AT(first));
 		stretch_set(p, first >> KVT_STRETCH_SHIFT, AT(first), len, word);
+		bits_set(kvt_piece_bits(p, first), bits_of(AT(first), len), word & KVT_PIECE_USED);
 	}
 }
 
 /**
- * kvt_piece_set_if_split() - give one piece a word, if that takes no memory
+ * kvt_piece_spoil() - some page is bad: once it is free it cannot be had
  * @p:     map
- * @piece: which
- * @word:  for it
+ * @piece: free or in use
  */
-void kvt_piece_set_if_split(struct kvt_pieces *p, u32 piece, u32 word)
+void kvt_piece_spoil(struct kvt_pieces *p, u32 piece)
+{
+	kvt_piece_bits(p, piece)->busy |= kvt_piece_bit(piece);
+	kvt_piece_bits(p, piece)->odd |= kvt_piece_bit(piece);
+}
+
+/**
+ * kvt_piece_mend() - what was bad is not the piece's
+ * @p:     map
+ * @piece: in use
+ */
+void kvt_piece_mend(struct kvt_pieces *p, u32 piece)
+{
+	kvt_piece_bits(p, piece)->odd &= ~kvt_piece_bit(piece);
+}
+
+/**
+ * kvt_piece_leave() - there is no memory behind a piece
+ * @p:     map
+ * @piece: can be had
+ */
+void kvt_piece_leave(struct kvt_pieces *p, u32 piece)
+{
+	kvt_piece_bits(p, piece)->busy |= kvt_piece_bit(piece);
+}
+
+/**
+ * kvt_piece_come() - there is, and it is zeroed
+ * @p:     map
+ * @piece: absent
+ *
+ * That it is zeroed is forgotten where remembering it would take memory.
+ */
+void kvt_piece_come(struct kvt_pieces *p, u32 piece)
 {
 	u32 s = piece >> KVT_STRETCH_SHIFT;
 
+	kvt_piece_bits(p, piece)->busy &= ~kvt_piece_bit(piece);
 	if (kvt_stretch_split(p->stretch[s]))
-		split_set(p, s, AT(piece), 1, word);
+		split_set(p, s, AT(piece), 1, KVT_PIECE_CLEAN);
 }
 
 /**
@@ -191,11 +239,11 @@ void kvt_piece_set_if_split(struct kvt_pieces *p, u32 piece, u32 word)
  * @p:     map
  * @piece: where to begin
  * Return: the first piece from there on that is in a region, or some piece before it to go on
- * from; at least @p->nr when there is none. It looks at a few stretches at most.
+ * from; at least @p->nr when there is none. It looks at some stretches at most.
  */
 u32 kvt_pieces_next_used(const struct kvt_pieces *p, u32 piece)
 {
-	u32 last = min(p->nr, piece + 16 * KVT_STRETCH_PIECES);
+	u32 last = min(p->nr, piece + KVT_NEXT_STRETCHES * KVT_STRETCH_PIECES);
 
 	while (piece < last && !(kvt_piece_word(p, piece) & KVT_PIECE_USED)) {
 		if (kvt_stretch_split(p->stretch[piece >> KVT_STRETCH_SHIFT]))
@@ -206,29 +254,65 @@ u32 kvt_pieces_next_used(const struct kvt_pieces *p, u32 piece)
 	return piece;
 }
 
-/**
- * kvt_pieces_run() - look for free pieces in a row
- * @p:     map
- * @from:  where to begin
- * @want:  how many
- * @align: the first one's number is to be a multiple of this: 1 or KVT_STRETCH_PIECES
- * Return: the first one, or U32_MAX.
- */
-u32 kvt_pieces_run(const struct kvt_pieces *p, u32 from, u32 want, u32 align)
+/* Pieces of a stretch that cannot be had, or are not between @from and @to. */
+static u16 run_busy(const struct kvt_pieces *p, u32 s, u32 from, u32 to)
 {
-	u32 i, run = 0;
+	u32 first = s << KVT_STRETCH_SHIFT;
+	u16 busy = p->bits[s].busy;
 
-	for (i = from; i < p->nr; i++) {
-		if (kvt_piece_free(p, i)) {
-			run += run || !(i % align);
-			if (run == want)
-				return i + 1 - want;
+	if (from > first)
+		busy |= bits_of(0, from - first);
+	if (to - first < KVT_STRETCH_PIECES)
+		busy |= bits_of(to - first, KVT_STRETCH_PIECES - (to - first));
+	return busy;
+}
+
+/* A run that goes on in a stretch of which not all can be had. Whether it is long enough. */
+static bool run_in(u32 s, u16 busy, u32 want, u32 *start, u32 *run)
+{
+	u32 i;
+
+	for (i = 0; i < KVT_STRETCH_PIECES; i++) {
+		if (busy & 1u << i) {
+			*run = 0;
 			continue;
 		}
-		run = 0;
-		/* In use from end to end, as large regions are. */
-		if (p->stretch[i >> KVT_STRETCH_SHIFT] & 1 && kvt_piece_word(p, i) & KVT_PIECE_USED)
-			i |= KVT_STRETCH_PIECES - 1;
+		if (!(*run)++)
+			*start = (s << KVT_STRETCH_SHIFT) + i;
+		if (*run == want)
+			return true;
 	}
-	return U32_MAX;
+	return false;
+}
+
+/**
+ * kvt_pieces_run() - look for free pieces in a row
+ * @p:       map
+ * @from:    the first that will do
+ * @to:      behind the last one, at most @p->nr
+ * @want:    how many; a multiple of KVT_STRETCH_PIECES if @aligned
+ * @aligned: whole stretches
+ * Return: the first one, or KVT_NO_PIECE.
+ */
+u32 kvt_pieces_run(const struct kvt_pieces *p, u32 from, u32 to, u32 want, bool aligned)
+{
+	u32 s, start = 0, run = 0;
+
+	for (s = from >> KVT_STRETCH_SHIFT; s << KVT_STRETCH_SHIFT < to; s++) {
+		u16 busy = run_busy(p, s, from, to);
+
+		if (busy == U16_MAX || (busy && aligned)) {
+			run = 0;
+		} else if (busy) {
+			if (run_in(s, busy, want, &start, &run))
+				return start;
+		} else {
+			if (!run)
+				start = s << KVT_STRETCH_SHIFT;
+			run += KVT_STRETCH_PIECES;
+			if (run >= want)
+				return start;
+		}
+	}
+	return KVT_NO_PIECE;
 }

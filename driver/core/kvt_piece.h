@@ -8,12 +8,23 @@
  * hands in, has a word for each. It is given back as soon as all are the same again.
  *
  * What may happen to any single piece at any time, where nobody can get memory, are bits:
- * they need no split.
+ * they need no split. One says that a piece cannot be had, and so does it for those in use:
+ * runs of free pieces are looked for in the bits alone.
+ *
+ *   word      busy  odd
+ *   free        0    0
+ *   free        1    0    absent: there is no memory behind it
+ *   free        1    1    retired: some page is bad
+ *   in use      1    0
+ *   in use      1    1    some page is bad
  *
  * Memory: 12 bytes for a stretch, 64 more for a split one. Splits that nobody uses are
  * *spare*; a change of a range takes two at most, at its ends.
  *
- * Lock: the owner's, for everything that does not say otherwise.
+ * Lock: the owner's, for everything that does not say otherwise. But who knows that a piece
+ * stays in the region that it is in may read its word without: it does not change, nor does
+ * where it is. What is in part of a stretch keeps that split, and what has all of it keeps it
+ * whole. So a stretch must not be split or joined at any other time than when words change.
  */
 #ifndef KVT_PIECE_H
 #define KVT_PIECE_H
@@ -29,6 +40,7 @@
 #define KVT_PIECE_NR		((1u << 23) - 1)
 #define KVT_PIECE_CLEAN		0u
 #define KVT_PIECE_UNKNOWN	0x7fffffffu
+#define KVT_NO_PIECE		(~0u)
 
 /**
  * union kvt_split - the words of a stretch whose pieces differ
@@ -41,13 +53,13 @@ union kvt_split {
 };
 
 /**
- * struct kvt_bits - bits of a stretch's pieces
- * @bad:    some page is bad; what that means depends on the word
- * @absent: a free piece has no memory behind it
+ * struct kvt_bits - bits of a stretch's pieces, see above
+ * @busy: not to be had
+ * @odd:  some page is bad
  */
 struct kvt_bits {
-	u16 bad;
-	u16 absent;
+	u16 busy;
+	u16 odd;
 };
 
 /**
@@ -106,21 +118,19 @@ static inline struct kvt_bits *kvt_piece_bits(const struct kvt_pieces *p, u32 pi
 
 static inline bool kvt_piece_bad(const struct kvt_pieces *p, u32 piece)
 {
-	return kvt_piece_bits(p, piece)->bad & kvt_piece_bit(piece);
-}
-
-static inline bool kvt_piece_absent(const struct kvt_pieces *p, u32 piece)
-{
-	return kvt_piece_bits(p, piece)->absent & kvt_piece_bit(piece);
+	return kvt_piece_bits(p, piece)->odd & kvt_piece_bit(piece);
 }
 
 /* In no region, and fit for one. */
 static inline bool kvt_piece_free(const struct kvt_pieces *p, u32 piece)
 {
-	const struct kvt_bits *b = kvt_piece_bits(p, piece);
+	return !(kvt_piece_bits(p, piece)->busy & kvt_piece_bit(piece));
+}
 
-	return !(kvt_piece_word(p, piece) & KVT_PIECE_USED) &&
-	       !((b->bad | b->absent) & kvt_piece_bit(piece));
+static inline bool kvt_piece_absent(const struct kvt_pieces *p, u32 piece)
+{
+	return !kvt_piece_free(p, piece) && !kvt_piece_bad(p, piece) &&
+	       !(kvt_piece_word(p, piece) & KVT_PIECE_USED);
 }
 
 /*
@@ -135,10 +145,13 @@ static inline bool kvt_pieces_low(const struct kvt_pieces *p)
 void kvt_pieces_init(struct kvt_pieces *p, u64 *map, u32 nr, u32 word);
 bool kvt_pieces_add(struct kvt_pieces *p, union kvt_split *split);
 union kvt_split *kvt_pieces_surplus(struct kvt_pieces *p);
-union kvt_split *kvt_pieces_end(struct kvt_pieces *p);
+union kvt_split *kvt_pieces_end(struct kvt_pieces *p, u32 *at);
 void kvt_pieces_set(struct kvt_pieces *p, u32 first, u32 nr, u32 word);
-void kvt_piece_set_if_split(struct kvt_pieces *p, u32 piece, u32 word);
+void kvt_piece_spoil(struct kvt_pieces *p, u32 piece);
+void kvt_piece_mend(struct kvt_pieces *p, u32 piece);
+void kvt_piece_leave(struct kvt_pieces *p, u32 piece);
+void kvt_piece_come(struct kvt_pieces *p, u32 piece);
 u32 kvt_pieces_next_used(const struct kvt_pieces *p, u32 piece);
-u32 kvt_pieces_run(const struct kvt_pieces *p, u32 from, u32 want, u32 align);
+u32 kvt_pieces_run(const struct kvt_pieces *p, u32 from, u32 to, u32 want, bool aligned);
 
 #endif /* KVT_PIECE_H */

@@ -5,7 +5,7 @@
 #include "kvt_kunit.h"
 #include "../core/kvt_piece.h"
 
-#define NR	(5 * KVT_STRETCH_PIECES + 3)	/* the last stretch is short */
+#define NR	(40 * KVT_STRETCH_PIECES + 3)	/* the last stretch is short */
 #define WORDS	4u
 
 struct fixture {
@@ -87,57 +87,86 @@ static void words_are_kept(struct kunit *test)
 	u64 rnd = 5;
 
 	is_as_wanted(test, f);
-	for (step = 0; step < 20000; step++) {
+	for (step = 0; step < 5000; step++) {
 		splits_get(test, f);
 		first = kvt_test_random(&rnd) % NR;
-		set(f, first, 1 + kvt_test_random(&rnd) % (NR - first),
+		set(f, first, 1 + kvt_test_random(&rnd) % min(NR - first, step % 9 ? 70u : NR),
 		    word[kvt_test_random(&rnd) % WORDS]);
 		splits_put(f);
 		is_as_wanted(test, f);
 		most = max(most, f->given);
 	}
-	KUNIT_EXPECT_EQ(test, most, KVT_STRETCHES(NR) + KVT_SPLITS_SPARE);
+	KUNIT_EXPECT_LT(test, 10u, most);
+	KUNIT_EXPECT_LE(test, most, KVT_STRETCHES(NR) + KVT_SPLITS_SPARE);
 	set(f, 0, NR, KVT_PIECE_CLEAN);
 	splits_put(f);
 	is_as_wanted(test, f);
 	KUNIT_EXPECT_EQ(test, f->given, KVT_SPLITS_SPARE);
 }
 
-/* What may not fail changes what it can. */
-static void no_split_is_needed(struct kunit *test)
+/* What may not fail needs no split: that a piece is zeroed is kept where there is one. */
+static void pieces_come_and_go(struct kunit *test)
 {
 	struct fixture *f = setup(test);
 
-	set(f, 0, NR, KVT_PIECE_USED | 3);
-	set(f, 20, 5, KVT_PIECE_USED | 3);
-	kvt_piece_set_if_split(&f->p, 2, KVT_PIECE_CLEAN);
+	set(f, 0, NR, 3);
+	kvt_piece_leave(&f->p, 2);
+	KUNIT_EXPECT_TRUE(test, kvt_piece_absent(&f->p, 2));
+	KUNIT_EXPECT_FALSE(test, kvt_piece_free(&f->p, 2));
+	KUNIT_EXPECT_TRUE(test, kvt_piece_free(&f->p, 3));
+	kvt_piece_come(&f->p, 2);
+	KUNIT_EXPECT_FALSE(test, kvt_piece_absent(&f->p, 2));
+	KUNIT_EXPECT_TRUE(test, kvt_piece_free(&f->p, 2));
 	is_as_wanted(test, f);
 	splits_get(test, f);
-	set(f, 17, 1, KVT_PIECE_UNKNOWN);
-	kvt_piece_set_if_split(&f->p, 2, KVT_PIECE_CLEAN);
-	kvt_piece_set_if_split(&f->p, 30, KVT_PIECE_CLEAN);
+	set(f, 17, 1, KVT_PIECE_USED | 9);
+	KUNIT_EXPECT_FALSE(test, kvt_piece_free(&f->p, 17));
+	KUNIT_EXPECT_FALSE(test, kvt_piece_absent(&f->p, 17));
+	kvt_piece_leave(&f->p, 30);
+	kvt_piece_come(&f->p, 30);
 	f->want[30] = KVT_PIECE_CLEAN;
 	is_as_wanted(test, f);
-	kvt_piece_set_if_split(&f->p, 30, KVT_PIECE_USED | 3);
-	kvt_piece_set_if_split(&f->p, 17, KVT_PIECE_USED | 3);
-	f->want[30] = KVT_PIECE_USED | 3;
-	f->want[17] = KVT_PIECE_USED | 3;
+	/* All of its stretch are clean then, and it needs no split. */
+	set(f, 16, 14, KVT_PIECE_CLEAN);
+	kvt_piece_leave(&f->p, 31);
+	kvt_piece_come(&f->p, 31);
+	f->want[31] = KVT_PIECE_CLEAN;
 	is_as_wanted(test, f);
 	KUNIT_EXPECT_EQ(test, f->p.nr_spare, KVT_SPLITS_SPARE);
 }
 
+/* What is bad can be had no more, unless it is mended while it is in use. */
+static void bad_pieces_stay_busy(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 i;
+
+	splits_get(test, f);
+	kvt_piece_spoil(&f->p, 40);
+	set(f, 60, 10, KVT_PIECE_USED | 4);
+	kvt_piece_spoil(&f->p, 61);
+	kvt_piece_spoil(&f->p, 62);
+	kvt_piece_mend(&f->p, 62);
+	set(f, 60, 10, 8);
+	for (i = 0; i < NR; i++) {
+		KUNIT_EXPECT_EQ(test, kvt_piece_free(&f->p, i), i != 40 && i != 61);
+		KUNIT_EXPECT_EQ(test, kvt_piece_bad(&f->p, i), i == 40 || i == 61);
+		KUNIT_EXPECT_FALSE(test, kvt_piece_absent(&f->p, i));
+	}
+}
+
 /* The first run, by a look at all pieces. */
-static u32 run_of(const struct fixture *f, u32 from, u32 want, u32 align)
+static u32 run_of(const struct fixture *f, u32 from, u32 to, u32 want, u32 align)
 {
 	u32 i, n;
 
-	for (i = from; i + want <= NR; i++) {
+	for (i = from; i + want <= to; i++) {
 		for (n = 0; n < want && kvt_piece_free(&f->p, i + n); n++)
 			;
 		if (n == want && !(i % align))
 			return i;
 	}
-	return U32_MAX;
+	return KVT_NO_PIECE;
 }
 
 static u32 next_used(const struct fixture *f, u32 at)
@@ -147,42 +176,78 @@ static u32 next_used(const struct fixture *f, u32 at)
 	return at;
 }
 
-/* Runs and pieces in use are found, whatever is bad or absent. */
+static void look_for_runs(struct kunit *test, struct fixture *f, u64 *rnd, u32 *found)
+{
+	u32 from = kvt_test_random(rnd) % NR, want = 1 + kvt_test_random(rnd) % 34, at;
+	u32 to = from + kvt_test_random(rnd) % (NR - from) + 1;
+
+	at = kvt_pieces_run(&f->p, from, to, want, false);
+	KUNIT_ASSERT_EQ(test, at, run_of(f, from, to, want, 1));
+	found[0] += at != KVT_NO_PIECE;
+	want = (1 + want % 3) * KVT_STRETCH_PIECES;
+	at = kvt_pieces_run(&f->p, from, to, want, true);
+	KUNIT_ASSERT_EQ(test, at, run_of(f, from, to, want, KVT_STRETCH_PIECES));
+	found[1] += at != KVT_NO_PIECE;
+}
+
+/* Runs are found, whatever is bad or absent. */
 static void runs_are_found(struct kunit *test)
 {
 	struct fixture *f = setup(test);
-	u32 step, i, nr, at, found[2] = { 0 };
+	u32 step, i, nr, found[2] = { 0 };
 	u64 rnd = 23;
 
 	for (step = 0; step < 5000; step++) {
 		splits_get(test, f);
 		i = kvt_test_random(&rnd) % NR;
-		nr = 1 + kvt_test_random(&rnd) % min(NR - i, 40u);
-		set(f, i, nr, kvt_test_random(&rnd) % 3 ? 11 : KVT_PIECE_USED | 2);
+		nr = 1 + kvt_test_random(&rnd) % min(NR - i, 60u);
+		set(f, i, nr, kvt_test_random(&rnd) % 4 ? 11 : KVT_PIECE_USED | 2);
 		i = kvt_test_random(&rnd) % NR;
-		if (!(step % 5))
-			kvt_piece_bits(&f->p, i)->bad ^= kvt_piece_bit(i);
-		if (!(step % 9))
-			kvt_piece_bits(&f->p, i)->absent ^= kvt_piece_bit(i);
-		nr = 1 + kvt_test_random(&rnd) % 34;
-		at = kvt_pieces_run(&f->p, i, nr, 1);
-		KUNIT_ASSERT_EQ(test, at, run_of(f, i, nr, 1));
-		found[0] += at != U32_MAX;
-		at = kvt_pieces_run(&f->p, i, nr, KVT_STRETCH_PIECES);
-		KUNIT_ASSERT_EQ(test, at, run_of(f, i, nr, KVT_STRETCH_PIECES));
-		found[1] += at != U32_MAX;
-		KUNIT_ASSERT_EQ(test, min(kvt_pieces_next_used(&f->p, i), NR), next_used(f, i));
+		if (step % 100 == 7)
+			kvt_piece_spoil(&f->p, i);
+		if (!(step % 9) && kvt_piece_free(&f->p, i))
+			kvt_piece_leave(&f->p, i);
+		look_for_runs(test, f, &rnd, found);
 	}
 	KUNIT_EXPECT_LT(test, 100u, found[0]);
-	KUNIT_EXPECT_LT(test, 50u, found[1]);
+	KUNIT_EXPECT_LT(test, 100u, found[1]);
 	KUNIT_EXPECT_LT(test, found[1], found[0]);
+}
+
+/* Each piece in use is come to, step by step, and none that is not. */
+static void pieces_in_use_are_found(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 round, i, at, next, want, steps;
+	u64 rnd = 29;
+
+	for (round = 0; round < 200; round++) {
+		splits_get(test, f);
+		set(f, 0, NR, KVT_PIECE_CLEAN);
+		for (i = 0; i < round % 5; i++) {
+			splits_get(test, f);
+			at = kvt_test_random(&rnd) % NR;
+			set(f, at, 1 + kvt_test_random(&rnd) % min(NR - at, 20u), KVT_PIECE_USED | i);
+		}
+		for (i = 0, steps = 0; i < NR; i = want + 1) {
+			want = next_used(f, i);
+			for (at = i; at < want; at = next, steps++) {
+				next = min(kvt_pieces_next_used(&f->p, at), NR);
+				KUNIT_ASSERT_LT(test, at, next);
+				KUNIT_ASSERT_LT(test, next, want + 1);
+			}
+			KUNIT_ASSERT_TRUE(test, want == NR ||
+					  kvt_pieces_next_used(&f->p, want) == want);
+		}
+		KUNIT_EXPECT_LT(test, 2u, steps);
+	}
 }
 
 /* All that was handed in comes back, wherever it is. */
 static void splits_come_back(struct kunit *test)
 {
 	struct fixture *f = setup(test);
-	u32 i, nr = 0;
+	u32 i, nr = 0, at = 0;
 
 	for (i = 0; i < NR; i += KVT_STRETCH_PIECES) {
 		splits_get(test, f);
@@ -191,7 +256,7 @@ static void splits_come_back(struct kunit *test)
 	is_as_wanted(test, f);
 	splits_get(test, f);
 	KUNIT_EXPECT_EQ(test, f->given, KVT_STRETCHES(NR) + KVT_SPLITS_SPARE);
-	while (kvt_pieces_end(&f->p))
+	while (kvt_pieces_end(&f->p, &at))
 		nr++;
 	KUNIT_EXPECT_EQ(test, nr, f->given);
 	KUNIT_EXPECT_EQ(test, f->p.nr_splits, 0u);
@@ -199,8 +264,10 @@ static void splits_come_back(struct kunit *test)
 
 static struct kunit_case piece_cases[] = {
 	KUNIT_CASE(words_are_kept),
-	KUNIT_CASE(no_split_is_needed),
+	KUNIT_CASE(pieces_come_and_go),
+	KUNIT_CASE(bad_pieces_stay_busy),
 	KUNIT_CASE(runs_are_found),
+	KUNIT_CASE(pieces_in_use_are_found),
 	KUNIT_CASE(splits_come_back),
 	{ }
 };

@@ -24,14 +24,13 @@ static void starts_at(struct kunit *test, struct fixture *f, u32 pieces, u32 fir
 	KUNIT_EXPECT_EQ(test, reg->first, first);
 }
 
-/* A long region begins where a stretch does, short ones use what that leaves. */
-static void long_runs_are_aligned(struct kunit *test)
+/* What fills stretches gets whole ones, and what does not leaves no holes. */
+static void whole_stretches_come_first(struct kunit *test)
 {
 	const u32 nr = 5 * KVT_STRETCH_PIECES;
 	u64 *map = kunit_kzalloc(test, KVT_PIECES_WORDS(nr) * sizeof(*map), GFP_KERNEL);
 	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
 	union kvt_dirent *dir[2] = { NULL };
-	u32 splits;
 
 	KUNIT_ASSERT_NOT_NULL(test, map);
 	kvt_mem_init(&f->m, map, dir, nr, KVT_PIECE_CLEAN);
@@ -39,27 +38,52 @@ static void long_runs_are_aligned(struct kunit *test)
 	starts_at(test, f, 1, 0);
 	starts_at(test, f, 16, 16);
 	starts_at(test, f, 3, 1);
-	/* Two words that are no longer the stretch's: the first one's only. */
-	splits = f->m.pieces.nr_splits - f->m.pieces.nr_spare;
-	KUNIT_EXPECT_EQ(test, splits, 1u);
+	/* Words that are not the stretch's are in the first one only. */
+	KUNIT_EXPECT_EQ(test, f->m.pieces.nr_splits - f->m.pieces.nr_spare, 1u);
 	starts_at(test, f, 20, 32);
-	starts_at(test, f, 15, 52);
-	/* No stretch is free any more, but a run that is long enough. */
+	starts_at(test, f, 16, 64);
+	/* None is left, but pieces are. */
 	KUNIT_EXPECT_NULL(test, region_get(test, f, &f->a, 64, 16));
-	starts_at(test, f, 13, 67);
+	starts_at(test, f, 12, 52);
 	starts_at(test, f, 12, 4);
 	KUNIT_EXPECT_EQ(test, f->m.nr_free, 0u);
 }
 
 /* Where no stretch is free from its first piece on, any run will do. */
-static void long_runs_anywhere_will_do(struct kunit *test)
+static void any_run_will_do(struct kunit *test)
 {
 	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
 
 	starts_at(test, f, 1, 0);
 	starts_at(test, f, 16, 1);
+	/* There are no whole ones, which is known until some become free. */
+	KUNIT_EXPECT_EQ(test, f->m.no_whole, 16u);
 	starts_at(test, f, 7, 17);
 	KUNIT_EXPECT_EQ(test, f->m.nr_free, 0u);
+}
+
+/* Regions of one length fill a tier, whatever the length, but for what is shorter than that. */
+static void regions_leave_no_holes(struct kunit *test)
+{
+	const u32 nr = 20 * KVT_STRETCH_PIECES + 5;
+	u64 *map = kunit_kzalloc(test, KVT_PIECES_WORDS(nr) * sizeof(*map), GFP_KERNEL);
+	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
+	union kvt_dirent *dir[6] = { NULL }, *chunk;
+	u32 len;
+
+	KUNIT_ASSERT_NOT_NULL(test, map);
+	for (len = 1; len <= 70; len++) {
+		f->a = (struct kvt_owner){ .partial = KVT_NO_REGION };
+		kvt_mem_init(&f->m, map, dir, nr, KVT_PIECE_CLEAN);
+		do {
+			if (kvt_mem_dir_full(&f->m)) {
+				chunk = kunit_kzalloc(test, sizeof(f->chunk), GFP_KERNEL);
+				KUNIT_ASSERT_NOT_NULL(test, chunk);
+				KUNIT_ASSERT_TRUE(test, kvt_mem_dir_add(&f->m, chunk));
+			}
+		} while (f->m.nr_free && region_get(test, f, &f->a, KVT_PIECE_PAGES, len));
+		KUNIT_EXPECT_EQ(test, f->m.nr_free, nr % len);
+	}
 }
 
 /* Memory that goes with its region takes what was bad along: the piece is as good as new. */
@@ -110,8 +134,9 @@ static void what_comes_back_excuses_nobody(struct kunit *test)
 }
 
 static struct kunit_case runs_cases[] = {
-	KUNIT_CASE(long_runs_are_aligned),
-	KUNIT_CASE(long_runs_anywhere_will_do),
+	KUNIT_CASE(whole_stretches_come_first),
+	KUNIT_CASE(any_run_will_do),
+	KUNIT_CASE(regions_leave_no_holes),
 	KUNIT_CASE(lent_pieces_are_not_retired),
 	KUNIT_CASE(what_comes_back_excuses_nobody),
 	{ }

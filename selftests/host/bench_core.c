@@ -260,9 +260,9 @@ static void region_get(struct kvt_mem *m, struct kvt_owner *o, struct kvt_region
 static void space_free(struct kvt_mem *m, u64 *map, union kvt_dirent **dir)
 {
 	union kvt_split *split;
-	u32 i;
+	u32 i, at = 0;
 
-	while ((split = kvt_pieces_end(&m->pieces)))
+	while ((split = kvt_pieces_end(&m->pieces, &at)))
 		free(split);
 	for (i = 0; i < m->nr_chunks; i++)
 		free(dir[i]);
@@ -297,6 +297,9 @@ static double space_bytes(u32 slot_pages, u32 blocks)
 	}
 	/* The part of the map that is used. */
 	m.pieces.nr = most;
+	/* Nothing between them was left, but in front of the first whole stretches. */
+	if (most > o.nr_pieces + KVT_REGION_PIECES_MAX)
+		kvt_env_die(__FILE__, __LINE__, "regions leave holes");
 	bytes = (double)kvt_pieces_bytes(&m.pieces) +
 		kvt_mem_dir_chunks(most) * sizeof(*dir) +
 		(double)m.nr_chunks * KVT_DIR_ENTRIES * sizeof(**dir) +
@@ -306,10 +309,13 @@ static double space_bytes(u32 slot_pages, u32 blocks)
 	return bytes / slots;
 }
 
-/* Prints each size; returns the total of the worst. */
+/*
+ * Prints each size; returns the total of the worst: with a copy in a log, which has an entry
+ * there, up to 2 MiB, and without up to 10 MiB.
+ */
 static double print_sizes(FILE *f, double base)
 {
-	static const u32 kib[] = { 64, 640, 2048, 10240 };
+	static const u32 kib[] = { 64, 640, 1100, 2048, 2560, 5120, 9728, 10240, 34816 };
 	double space, worst = 0;
 	u32 i;
 
@@ -318,8 +324,10 @@ static double print_sizes(FILE *f, double base)
 		fprintf(f, "%s    { \"block_kib\": %u, \"region_bytes\": %.2f, "
 			"\"total_bytes\": %.2f }", i ? ",\n" : "", kib[i], space, base + space);
 		printf("# with blocks of %u KiB: %.1f bytes\n", kib[i], base + space);
-		if (base + space > worst)
-			worst = base + space;
+		if (kib[i] <= 2048)
+			worst = max(worst, base + space);
+		else if (kib[i] <= 10240)
+			worst = max(worst, base + space - sizeof(u32));
 	}
 	return worst;
 }

@@ -65,6 +65,7 @@ void mini_free(struct mini *m)
 		free(m->index.shards[i].buckets);
 	for (i = 0; i < MINI_MEMS; i++) {
 		union kvt_split *split;
+		u32 at = 0;
 
 		for (k = 0; k < mini_pieces[i];) {
 			struct kvt_region *reg = kvt_mem_region_at(&m->tier[i].mem, k);
@@ -72,7 +73,7 @@ void mini_free(struct mini *m)
 			k += reg ? reg->nr_pieces : 1;
 			free(reg);
 		}
-		while ((split = kvt_pieces_end(&m->tier[i].mem.pieces)))
+		while ((split = kvt_pieces_end(&m->tier[i].mem.pieces, &at)))
 			free(split);
 	}
 	for (i = 0; i < MINI_SEGS; i++)

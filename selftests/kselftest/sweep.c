@@ -33,6 +33,7 @@ FIXTURE(sweep)
 	int tier;
 	int held;	/* deaths with something to be cleaned up */
 	int inherited;	/* of these, with the heir waiting for a block */
+	int inside;	/* deaths in the middle of a call */
 	unsigned int slowest_ms;	/* from a death to nothing held */
 };
 
@@ -260,11 +261,16 @@ static int stand(const struct kvt_pool *pool, const struct kvt_key *keys, struct
 	       1 : -EPROTO;
 }
 
-static void into_the_call(struct kvt_child *child, int call)
+/* Whether it is there: it would stop where the call ends. */
+static bool into_the_call(struct kvt_child *child, int call)
 {
+	siginfo_t info = { 0 };
+
 	ptrace(PTRACE_SYSCALL, child->pid, 0, 0);
 	if (call % 3)
 		kvt_sleep_ms(call % 3);
+	return !waitid(P_PID, child->pid, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) &&
+	       !info.si_pid;
 }
 
 /* On a slow kernel only after each call, unless there is time. */
@@ -288,7 +294,7 @@ static bool dies(struct __test_metadata *_metadata, FIXTURE_DATA(sweep) *self,
 	if (waits && (kvt_say(&self->heir, 1) || !kvt_in_ioctl(self->heir.pid)))
 		return false;
 	if (when == IN)
-		into_the_call(child, call);
+		self->inside += into_the_call(child, call);
 	killed_ns = kvt_now_ns();
 	kvt_kill(child, SIGKILL);
 	died = kvt_join(child, 20000);
@@ -332,14 +338,16 @@ TEST_F_TIMEOUT(sweep, after_each_call, 600)
 			ASSERT_TRUE(dies(_metadata, self, &child, call, when));
 		}
 	}
-	TH_LOG("%d calls; %d deaths with something held, %d with an heir; at most %u ms later nothing was",
-	       call, self->held, self->inherited, self->slowest_ms);
+	TH_LOG("%d calls; %d deaths with something held, %d with an heir, %d in a call; at most %u ms later nothing was",
+	       call, self->held, self->inherited, self->inside, self->slowest_ms);
 	/* It came to its end at last, as it should, and there was something to be cleaned up. */
 	ASSERT_EQ(0, ret);
 	EXPECT_EQ(0, kvt_join(&child, 20000));
 	EXPECT_LT(20, call);
 	EXPECT_LT(10, self->held);
 	EXPECT_LT(5, self->inherited);
+	if (first_of_all() == BEFORE)
+		EXPECT_LT(5, self->inside);
 	EXPECT_GT(within_ms(), self->slowest_ms);
 }
 
