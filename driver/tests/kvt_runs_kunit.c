@@ -49,17 +49,30 @@ static void whole_stretches_come_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f->m.nr_free, 0u);
 }
 
-/* Where no stretch is free from its first piece on, any run will do. */
+/* Where no stretch is free from its first piece on, any run will do; until one is again. */
 static void any_run_will_do(struct kunit *test)
 {
+	const u32 nr = 2 * KVT_STRETCH_PIECES;
+	u64 *map = kunit_kzalloc(test, KVT_PIECES_WORDS(nr) * sizeof(*map), GFP_KERNEL);
 	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
+	struct kvt_region *a, *b;
 
+	KUNIT_ASSERT_NOT_NULL(test, map);
+	kvt_mem_init(&f->m, map, f->dir, nr, KVT_PIECE_CLEAN);
+	KUNIT_ASSERT_TRUE(test, kvt_mem_dir_add(&f->m, f->chunk));
 	starts_at(test, f, 1, 0);
+	a = region_get(test, f, &f->a, 64, 14);
+	b = region_get(test, f, &f->a, 64, 2);
+	KUNIT_ASSERT_TRUE(test, a && b);
+	starts_at(test, f, 15, 17);
+	put(f, &f->a, a);
+	put(f, &f->a, b);
 	starts_at(test, f, 16, 1);
-	/* There are no whole ones, which is known until some become free. */
 	KUNIT_EXPECT_EQ(test, f->m.no_whole, 16u);
-	starts_at(test, f, 7, 17);
 	KUNIT_EXPECT_EQ(test, f->m.nr_free, 0u);
+	put(f, &f->a, kvt_mem_region(&f->m, 1));
+	put(f, &f->a, kvt_mem_region(&f->m, 17));
+	starts_at(test, f, 16, 16);
 }
 
 /* Regions of one length fill a tier, whatever the length, but for what is shorter than that. */
