@@ -5,8 +5,14 @@
  *
  * ALICE serves conversations: requests that begin with what was said before, and one of a
  * few system prompts. After each of them BOB stores blocks that nobody ever asks for.
+ *
+ * The policy "reuse" goes by the time between uses, from a quarter of a second on. Here that
+ * would be less, and more beside BOB, who takes time as well. So its clock is set: a module
+ * without hooks for tests is asked about the other policy only.
  */
 #include "kvt_test.h"
+
+#define CLOCK		"/sys/module/kvtier/parameters/test_now_ms"
 
 #define BLOCK		(4 * KVT_KIB)
 #define GUARANTEE	(24 * KVT_MIB)
@@ -17,9 +23,10 @@
 #define TURN		16		/* that a turn adds */
 #define LONGEST		160
 #define SESSIONS	64		/* at a time */
-#define PAIRS		5		/* of runs that are compared */
+#define PAIRS		3		/* of runs that are compared */
 #define RECENT		8		/* of these, who are likely to go on */
 #define SCAN		64		/* blocks that BOB stores after each request */
+#define PAUSE_MS	2000		/* between ALICE's requests */
 #define SET_PROMPT	400
 #define SET_SESSION	1000
 #define SET_SCAN	399
@@ -60,6 +67,7 @@ FIXTURE(isolate)
 	struct kvt_pool pool;
 	struct kvt_client alice;
 	struct kvt_client bob;
+	bool clock;		/* can be set */
 };
 
 FIXTURE_VARIANT(isolate)
@@ -70,12 +78,26 @@ FIXTURE_VARIANT(isolate)
 FIXTURE_VARIANT_ADD(isolate, lru) { .policy = "lru" };
 FIXTURE_VARIANT_ADD(isolate, reuse) { .policy = "reuse" };
 
+static int set_clock(__u64 now_ms)
+{
+	FILE *f = fopen(CLOCK, "w");
+	bool ok = f && fprintf(f, "%llu\n", (unsigned long long)now_ms) > 0;
+
+	return f && !fclose(f) && ok ? 0 : -EIO;
+}
+
 FIXTURE_SETUP(isolate)
 {
+	self->clock = !access(CLOCK, F_OK);
+	if (!self->clock && !strcmp(variant->policy, "reuse"))
+		SKIP(return, "this module's clock cannot be set");
 }
 
 FIXTURE_TEARDOWN(isolate)
 {
+	/* Also if a test has ended in the middle. */
+	if (self->clock)
+		set_clock(0);
 }
 
 static void begin(struct workload *w, struct session *s)
@@ -141,22 +163,28 @@ static int open_both(FIXTURE_DATA(isolate) *self, const struct room *room)
 	return err ? err : kvt_client_open(&self->pool, &self->bob, "bob", BLOCK);
 }
 
+/* What BOB does after ALICE's request @i. Whether it went well. */
+static bool scan(FIXTURE_DATA(isolate) *self, unsigned int i)
+{
+	kvt_keys(self->keys, SET_SCAN, (__u64)i * SCAN, SCAN);
+	return kvt_put(&self->bob, KVTIER_RESERVE_WAIT, 0, self->keys, NULL, SCAN) > 0;
+}
+
 /* Her requests in so much memory; the first third finds it empty and does not count. */
-static int serve(FIXTURE_DATA(isolate) *self, struct result *r, bool scan)
+static int serve(FIXTURE_DATA(isolate) *self, const struct room *room, struct result *r)
 {
 	int nr = kvt_env_rounds(400, 1500), i;
 	struct workload w = { .seed = 7 };
-	struct kvt_key keys[SCAN];
 
 	for (i = 0; i < SESSIONS; i++)
 		begin(&w, &w.s[i]);
 	for (i = 0; i < nr; i++) {
 		if (i == nr / 3)
 			*r = (struct result){ .failed = r->failed, .cut_short = r->cut_short };
+		if (self->clock)
+			r->failed += set_clock((i + 1ULL) * PAUSE_MS) != 0;
 		ask(self, turn(&w), r);
-		kvt_keys(keys, SET_SCAN, (__u64)i * SCAN, SCAN);
-		if (scan && kvt_put(&self->bob, KVTIER_RESERVE_WAIT, 0, keys, NULL, SCAN) <= 0)
-			r->failed++;
+		r->failed += room->scan && !scan(self, i);
 	}
 	return r->failed || r->cut_short > (__u64)nr / 50 ? -EIO : 0;
 }
@@ -174,7 +202,7 @@ static int rate(FIXTURE_DATA(isolate) *self, const struct room *room)
 	if (!err)
 		err = open_both(self, room);
 	if (!err)
-		err = serve(self, &r, room->scan);
+		err = serve(self, room, &r);
 	kvt_client_close(&self->alice);
 	kvt_client_close(&self->bob);
 	if (kvt_teardown(&self->pool) && !err)
@@ -190,63 +218,66 @@ static int rate(FIXTURE_DATA(isolate) *self, const struct room *room)
 }
 
 /*
- * Is it no more than a point worse in @beside than in @alone. One of the policies goes by the
- * time that passes, so no two runs are the same: where one pair says no, more of them do
- * together. What they are apart by is well below a point in each of them.
+ * Is it no more than a point worse in @beside than in @alone. The worker does what it does when
+ * it does it, so no two runs are the same: they are compared by what several have together.
  */
 static bool no_worse(FIXTURE_DATA(isolate) *self, const struct room *alone,
 		     const struct room *beside, int *with)
 {
 	int sum = 0, i, a, b;
 
-	for (i = 1; i <= PAIRS; i++) {
+	*with = 1000;
+	for (i = 0; i < PAIRS; i++) {
 		a = rate(self, alone);
 		b = rate(self, beside);
 		if (a <= 0 || a >= 1000 || b <= 0)
 			return false;
-		*with = a;
+		*with = a < *with ? a : *with;
 		sum += a - b;
-		if (sum <= 10 * i)
-			return true;
 	}
-	return false;
+	return sum <= 10 * PAIRS;
+}
+
+/* And that it would be, without what protects her. */
+static bool else_worse(FIXTURE_DATA(isolate) *self, const struct room *beside, int with)
+{
+	struct room room = *beside;
+	int without;
+
+	room.guaranteed_bytes = 0;
+	room.weight = 0;
+	without = rate(self, &room);
+	return without > 0 && without < with - 10;
 }
 
 TEST_F_TIMEOUT(isolate, hits_beside_a_scan, 3000)
 {
 	const struct room alone = { .policy = variant->policy, .bytes = GUARANTEE };
-	struct room beside = {
+	const struct room beside = {
 		.policy = variant->policy, .bytes = GUARANTEE + MORE,
 		.guaranteed_bytes = GUARANTEE, .scan = true,
 	};
-	int with, without;
+	int with;
 
 	ASSERT_TRUE(no_worse(self, &alone, &beside, &with));
-	if (strcmp(variant->policy, "lru"))
-		return;
-	/* It would do harm: this policy does not know a scan when it sees one. */
-	beside.guaranteed_bytes = 0;
-	without = rate(self, &beside);
-	ASSERT_LT(0, without);
-	EXPECT_GT(with - 10, without);
+	/* The other policy knows a scan when it sees one. */
+	if (!strcmp(variant->policy, "lru"))
+		EXPECT_TRUE(else_worse(self, &beside, with));
 }
 
 /* Weight 300 of 400 is three quarters of what is shared, which is three quarters of all. */
 TEST_F_TIMEOUT(isolate, weight_beside_a_scan, 3000)
 {
 	const struct room alone = { .policy = variant->policy, .bytes = PART };
-	struct room beside = {
+	const struct room beside = {
 		.policy = variant->policy, .bytes = GUARANTEE + MORE, .weight = 300, .scan = true,
 	};
-	int with, without;
+	int with;
 
 	if (strcmp(variant->policy, "lru"))
 		SKIP(return, "one policy is enough");
 	ASSERT_TRUE(no_worse(self, &alone, &beside, &with));
-	beside.weight = 0;
-	without = rate(self, &beside);
-	ASSERT_LT(0, without);
-	EXPECT_GT(with - 10, without);
+	EXPECT_TRUE(else_worse(self, &beside, with));
 }
 
 /* A number up to 10000, and it goes with its namespace. */

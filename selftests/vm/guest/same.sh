@@ -25,4 +25,7 @@ for trace in gen:chat gen:agent gen:rag /payload/traces/*; do
 	export KVT_SAME_TRACE=$trace
 	run_ktap "same.${name%%.*}" /kvt/kselftest/same -f traces || FAILED=1
 done
+# The policy that goes by the time between uses is asked where that can be set.
+export KVT_SKIPS=/kvt/kselftest/skips.list
+run_ktap isolate /kvt/kselftest/isolate -v reuse || FAILED=1
 exit $FAILED
