@@ -63,6 +63,24 @@ static bool kvt_collect_guarded(struct kvt_pool *p, const struct kvt_tier *t,
 	return kvt_ns_guarded(p, t, h, asker, leaving_bytes);
 }
 
+/*
+ * @id is worth least of what was found, and not guaranteed to its owner at present. When it was,
+ * others' searches have put aside what is worth less of his: that goes first.
+ */
+static u32 kvt_collect_owners_least(struct kvt_pool *p, const struct kvt_tier *t, bool leaf, u32 id)
+{
+	u32 ns_group = kvt_hot(&p->table, id)->ns_group;
+	const struct kvt_ns *ns = kvt_ns_of(p, ns_group);
+
+	lockdep_assert_held(&p->meta_lock);
+	/* Nearly always. */
+	if (!p->policy.ops->aside ||
+	    (!ns->min_bytes && !ns->kept.weight && !ns->share[t->id].min))
+		return id;
+	return kvt_policy_lesser(&p->policy, id, kvt_policy_least_of(&p->policy, t->id, ns_group,
+								     leaf, id));
+}
+
 /**
  * kvt_collect() - claim the least valuable blocks of a tier
  * @p:        pool
@@ -97,6 +115,10 @@ u32 kvt_collect(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_group,
 		}
 		if (ns_group && h->ns_group != ns_group)
 			break;
+		if (!ns_group) {
+			id = kvt_collect_owners_least(p, t, leaf, id);
+			h = kvt_hot(&p->table, id);
+		}
 		if (!(leaf && (kvt_ctl(h) & KVT_CTL_STAYS)) && kvt_move_try(h))
 			ids[nr++] = id;
 		/* Out of the way of the next question, taken or not. */
@@ -145,6 +167,8 @@ static bool kvt_evict_next(struct kvt_pool *p, struct kvt_tier *t, const struct 
 		kvt_policy_guarded(&p->policy, t->id, id);
 		return false;
 	}
+	id = kvt_collect_owners_least(p, t, true, id);
+	h = kvt_hot(&p->table, id);
 	if (!(kvt_ctl(h) & KVT_CTL_STAYS) && kvt_move_try(h) &&
 	    kvt_evict_claimed(p, id, KVT_WHY_ROOM))
 		return true;

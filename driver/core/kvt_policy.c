@@ -187,19 +187,32 @@ u32 kvt_policy_after(const struct kvt_policy *p, u32 tier, u32 id)
 	return left ? p->list[tier][fls(left) - 1].tail : KVT_NIL;
 }
 
+/**
+ * kvt_policy_owned() - is a block an owner's, and can it go as far as is known here
+ * @p:        policy
+ * @id:       READY block
+ * @ns_group: owner
+ * @leaf:     from the pool, not only from its tier
+ * @spare:    a block that is to stay, or KVT_NIL
+ */
+bool kvt_policy_owned(const struct kvt_policy *p, u32 id, u32 ns_group, bool leaf, u32 spare)
+{
+	const struct kvt_hot *h = kvt_hot(p->table, id);
+	u32 ctl = kvt_ctl(h);
+
+	return h->ns_group == ns_group && id != spare && !(ctl & KVT_CTL_MOVING) &&
+	       !kvt_ctl_leases(ctl) &&
+	       (!leaf || (kvt_ch_leaf(p->table, id) && !(ctl & KVT_CTL_STAYS)));
+}
+
 /* The oldest block of an owner's that can go, of the first few on a list. */
 static u32 policy_own_old(const struct kvt_policy *p, const struct kvt_list *l, u32 ns_group,
 			  bool leaf, u32 spare)
 {
-	u32 id = l->tail, steps = POLICY_OWN_STEPS, ctl;
+	u32 id = l->tail, steps = POLICY_OWN_STEPS;
 
 	for (; id && steps; steps--, id = kvt_cold(p->table, id)->lru_prev) {
-		const struct kvt_hot *h = kvt_hot(p->table, id);
-
-		ctl = kvt_ctl(h);
-		if (h->ns_group == ns_group && id != spare && !(ctl & KVT_CTL_MOVING) &&
-		    !kvt_ctl_leases(ctl) &&
-		    (!leaf || (kvt_ch_leaf(p->table, id) && !(ctl & KVT_CTL_STAYS))))
+		if (kvt_policy_owned(p, id, ns_group, leaf, spare))
 			return id;
 	}
 	return KVT_NIL;
@@ -216,6 +229,27 @@ static u32 policy_own_worth(const struct kvt_policy *p, u32 id)
 }
 
 /**
+ * kvt_policy_lesser() - which of two blocks is worth less
+ * @p: policy
+ * @a: block, or KVT_NIL
+ * @b: block, or KVT_NIL
+ * Return: the older one if they are worth the same, @a if they are as old.
+ */
+u32 kvt_policy_lesser(const struct kvt_policy *p, u32 a, u32 b)
+{
+	u32 a_worth, b_worth;
+
+	if (!a || !b)
+		return a ?: b;
+	a_worth = policy_own_worth(p, a);
+	b_worth = policy_own_worth(p, b);
+	if (a_worth != b_worth)
+		return a_worth < b_worth ? a : b;
+	return kvt_age_since(p->now_ms, kvt_cold(p->table, b)->touch_ms) >
+	       kvt_age_since(p->now_ms, kvt_cold(p->table, a)->touch_ms) ? b : a;
+}
+
+/**
  * kvt_policy_least_of() - the block of one owner's that is worth least, or nearly
  * @p:        policy
  * @tier:     tier
@@ -223,22 +257,21 @@ static u32 policy_own_worth(const struct kvt_policy *p, u32 id)
  * @leaf:     only one that may leave the pool
  * @spare:    a block that is to stay, or KVT_NIL
  *
- * Looks at the first few blocks of each list only.
+ * Looks at the first few blocks of each list, and at some of what was put aside.
  * Return: a block that nobody holds, or KVT_NIL: none was found there.
  */
-u32 kvt_policy_least_of(const struct kvt_policy *p, u32 tier, u32 ns_group, bool leaf, u32 spare)
+u32 kvt_policy_least_of(struct kvt_policy *p, u32 tier, u32 ns_group, bool leaf, u32 spare)
 {
-	u32 left = p->some[tier], best = KVT_NIL, best_worth = 0, id, worth;
+	u32 left = p->some[tier], best = KVT_NIL, id;
 
 	for (; left; left &= left - 1) {
 		id = policy_own_old(p, &p->list[tier][fls(left & -left) - 1], ns_group, leaf,
 				    spare);
-		worth = id ? policy_own_worth(p, id) : 0;
-		if (id && (!best || worth < best_worth)) {
-			best = id;
-			best_worth = worth;
-		}
+		best = kvt_policy_lesser(p, best, id);
 	}
+	if (p->ops->aside)
+		best = kvt_policy_lesser(p, best,
+					 p->ops->aside(p, tier, ns_group, leaf, spare));
 	return best;
 }
 

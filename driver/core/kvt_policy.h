@@ -60,6 +60,9 @@ struct kvt_policy;
  *          be asked about again. NULL: of no interest
  * @keep:   is the copy on a slower tier to be kept when a block goes up, where copies
  *          count against what the tier may hold. NULL: it does not care
+ * @aside:  of what was put aside since it could not go: the block of one owner's that is worth
+ *          least, and can go now, of a few; the next time it is others that are looked at.
+ *          NULL: there is none that kvt_policy_least_of() does not find
  * @worth:  what a block is worth now, for people to look at. NULL: it does not know
  * @hint:   the client says that the chain up to block @tip, READY, will be used in
  *          @reuse_ms from now, or KVT_HINT_NEVER. NULL: of no interest. Looks at up to
@@ -80,6 +83,7 @@ struct kvt_policy_ops {
 	bool (*admit)(struct kvt_policy *p, u32 tier, u32 id, bool room);
 	void (*unadmit)(struct kvt_policy *p, u32 id);
 	bool (*keep)(struct kvt_policy *p, u32 nr_copies, u32 nr_blocks);
+	u32 (*aside)(struct kvt_policy *p, u32 tier, u32 ns_group, bool leaf, u32 spare);
 	u32 (*worth)(const struct kvt_policy *p, u32 id);
 	void (*hint)(struct kvt_policy *p, u32 tip, u32 reuse_ms);
 };
@@ -204,7 +208,9 @@ void kvt_policy_renew(struct kvt_policy *p, const struct kvt_run *r);
 void kvt_policy_renew_one(struct kvt_policy *p, u32 tier, u32 list, u32 id);
 u32 kvt_policy_first(const struct kvt_policy *p, u32 tier);
 u32 kvt_policy_after(const struct kvt_policy *p, u32 tier, u32 id);
-u32 kvt_policy_least_of(const struct kvt_policy *p, u32 tier, u32 ns_group, bool leaf, u32 spare);
+u32 kvt_policy_least_of(struct kvt_policy *p, u32 tier, u32 ns_group, bool leaf, u32 spare);
+bool kvt_policy_owned(const struct kvt_policy *p, u32 id, u32 ns_group, bool leaf, u32 spare);
+u32 kvt_policy_lesser(const struct kvt_policy *p, u32 a, u32 b);
 
 /* What @next gave is guaranteed to its namespace. */
 static inline void kvt_policy_guarded(struct kvt_policy *p, u32 tier, u32 id)

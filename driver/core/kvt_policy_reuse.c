@@ -37,6 +37,8 @@
 #define REUSE_BACK_STEPS	8u	/* put aside: how many are looked at each time */
 #define REUSE_YOUNG_STEPS	64u
 #define REUSE_OLD_STEPS		16u	/* at the old end of a list, before the others have their turn */
+#define REUSE_ASIDE_STEPS	64u	/* at what was put aside, for one owner's blocks */
+#define REUSE_ASIDE_OWN		16u	/* of these: among how many the least is found */
 #define REUSE_COPIES		4u	/* copies kept: a part of this of a tier */
 
 /* --- lists ------------------------------------------------------------------------- */
@@ -321,6 +323,27 @@ static bool reuse_back(struct kvt_policy *p, u32 tier, bool leaf, u32 *steps)
 	return any;
 }
 
+/*
+ * See struct kvt_policy_ops. What is guaranteed to its owner is aside as soon as others have looked
+ * for room, and that is most of what is worth less than all that others have. It is in no order:
+ * of so many the least is among the lowest of all. Others' are aside as well.
+ */
+static u32 reuse_least_aside(struct kvt_policy *p, u32 tier, u32 ns_group, bool leaf, u32 spare)
+{
+	const struct kvt_list *l = &p->list[tier][REUSE_ASIDE];
+	u32 left = min(REUSE_ASIDE_STEPS, l->count), own = 0, best = KVT_NIL, id;
+
+	for (; left && own < REUSE_ASIDE_OWN && l->tail != p->young[tier][REUSE_ASIDE]; left--) {
+		id = l->tail;
+		if (kvt_policy_owned(p, id, ns_group, leaf, spare)) {
+			best = kvt_policy_lesser(p, best, id);
+			own++;
+		}
+		reuse_skip(p, tier, id);
+	}
+	return best;
+}
+
 /* --- the least ---------------------------------------------------------------------- */
 
 /* The oldest block of a list that qualifies; others are put aside. */
@@ -536,6 +559,7 @@ const struct kvt_policy_ops kvt_policy_reuse = {
 	.admit = kvt_gate_admit,
 	.unadmit = kvt_gate_unadmit,
 	.keep = reuse_keep,
+	.aside = reuse_least_aside,
 	.worth = reuse_worth,
 	.hint = reuse_hint,
 };

@@ -634,38 +634,6 @@ static void tenants_are_apart(struct kunit *test)
 					sizeof(both->mind[0]->turns)));
 }
 
-/* Of one owner's blocks that can go, the one that is worth least. */
-static void owners_least(struct kunit *test)
-{
-	struct fixture *f = setup(test);
-	u32 ns_group = kvt_ns_group(1, 0), tip, first, cold, other;
-
-	f->ns = 1;
-	first = grow(test, f, KVT_NIL, 3);
-	request(f, first);
-	f->ns = 0;
-	other = grow(test, f, KVT_NIL, 2);
-	request(f, other);
-	f->p.ops->cool(&f->p, TIER, other);
-	f->p.now_ms += 10 * MINUTE;
-	f->ns = 1;
-	tip = grow(test, f, KVT_NIL, 3);
-	request(f, tip);
-	/* Nothing is known: the older one. Only its end is a leaf. */
-	KUNIT_EXPECT_EQ(test, kvt_policy_least_of(&f->p, TIER, ns_group, true, KVT_NIL), first);
-	KUNIT_EXPECT_EQ(test, kvt_policy_least_of(&f->p, TIER, ns_group, true, first), tip);
-	kvt_lease_try(kvt_hot(f->t, first));
-	KUNIT_EXPECT_EQ(test, kvt_policy_least_of(&f->p, TIER, ns_group, true, KVT_NIL), tip);
-	/* What a session holds does not leave the pool, but may go down. */
-	kvt_ctl_update(kvt_hot(f->t, tip), 0, 0, 0, KVT_CTL_HELD);
-	KUNIT_EXPECT_EQ(test, kvt_policy_least_of(&f->p, TIER, ns_group, true, KVT_NIL), KVT_NIL);
-	cold = kvt_cold(f->t, tip)->parent;
-	f->p.ops->cool(&f->p, TIER, cold);
-	KUNIT_EXPECT_EQ(test, kvt_policy_least_of(&f->p, TIER, ns_group, false, KVT_NIL), cold);
-	KUNIT_EXPECT_EQ(test, kvt_policy_least_of(&f->p, TIER, kvt_ns_group(5, 0), false, KVT_NIL),
-			KVT_NIL);
-}
-
 /* However long a chain is, a request is about so many of its blocks. */
 static void long_chains_are_cut(struct kunit *test)
 {
@@ -880,7 +848,6 @@ static struct kunit_case kvt_reuse_cases[] = {
 	KUNIT_CASE(aside_takes_turns),
 	KUNIT_CASE(parents_come_back),
 	KUNIT_CASE(tenants_are_apart),
-	KUNIT_CASE(owners_least),
 	KUNIT_CASE(long_chains_are_cut),
 	KUNIT_CASE(changes_hands),
 	KUNIT_CASE(writes_are_gated),
