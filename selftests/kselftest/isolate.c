@@ -4,7 +4,8 @@
  * with that much memory alone; and so has one with a weight, within its part.
  *
  * ALICE serves conversations: requests that begin with what was said before, and one of a
- * few system prompts. After each of them BOB stores blocks that nobody ever asks for.
+ * few system prompts. After each of them BOB stores blocks that nobody ever asks for; or that
+ * he himself does ask for, so that they seem worth more than hers.
  *
  * The policy "reuse" goes by the time between uses, from a quarter of a second on. Here that
  * would be less, and more beside BOB, who takes time as well. So its clock is set: a module
@@ -26,7 +27,13 @@
 #define PAIRS		3		/* of runs that are compared */
 #define RECENT		8		/* of these, who are likely to go on */
 #define SCAN		64		/* blocks that BOB stores after each request */
+#define AGAIN		8		/* times that he asks for some of them */
+#define AMONG		48		/* of the last so many requests */
 #define PAUSE_MS	2000		/* between ALICE's requests */
+#define LARGE		(1 * KVT_MIB)	/* block, one in a region */
+#define LARGE_NR	32		/* in the tier */
+#define LARGE_CHAIN	4
+#define LARGE_BOBS	6		/* chains, below the watermarks */
 #define SET_PROMPT	400
 #define SET_SESSION	1000
 #define SET_SCAN	399
@@ -48,13 +55,16 @@ struct room {
 	const char *policy;
 	__u64 bytes;
 	__u64 guaranteed_bytes;
+	__u32 block_bytes;	/* 0: BLOCK */
 	__u32 weight;
 	bool scan;
+	bool again;		/* BOB asks for what he has stored */
 };
 
 struct result {
 	__u64 asked;
 	__u64 hits;
+	__u64 bobs;		/* BOB's hits */
 	__u64 cut_short;
 	__u64 failed;
 };
@@ -148,7 +158,7 @@ static int set_weight(FIXTURE_DATA(isolate) *self, const char *weight)
 
 static int open_both(FIXTURE_DATA(isolate) *self, const struct room *room)
 {
-	struct kvtier_group group = { .block_bytes = BLOCK };
+	struct kvtier_group group = { .block_bytes = room->block_bytes ?: BLOCK };
 	struct kvtier_ns_open a;
 	int fd = kvt_open(&self->pool), err;
 	char weight[16];
@@ -160,14 +170,37 @@ static int open_both(FIXTURE_DATA(isolate) *self, const struct room *room)
 	/* What it was before counts no more. */
 	if (!err && room->weight)
 		err = set_weight(self, "10000") ?: set_weight(self, weight);
-	return err ? err : kvt_client_open(&self->pool, &self->bob, "bob", BLOCK);
+	return err ? err : kvt_client_open(&self->pool, &self->bob, "bob", group.block_bytes);
+}
+
+/* BOB asks for one of his chains. How many blocks of it he has got; -1: that went wrong. */
+static int ask_again(FIXTURE_DATA(isolate) *self, unsigned int i, unsigned int nr)
+{
+	int hits, k;
+
+	kvt_keys(self->keys, SET_SCAN, (__u64)i * nr, nr);
+	hits = kvt_get(self->bob.fd, 0, 0, self->keys, nr, self->res, 0);
+	for (k = 0; k < hits; k++)
+		self->handle[k] = self->res[k].handle;
+	return hits > 0 && kvt_release(self->bob.fd, self->handle, hits, NULL) != hits ? -1 : hits;
 }
 
 /* What BOB does after ALICE's request @i. Whether it went well. */
-static bool scan(FIXTURE_DATA(isolate) *self, unsigned int i)
+static bool crowd(FIXTURE_DATA(isolate) *self, unsigned int *seed, unsigned int i, bool again,
+		  struct result *r)
 {
+	int n, hits;
+
 	kvt_keys(self->keys, SET_SCAN, (__u64)i * SCAN, SCAN);
-	return kvt_put(&self->bob, KVTIER_RESERVE_WAIT, 0, self->keys, NULL, SCAN) > 0;
+	if (kvt_put(&self->bob, KVTIER_RESERVE_WAIT, 0, self->keys, NULL, SCAN) <= 0)
+		return false;
+	for (n = 0; again && n < AGAIN; n++) {
+		hits = ask_again(self, i - rand_r(seed) % (i < AMONG ? i + 1 : AMONG), SCAN);
+		if (hits < 0)
+			return false;
+		r->bobs += hits;
+	}
+	return true;
 }
 
 /* Her requests in so much memory; the first third finds it empty and does not count. */
@@ -175,6 +208,7 @@ static int serve(FIXTURE_DATA(isolate) *self, const struct room *room, struct re
 {
 	int nr = kvt_env_rounds(400, 1500), i;
 	struct workload w = { .seed = 7 };
+	unsigned int seed = 8;
 
 	for (i = 0; i < SESSIONS; i++)
 		begin(&w, &w.s[i]);
@@ -184,7 +218,7 @@ static int serve(FIXTURE_DATA(isolate) *self, const struct room *room, struct re
 		if (self->clock)
 			r->failed += set_clock((i + 1ULL) * PAUSE_MS) != 0;
 		ask(self, turn(&w), r);
-		r->failed += room->scan && !scan(self, i);
+		r->failed += room->scan && !crowd(self, &seed, i, room->again, r);
 	}
 	return r->failed || r->cut_short > (__u64)nr / 50 ? -EIO : 0;
 }
@@ -207,10 +241,13 @@ static int rate(FIXTURE_DATA(isolate) *self, const struct room *room)
 	kvt_client_close(&self->bob);
 	if (kvt_teardown(&self->pool) && !err)
 		err = -EBUSY;
+	if (!err && room->again && !r.bobs)
+		err = -ENODATA;
 	printf("# %s, %llu MiB, %llu guaranteed, weight %u%s: %llu of %llu, %llu cut short, %llu failed\n",
 	       room->policy, (unsigned long long)(room->bytes / KVT_MIB),
 	       (unsigned long long)(room->guaranteed_bytes / KVT_MIB), room->weight,
-	       room->scan ? ", beside a scan" : "", (unsigned long long)r.hits,
+	       room->again ? ", beside a crowd" : room->scan ? ", beside a scan" : "",
+	       (unsigned long long)r.hits,
 	       (unsigned long long)r.asked, (unsigned long long)r.cut_short,
 	       (unsigned long long)r.failed);
 	fflush(stdout);
@@ -265,6 +302,20 @@ TEST_F_TIMEOUT(isolate, hits_beside_a_scan, 3000)
 		EXPECT_TRUE(else_worse(self, &beside, with));
 }
 
+/* What BOB has is used more often than what she has. */
+TEST_F_TIMEOUT(isolate, hits_beside_a_crowd, 3000)
+{
+	const struct room alone = { .policy = variant->policy, .bytes = GUARANTEE };
+	const struct room beside = {
+		.policy = variant->policy, .bytes = GUARANTEE + MORE,
+		.guaranteed_bytes = GUARANTEE, .scan = true, .again = true,
+	};
+	int with;
+
+	ASSERT_TRUE(no_worse(self, &alone, &beside, &with));
+	EXPECT_TRUE(else_worse(self, &beside, with));
+}
+
 /* Weight 300 of 400 is three quarters of what is shared, which is three quarters of all. */
 TEST_F_TIMEOUT(isolate, weight_beside_a_scan, 3000)
 {
@@ -278,6 +329,48 @@ TEST_F_TIMEOUT(isolate, weight_beside_a_scan, 3000)
 		SKIP(return, "one policy is enough");
 	ASSERT_TRUE(no_worse(self, &alone, &beside, &with));
 	EXPECT_TRUE(else_worse(self, &beside, with));
+}
+
+/* One after the other, each of which is there at once. Whether it went well. */
+static bool store_large(struct kvt_client *c, __u32 set, int chains)
+{
+	struct kvt_key keys[LARGE_CHAIN];
+	int i;
+
+	for (i = 0; i < chains; i++) {
+		kvt_keys(keys, set, (__u64)i * LARGE_CHAIN, LARGE_CHAIN);
+		if (kvt_put(c, KVTIER_RESERVE_WAIT, 0, keys, NULL, LARGE_CHAIN) != LARGE_CHAIN)
+			return false;
+	}
+	return true;
+}
+
+/* Though all that others have is used again and again, and none of hers, she has what is hers. */
+TEST_F(isolate, guarantee_is_filled)
+{
+	const struct room room = {
+		.policy = variant->policy, .bytes = LARGE_NR * LARGE, .block_bytes = LARGE,
+		.guaranteed_bytes = LARGE_NR * LARGE / 2,
+	};
+	int i, k;
+
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "policy", room.policy));
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, room.bytes));
+	ASSERT_EQ(0, open_both(self, &room));
+	ASSERT_TRUE(store_large(&self->bob, SET_SCAN, LARGE_BOBS));
+	for (i = 1; i <= 20; i++) {
+		if (self->clock)
+			ASSERT_EQ(0, set_clock((__u64)i * PAUSE_MS));
+		for (k = 0; k < LARGE_BOBS; k++)
+			ASSERT_LE(0, ask_again(self, k, LARGE_CHAIN));
+	}
+	ASSERT_TRUE(store_large(&self->alice, SET_SESSION, LARGE_NR / LARGE_CHAIN));
+	EXPECT_LE(room.guaranteed_bytes - LARGE,
+		  kvt_ns_number(&self->pool, &self->alice, "used_bytes"));
+	kvt_client_close(&self->alice);
+	kvt_client_close(&self->bob);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
 }
 
 /* A number up to 10000, and it goes with its namespace. */
