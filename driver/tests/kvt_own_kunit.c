@@ -2,59 +2,16 @@
 /*
  * The policy "reuse": which of one owner's blocks goes when it has to be one of his.
  */
-#include "kvt_kunit.h"
-#include "../core/kvt_chain.h"
-#include "../core/kvt_policy_request.h"
+#include "kvt_reuse_kunit.h"
 
-#define TIER	2
-#define MINUTE	60000u
 #define CHAINS	100
 
-struct fixture {
-	struct kvt_policy p;
-	struct kvt_table *t;
-	u32 nr;
-	u32 ns;
-};
-
-static struct fixture *setup(struct kunit *test)
-{
-	struct fixture *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, f);
-	f->t = kvt_test_table(test, 1);
-	kvt_policy_init(&f->p, &kvt_policy_reuse, f->t);
-	kvt_test_mind(test, &f->p);
-	f->p.now_ms = 1000;
-	return f;
-}
-
-/* @nr new blocks under @parent, the last one's id. */
-static u32 grow(struct kunit *test, struct fixture *f, u32 parent, u32 nr)
-{
-	u32 id;
-
-	for (; nr--; parent = id) {
-		id = kvt_test_block(test, f->t, KVT_READY | KVT_CTL_MEM);
-		kvt_hot(f->t, id)->mem_tier = TIER;
-		kvt_hot(f->t, id)->hash = ++f->nr * 2654435761u;
-		kvt_hot(f->t, id)->ns_group = kvt_ns_group(f->ns, 0);
-		kvt_cold(f->t, id)->touch_ms = f->p.now_ms;
-		if (parent)
-			kvt_ch_link(f->t, id, parent);
-		f->p.ops->insert(&f->p, TIER, id);
-	}
-	return parent;
-}
-
 /* A request for a new chain of so many blocks. Returns its last one. */
-static u32 request(struct kunit *test, struct fixture *f, u32 nr)
+static u32 request_new(struct kunit *test, struct fixture *f, u32 nr)
 {
-	u32 tip = grow(test, f, KVT_NIL, nr), id;
+	u32 tip = grow(test, f, KVT_NIL, nr);
 
-	for (id = tip; id; id = kvt_cold(f->t, id)->parent)
-		f->p.ops->touch(&f->p, TIER, id);
-	kvt_policy_request(&f->p, tip);
+	request(f, tip);
 	return tip;
 }
 
@@ -70,13 +27,13 @@ static void owners_least(struct kunit *test)
 	u32 tip, first, cold, other;
 
 	f->ns = 1;
-	first = request(test, f, 3);
+	first = request_new(test, f, 3);
 	f->ns = 0;
-	other = request(test, f, 2);
+	other = request_new(test, f, 2);
 	f->p.ops->cool(&f->p, TIER, other);
 	f->p.now_ms += 10 * MINUTE;
 	f->ns = 1;
-	tip = request(test, f, 3);
+	tip = request_new(test, f, 3);
 	/* Nothing is known: the older one. Only its end is a leaf. */
 	KUNIT_EXPECT_EQ(test, least(f, 1, true, KVT_NIL), first);
 	KUNIT_EXPECT_EQ(test, least(f, 1, true, first), tip);
@@ -103,7 +60,7 @@ static void what_is_aside_counts(struct kunit *test)
 	for (i = 0; i < CHAINS; i++) {
 		f->ns = i & 1;
 		f->p.now_ms += 1000;
-		tip[i] = request(test, f, 2);
+		tip[i] = request_new(test, f, 2);
 	}
 	f->p.now_ms += MINUTE;
 	/* All but the youngest of each. */
@@ -133,7 +90,7 @@ static void what_is_aside_counts(struct kunit *test)
 static void the_lesser_of_two(struct kunit *test)
 {
 	struct fixture *f = setup(test);
-	u32 a = request(test, f, 1), b = request(test, f, 1);
+	u32 a = request_new(test, f, 1), b = request_new(test, f, 1);
 
 	KUNIT_EXPECT_EQ(test, kvt_policy_lesser(&f->p, KVT_NIL, KVT_NIL), KVT_NIL);
 	KUNIT_EXPECT_EQ(test, kvt_policy_lesser(&f->p, a, KVT_NIL), a);
