@@ -77,6 +77,9 @@ static u32 kvt_collect_owners_least(struct kvt_pool *p, const struct kvt_tier *t
 	if (!p->policy.ops->aside ||
 	    (!ns->min_bytes && !ns->kept.weight && !ns->share[t->id].min))
 		return id;
+	/* What cannot go is passed over: many looks for each would be a long time under the lock. */
+	if (!kvt_policy_owned(&p->policy, id, ns_group, leaf, KVT_NIL))
+		return id;
 	return kvt_policy_lesser(&p->policy, id, kvt_policy_least_of(&p->policy, t->id, ns_group,
 								     leaf, id));
 }
