@@ -21,6 +21,7 @@
 #include "kvt_test.h"
 
 #define KVT_NS_STEP	1024u	/* namespaces under one hold of the meta lock */
+#define KVT_NS_REAPED	64u	/* and freed under one of the conf_lock, if there are many */
 
 static int kvt_ns_copy_args(const struct kvtier_ns_open *o, struct kvt_ns_args *a)
 {
@@ -495,29 +496,45 @@ void kvt_ns_for_each(struct kvt_pool *p, void (*fn)(struct kvt_ns *ns, void *dat
 	} while (ns && idx < ULONG_MAX);
 }
 
-/**
- * kvt_ns_reap() - free namespaces that nothing refers to
- * @p: pool; may sleep
+/*
+ * Free some of those that nothing refers to, from @idx on: true if there may be more. Whoever
+ * opens one waits for no more than some.
  */
-void kvt_ns_reap(struct kvt_pool *p)
+static bool kvt_ns_reap_some(struct kvt_pool *p, unsigned long *idx)
 {
+	u32 nr = KVT_NS_REAPED;
 	struct kvt_ns *ns;
-	unsigned long idx;
 
 	/* Not worth waiting for; the next round comes soon. */
 	if (!mutex_trylock(&p->conf_lock))
-		return;
-	xa_for_each(&p->ns, idx, ns) {
+		return false;
+	xa_for_each_start(&p->ns, *idx, ns, *idx) {
 		bool idle;
 
 		spin_lock(&p->meta_lock);
 		idle = !ns->nr_files && !ns->nr_blocks && !ns->nr_regions;
 		spin_unlock(&p->meta_lock);
 		/* Only NS_OPEN could revive it, and that needs conf_lock. */
-		if (idle)
-			kvt_ns_destroy(p, ns);
+		if (!idle)
+			continue;
+		kvt_ns_destroy(p, ns);
+		if (!--nr)
+			break;
 	}
 	mutex_unlock(&p->conf_lock);
+	return !nr;
+}
+
+/**
+ * kvt_ns_reap() - free namespaces that nothing refers to
+ * @p: pool; may sleep
+ */
+void kvt_ns_reap(struct kvt_pool *p)
+{
+	unsigned long idx = 0;
+
+	while (kvt_ns_reap_some(p, &idx))
+		cond_resched();
 }
 
 /**
