@@ -6,7 +6,8 @@
  *
  * "same" is a small trace of its own; "traces" are those that KVT_SAME_TRACE names, a file or
  * a generator's kind as for kvtier-sim, of which it takes the first KVT_SAME_REQUESTS
- * requests, or as many of them as it has a disk for. Tiers hold 2 and 8 percent of the different blocks of these.
+ * requests, or as many of them as it has a disk for. Tiers hold 2 and 8 percent of the different
+ * blocks of these.
  *
  * Needs a module built with KVT_TEST=1, whose parameters say what is to be the same.
  */
