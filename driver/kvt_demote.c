@@ -16,26 +16,37 @@
 #define KVT_COLLECT_BUDGET	256u
 
 /**
- * kvt_tier_over() - is more of a tier used than this
- * @p:       pool
- * @t:       tier
- * @percent: of its capacity
+ * kvt_tier_space() - how much of a tier is used, and of how much
+ * @t:    tier
+ * @used: out
+ * @all:  out, in the same unit
  *
  * What is retired or absent does not count as capacity, nor do the segments of a log that
  * are kept for cleaning; copies do not count as used. Racy without the meta lock.
+ */
+void kvt_tier_space(struct kvt_tier *t, u64 *used, u64 *all)
+{
+	if (t->ops->is_mem) {
+		*used = READ_ONCE(t->mem.used_pages);
+		*all = (u64)(t->nr_pieces - READ_ONCE(t->mem.nr_absent)) * KVT_PIECE_PAGES -
+		       READ_ONCE(t->mem.retired_pages);
+	} else {
+		*used = kvt_log_used(&t->log) * t->unit_bytes;
+		*all = kvt_log_capacity(t);
+	}
+}
+
+/**
+ * kvt_tier_over() - is more of a tier used than this
+ * @p:       pool
+ * @t:       tier
+ * @percent: of its capacity, see kvt_tier_space()
  */
 bool kvt_tier_over(struct kvt_pool *p, struct kvt_tier *t, u32 percent)
 {
 	u64 used, all;
 
-	if (t->ops->is_mem) {
-		used = READ_ONCE(t->mem.used_pages);
-		all = (u64)(t->nr_pieces - READ_ONCE(t->mem.nr_absent)) * KVT_PIECE_PAGES -
-		      READ_ONCE(t->mem.retired_pages);
-	} else {
-		used = kvt_log_used(&t->log) * t->unit_bytes;
-		all = kvt_log_capacity(t);
-	}
+	kvt_tier_space(t, &used, &all);
 	return used * 100 > all * percent;
 }
 

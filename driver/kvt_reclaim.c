@@ -333,6 +333,19 @@ static bool kvt_below_is_out(struct kvt_pool *p, const struct kvt_tier *t)
 	return out;
 }
 
+/* How many blocks are to leave until a tier is at its low watermark, if they are alike. */
+static u32 kvt_tier_to_go(struct kvt_pool *p, struct kvt_tier *t)
+{
+	u32 percent = READ_ONCE(p->watermark_low_percent);
+	u64 used, all, over, block;
+
+	kvt_tier_space(t, &used, &all);
+	over = used * 100 > all * percent ? used * 100 - all * percent : 0;
+	/* Reservations are used, too, but cannot leave: rather fewer, and again. */
+	block = div64_u64(used, max(READ_ONCE(t->nr_blocks), 1u)) ?: 1;
+	return clamp_t(u64, div64_u64(over, block * 100), 1, KVT_MOVE_BATCH);
+}
+
 /* One batch down, or out. Whether anything was achieved. */
 static bool kvt_balance_tier(struct kvt_pool *p, struct kvt_tier *t)
 {
@@ -348,7 +361,7 @@ static bool kvt_balance_tier(struct kvt_pool *p, struct kvt_tier *t)
 		return true;
 	if (!kvt_tier_lowering(p, t) || kvt_below_is_out(p, t))
 		return false;
-	gone = kvt_lower_some(p, t, KVT_MOVE_BATCH);
+	gone = kvt_lower_some(p, t, kvt_tier_to_go(p, t));
 	if (!gone)
 		t->lowering = false;
 	return gone;

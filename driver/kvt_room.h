@@ -15,6 +15,9 @@ bool kvt_shrink_concerns(const struct kvt_tier *t, int node);
 int kvt_shrink_start(struct kvt_tier *t);
 void kvt_shrink_stop(struct kvt_tier *t);
 
+/* kvt_demote.c: any tier */
+void kvt_tier_space(struct kvt_tier *t, u64 *used, u64 *all);
+
 /* kvt_clean.c: block tiers */
 enum kvt_clean {
 	KVT_CLEAN_LOWER,	/* what leaves may go to a tier below */

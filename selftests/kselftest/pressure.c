@@ -97,6 +97,20 @@ TEST_F(pressure, old_chains_leave_from_their_ends)
 	EXPECT_EQ(CHAIN, check_chain(&self->c, chains - 1));
 }
 
+/* Above the high watermark blocks go, and no more of them than it is to the low one. */
+TEST_F(pressure, down_to_the_low_watermark)
+{
+	int low = SLOTS * 85 / 100, high = SLOTS * 92 / 100, i;
+	struct kvtier_stat st;
+
+	for (i = 0; i <= high / CHAIN; i++)
+		ASSERT_EQ(CHAIN, put_chain(&self->c, i));
+	ASSERT_EQ(1, kvt_settled(&self->pool, &st, NULL));
+	EXPECT_LT(0, st.evictions);
+	EXPECT_LE(low - 2, st.nr_blocks);
+	EXPECT_GE(high, st.nr_blocks);
+}
+
 /* What was used lately outlives what was not. */
 TEST_F(pressure, recently_used_stays)
 {
