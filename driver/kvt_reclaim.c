@@ -130,6 +130,27 @@ static bool kvt_lower_own(struct kvt_pool *p, struct kvt_tier *t, const struct k
 	return kvt_demote(p, t, ids, nr, false) != 0;
 }
 
+/*
+ * The region of a claimed block, if all that is in it may go for @asker: its owner has a region
+ * more than what is guaranteed to him. Else none: what is in it would go as it comes, whatever
+ * that is worth, up to what is guaranteed, and the region be no emptier than it may get.
+ */
+static u32 kvt_region_to_steal(struct kvt_pool *p, struct kvt_tier *t, u32 id,
+			       const struct kvt_ns *asker)
+{
+	const struct kvt_hot *h = kvt_hot(&p->table, id);
+	const struct kvt_region *reg;
+	u64 others;
+	u32 r;
+
+	spin_lock(&p->meta_lock);
+	reg = kvt_mem_region_of(&t->mem, h->mem_page);
+	others = (u64)(reg->nr_used - 1) * reg->slot_pages << KVT_PAGE_SHIFT;
+	r = kvt_ns_guarded(p, t, h, asker, others) ? KVT_NO_REGION : reg->first;
+	spin_unlock(&p->meta_lock);
+	return r;
+}
+
 /* A region for the owner out of what others do not use, or use least. */
 static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struct kvt_want *w)
 {
@@ -158,10 +179,10 @@ static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struc
 				return true;
 			continue;
 		}
-		spin_lock(&p->meta_lock);
-		r = kvt_mem_region_of(&t->mem, kvt_hot(&p->table, ids[0])->mem_page)->first;
-		spin_unlock(&p->meta_lock);
+		r = kvt_region_to_steal(p, t, ids[0], w->ns);
 		kvt_demote(p, t, ids, 1, false);
+		if (r == KVT_NO_REGION)
+			continue;
 		kvt_evacuate_region(p, t, r, true, w->ns);
 		err = kvt_region_get(t, w->ns, w->group);
 		if (!err)

@@ -373,6 +373,54 @@ TEST_F(isolate, guarantee_is_filled)
 	EXPECT_EQ(0, kvt_teardown(&self->pool));
 }
 
+static int ask_alice(FIXTURE_DATA(isolate) *self, int chain)
+{
+	int hits, k;
+
+	kvt_keys(self->keys, SET_SESSION + chain, 0, TURN);
+	hits = kvt_get(self->alice.fd, 0, 0, self->keys, TURN, self->res, 0);
+	for (k = 0; k < hits; k++)
+		self->handle[k] = self->res[k].handle;
+	return hits > 0 && kvt_release(self->alice.fd, self->handle, hits, NULL) != hits ? -1 : hits;
+}
+
+/*
+ * She has more than is guaranteed to her. What is beyond that goes for BOB, the oldest first, and
+ * not what is beside it in memory.
+ */
+TEST_F(isolate, oldest_go_beyond_a_guarantee)
+{
+	const struct room room = {
+		.policy = variant->policy, .bytes = 2 * MORE, .guaranteed_bytes = MORE,
+	};
+	int chains = (MORE + MORE / 4) / (TURN * BLOCK), hot = 0, i;
+	struct result r = { 0 };
+	unsigned int seed = 8;
+
+	if (strcmp(variant->policy, "lru"))
+		SKIP(return, "one policy is enough");
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "policy", room.policy));
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, room.bytes));
+	ASSERT_EQ(0, open_both(self, &room));
+	for (i = 0; i < chains; i++) {
+		kvt_keys(self->keys, SET_SESSION + i, 0, TURN);
+		ASSERT_EQ(TURN, kvt_put(&self->alice, KVTIER_RESERVE_WAIT, 0, self->keys, NULL, TURN));
+	}
+	/* Less than what is guaranteed, and all over her memory. */
+	for (i = 0; i < chains; i += 2)
+		ASSERT_EQ(TURN, ask_alice(self, i));
+	for (i = 0; i < (int)(2 * MORE / (SCAN * BLOCK)); i++)
+		ASSERT_TRUE(crowd(self, &seed, i, false, &r));
+	for (i = 0; i < chains; i += 2)
+		hot += ask_alice(self, i);
+	EXPECT_LT(0, kvt_ns_number(&self->pool, &self->alice, "evictions"));
+	EXPECT_EQ(TURN * ((chains + 1) / 2), hot);
+	kvt_client_close(&self->alice);
+	kvt_client_close(&self->bob);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+}
+
 /* A number up to 10000, and it goes with its namespace. */
 TEST_F(isolate, weights)
 {
