@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Program same with the module and the traces of the payload, and generated ones.
+# Programs same and beside with the module and the traces of the payload, and generated ones.
 # shellcheck source=selftests/vm/guest/lib.sh
 . /kvt/guest/lib.sh
 
@@ -24,6 +24,7 @@ for trace in gen:chat gen:agent gen:rag /payload/traces/*; do
 	name=${name#gen:}
 	export KVT_SAME_TRACE=$trace
 	run_ktap "same.${name%%.*}" /kvt/kselftest/same -f traces || FAILED=1
+	run_ktap "beside.${name%%.*}" /kvt/kselftest/beside || FAILED=1
 done
 # The policy that goes by the time between uses is asked where that can be set.
 export KVT_SKIPS=/kvt/kselftest/skips.list
