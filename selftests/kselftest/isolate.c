@@ -13,8 +13,7 @@
  */
 #include "kvt_test.h"
 
-#define CLOCK		"/sys/module/kvtier/parameters/test_now_ms"
-
+#define CLOCK		"now_ms"
 #define BLOCK		(4 * KVT_KIB)
 #define GUARANTEE	(24 * KVT_MIB)
 #define MORE		(8 * KVT_MIB)
@@ -88,17 +87,9 @@ FIXTURE_VARIANT(isolate)
 FIXTURE_VARIANT_ADD(isolate, lru) { .policy = "lru" };
 FIXTURE_VARIANT_ADD(isolate, reuse) { .policy = "reuse" };
 
-static int set_clock(__u64 now_ms)
-{
-	FILE *f = fopen(CLOCK, "w");
-	bool ok = f && fprintf(f, "%llu\n", (unsigned long long)now_ms) > 0;
-
-	return f && !fclose(f) && ok ? 0 : -EIO;
-}
-
 FIXTURE_SETUP(isolate)
 {
-	self->clock = !access(CLOCK, F_OK);
+	self->clock = kvt_hook(CLOCK);
 	if (!self->clock && !strcmp(variant->policy, "reuse"))
 		SKIP(return, "this module's clock cannot be set");
 }
@@ -107,7 +98,7 @@ FIXTURE_TEARDOWN(isolate)
 {
 	/* Also if a test has ended in the middle. */
 	if (self->clock)
-		set_clock(0);
+		kvt_hook_number(CLOCK, 0);
 }
 
 static void begin(struct workload *w, struct session *s)
@@ -216,7 +207,7 @@ static int serve(FIXTURE_DATA(isolate) *self, const struct room *room, struct re
 		if (i == nr / 3)
 			*r = (struct result){ .failed = r->failed, .cut_short = r->cut_short };
 		if (self->clock)
-			r->failed += set_clock((i + 1ULL) * PAUSE_MS) != 0;
+			r->failed += kvt_hook_number(CLOCK, (i + 1ULL) * PAUSE_MS) != 0;
 		ask(self, turn(&w), r);
 		r->failed += room->scan && !crowd(self, &seed, i, room->again, r);
 	}
@@ -361,7 +352,7 @@ TEST_F(isolate, guarantee_is_filled)
 	ASSERT_TRUE(store_large(&self->bob, SET_SCAN, LARGE_BOBS));
 	for (i = 1; i <= 20; i++) {
 		if (self->clock)
-			ASSERT_EQ(0, set_clock((__u64)i * PAUSE_MS));
+			ASSERT_EQ(0, kvt_hook_number(CLOCK, (__u64)i * PAUSE_MS));
 		for (k = 0; k < LARGE_BOBS; k++)
 			ASSERT_LE(0, ask_again(self, k, LARGE_CHAIN));
 	}

@@ -452,6 +452,35 @@ int kvt_sysfs_write(const struct kvt_pool *p, const char *name, const char *valu
 	return write_file(path, value);
 }
 
+static void hook_path(const char *name, char *path, size_t len)
+{
+	snprintf(path, len, "/sys/module/kvtier/parameters/test_%s", name);
+}
+
+bool kvt_hook(const char *name)
+{
+	char path[128];
+
+	hook_path(name, path, sizeof(path));
+	return !access(path, F_OK);
+}
+
+int kvt_hook_set(const char *name, const char *value)
+{
+	char path[128];
+
+	hook_path(name, path, sizeof(path));
+	return write_file(path, value);
+}
+
+int kvt_hook_number(const char *name, unsigned long long value)
+{
+	char buf[32];
+
+	snprintf(buf, sizeof(buf), "%llu", value);
+	return kvt_hook_set(name, buf);
+}
+
 int kvt_sysfs_read(const struct kvt_pool *p, const char *name, char *buf, size_t len)
 {
 	char path[256];

@@ -171,7 +171,12 @@ void kvt_client_close(struct kvt_client *c);
 int kvt_sysfs_write(const struct kvt_pool *p, const char *name, const char *value);
 int kvt_sysfs_read(const struct kvt_pool *p, const char *name, char *buf, size_t len);
 
-/* The same for a file of a namespace, by one of its clients; a number, or -errno. */
+/* A parameter of a module with hooks for tests, by what comes after "test_": is it there, set it. */
+bool kvt_hook(const char *name);
+int kvt_hook_set(const char *name, const char *value);
+int kvt_hook_number(const char *name, unsigned long long value);
+
+/* As kvt_sysfs_*() for a file of a namespace, by one of its clients; a number, or -errno. */
 int kvt_ns_set(const struct kvt_pool *p, const struct kvt_client *c, const char *name,
 	       const char *value);
 int kvt_ns_set_number(const struct kvt_pool *p, const struct kvt_client *c, const char *name,

@@ -50,30 +50,6 @@ static unsigned int rnd(unsigned int below)
 	return (rng >> 8) % below;
 }
 
-static int set_param(const char *name, const char *value)
-{
-	char path[128];
-	FILE *f;
-	int err;
-
-	snprintf(path, sizeof(path), "/sys/module/kvtier/parameters/test_%s", name);
-	f = fopen(path, "w");
-	if (!f)
-		return -errno;
-	err = fputs(value, f) < 0 ? -EIO : 0;
-	if (fclose(f))
-		err = -errno;
-	return err;
-}
-
-static int set_number(const char *name, unsigned long long value)
-{
-	char buf[32];
-
-	snprintf(buf, sizeof(buf), "%llu", value);
-	return set_param(name, buf);
-}
-
 /* Sessions that go on after some seconds, or never, and begin with what others have, too. */
 static void make_trace(struct kvt_same_trace *t)
 {
@@ -106,7 +82,7 @@ static void make_trace(struct kvt_same_trace *t)
 
 static bool is_test_build(void)
 {
-	return !access("/sys/module/kvtier/parameters/test_settle", F_OK);
+	return kvt_hook("settle");
 }
 
 /* Tiers of so many blocks, the second one on a disk, if that has any bytes. 0 or -errno */
@@ -116,8 +92,8 @@ static int store_open(struct store *s, const char *policy, const unsigned int *b
 	char buf[32];
 	int err;
 
-	err = set_param("hash", "1") ?: kvt_setup(&s->pool);
-	err = err ?: set_param("hash", "0");
+	err = kvt_hook_set("hash", "1") ?: kvt_setup(&s->pool);
+	err = err ?: kvt_hook_set("hash", "0");
 	if (!err)
 		err = kvt_tier_dram(&s->pool, 0, dram_bytes);
 	if (err >= 0 && disk_bytes) {
@@ -127,7 +103,7 @@ static int store_open(struct store *s, const char *policy, const unsigned int *b
 	if (err < 0)
 		return err;
 	snprintf(buf, sizeof(buf), "%u,%u", blocks[0], blocks[1]);
-	err = kvt_client_open(&s->pool, &s->c, "same", BLOCK_BYTES) ?: set_param("blocks", buf);
+	err = kvt_client_open(&s->pool, &s->c, "same", BLOCK_BYTES) ?: kvt_hook_set("blocks", buf);
 	/* Nothing else is to make room. */
 	err = err ?: kvt_sysfs_write(&s->pool, "watermark_high_percent", "100");
 	return err ?: kvt_sysfs_write(&s->pool, "policy", policy);
@@ -138,8 +114,8 @@ static int store_close(struct store *s)
 {
 	int err;
 
-	set_param("now_ms", "0");
-	set_param("blocks", "0,0");
+	kvt_hook_set("now_ms", "0");
+	kvt_hook_set("blocks", "0,0");
 	kvt_client_close(&s->c);
 	err = kvt_teardown(&s->pool);
 	if (s->disk.file[0])
@@ -218,7 +194,7 @@ static int replay(struct store *s, unsigned int i, unsigned int most)
 	nr = nr < most ? nr : most;
 	for (k = 0; k < nr; k++)
 		kvt_same_key(s->t.ids[s->t.first[i] + k], s->keys[k].b);
-	err = set_number("now_ms", s->t.ts_ms[i]);
+	err = kvt_hook_number("now_ms", s->t.ts_ms[i]);
 	at = err ? err : get(s, request, nr);
 	if (at < 0)
 		return at;
@@ -230,7 +206,7 @@ static int replay(struct store *s, unsigned int i, unsigned int most)
 		err = tell(s, i, nr);
 	/* For a moment the log may have no room, or somebody else a block; then it stays. */
 	if (!err)
-		KVT_UNTIL(20000, (err = set_number("settle", s->pool.id)) != -EBUSY);
+		KVT_UNTIL(20000, (err = kvt_hook_number("settle", s->pool.id)) != -EBUSY);
 	return err;
 }
 
