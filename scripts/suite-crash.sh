@@ -25,8 +25,8 @@ RECORD_MIB=48
 RECORD_BLOCKS=88
 # Of each worker, in the first of its namespaces: as much as may be pinned in one.
 BLOCKS=184
-KILLS=5
-STATES=100
+KILLS=3
+STATES=60
 EVERY=2
 OPS=350
 if [ "${KVT_LENGTH:-full}" = long ]; then

@@ -20,7 +20,7 @@ soft_mib=0
 [ "$kernel" != stock ] || [ "${KVT_LENGTH:-full}" = long ] || soft_mib=256
 # Seconds for a program, and for all of them: many times what is needed here, since they
 # are for what hangs, and other machines are slower.
-limit=400
+limit=600
 timeout=3600
 if [ "$kernel" != stock ]; then
 	limit=800

@@ -27,6 +27,17 @@ said()
 	fi
 }
 
+# at_length NAME... : is this a long run? If not, these are skipped.
+at_length()
+{
+	local name
+	[ "${KVT_LENGTH:-full}" != long ] || return 0
+	for name in "$@"; do
+		echo "skip rig.$name # in make check-long only"
+	done
+	return 1
+}
+
 # vm_test NAME WANTED-STATUS PATTERN RUN-ARG...
 vm_test()
 {
@@ -176,21 +187,27 @@ vm_test devices 0 '^region0$' --timeout 600 --soft 64 -- "$guest_devices"
 vm_test kernel-warning 1 'kernel complained' --timeout 600 --cxl 0 --nvme 0 -- \
 	'echo "<4>WARNING: made up by the rig test" >/dev/kmsg'
 vm_test kernel-complaints 1 '^all noticed$' --timeout 600 --cxl 0 --nvme 0 -- "$guest_complaints"
-vm_test lockdep-off 1 'lockdep is off: .*debug_locks: +0$' --timeout 600 --cxl 0 --nvme 0 \
-	--env KVT_LOCKDEP_STATS=/run/lockdep_stats -- \
-	'echo " debug_locks:                             0" >/run/lockdep_stats'
+leaks()
 {
-	"$KVT_ROOT/scripts/build-modules.sh" debug
-	make -s --no-print-directory -C "$KVT_ROOT" kselftest
-} >&2
-vm_test leaks 0 '^leaks judged: 1$' --kernel debug --timeout 600 --cxl 0 --nvme 0 \
-	--env KVT_KERNEL=debug -- "$guest_leaks"
-said leak-is-blamed 0 '^not ok kselftest\.leaky\.leaks$'
-said kmemleak-off 0 '^not ok kselftest\.kmemleak$'
-said kmemleak-off-fails 0 '^blind judged: 1$'
-# Processors that never run.
-KVTIER_START_S=3 vm_test stuck-at-boot 125 '3 of 3\): not started after 3 s' --timeout 60 --cxl 0 \
-	--nvme 0 --qemu -S -- 'echo hello'
+	{
+		"$KVT_ROOT/scripts/build-modules.sh" debug
+		make -s --no-print-directory -C "$KVT_ROOT" kselftest
+	} >&2
+	vm_test leaks 0 '^leaks judged: 1$' --kernel debug --timeout 600 --cxl 0 --nvme 0 \
+		--env KVT_KERNEL=debug -- "$guest_leaks"
+	said leak-is-blamed 0 '^not ok kselftest\.leaky\.leaks$'
+	said kmemleak-off 0 '^not ok kselftest\.kmemleak$'
+	said kmemleak-off-fails 0 '^blind judged: 1$'
+}
+if at_length leaks leak-is-blamed kmemleak-off kmemleak-off-fails lockdep-off stuck-at-boot; then
+	leaks
+	vm_test lockdep-off 1 'lockdep is off: .*debug_locks: +0$' --timeout 600 --cxl 0 --nvme 0 \
+		--env KVT_LOCKDEP_STATS=/run/lockdep_stats -- \
+		'echo " debug_locks:                             0" >/run/lockdep_stats'
+	# Processors that never run.
+	KVTIER_START_S=3 vm_test stuck-at-boot 125 '3 of 3\): not started after 3 s' --timeout 60 \
+		--cxl 0 --nvme 0 --qemu -S -- 'echo hello'
+fi
 vm_test timeout 124 'timeout: killed' --timeout 8 --cxl 0 --nvme 0 -- 'sleep 1000'
 
 # An emulator that fails as QEMU does now and then, as often as the file says.

@@ -17,16 +17,15 @@ static const char *const no_allocations[] = {
 	"ABORT", "RELEASE", "NS_CLAIM", "POOL_SCRUB", "TIER_DETACH", "TIER_DRAIN",
 };
 
-/* So many are taken one by one, then only some: all at full length. */
+/* So many are taken one by one, then ever fewer: all at full length. */
 static int fails_each(void)
 {
-	return kvt_env_long() ? FAILS_MAX : 24;
+	return kvt_env_long() ? FAILS_MAX : 8;
 }
 
-/* The next one to take: all of the first, a sixteenth of the many that are alike. */
 static int next_fail(int nth)
 {
-	return nth + (nth < fails_each() || nth < 16 ? 1 : nth / 16);
+	return nth + (nth < fails_each() ? 1 : nth / 4);
 }
 
 static int arm(int nth)

@@ -11,7 +11,7 @@
 #define LOOK_MS		100
 #define LOOKS		4	/* alike: for longer than the worker sleeps, which is 250 ms */
 #define PATIENT_LOOKS	20	/* alike, while the worker has something to do but does not come to it */
-#define LIMIT_MS	100000	/* what never ends does not end then; a log that is cleaned may take a minute */
+#define LIMIT_MS	60000	/* what never ends does not end then; a log that is cleaned may take a minute */
 
 struct look {
 	struct kvtier_stat st;
