@@ -54,9 +54,11 @@ static void kvt_filling_unname(struct kvt_pool *p, const u32 *ids, u32 nr)
 	spin_lock(&p->meta_lock);
 	for (i = 0; i < nr; i++) {
 		struct kvt_hot *h = kvt_hot(&p->table, ids[i]);
+		struct kvt_ns *ns = kvt_ns_of(p, h->ns_group);
 
 		kvt_list_del(&p->table, &p->filling, ids[i]);
-		kvt_count(p, kvt_ns_of(p, h->ns_group), KVT_CNT_ABORTS, 1);
+		ns->filling_bytes -= kvt_slot_bytes(kvt_group_of(p, h->ns_group));
+		kvt_count(p, ns, KVT_CNT_ABORTS, 1);
 		/* MOVING keeps it from being freed by this. */
 		kvt_block_die(p, ids[i]);
 	}

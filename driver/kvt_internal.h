@@ -174,6 +174,7 @@ struct kvt_group {
  * @min_bytes:  guaranteed memory
  * @arena_bytes: of which claimed by arenas. Meta lock, as all below
  * @used_bytes: slot bytes of its blocks; changed by kvt_ns_use() alone
+ * @filling_bytes: same, of its reservations
  * @nr_cgroups: of @cgroup; 0: not known yet. conf_lock, as the next
  * @cgroup:     numbers of the cgroups it is in, outermost first, see kvt_budget.c
  * @memcg:      whom its pages in tiers that are charged are charged to, see kvt_charge.c
@@ -221,6 +222,7 @@ struct kvt_ns {
 	u64 min_bytes;
 	u64 arena_bytes;
 	u64 used_bytes;
+	u64 filling_bytes;
 	u32 nr_cgroups;
 	struct mem_cgroup *memcg;
 	u32 budgets;

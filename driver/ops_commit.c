@@ -41,6 +41,7 @@ s32 kvt_commit_locked(struct kvt_pool *p, struct kvt_ns *ns, u32 id, bool lease)
 		return KVTIER_ST_NOPARENT;
 	}
 	kvt_list_del(&p->table, &p->filling, id);
+	ns->filling_bytes -= kvt_slot_bytes(kvt_group_of(p, h->ns_group));
 	c->owner = 0;
 	c->csum = 0;
 	p->policy.now_ms = kvt_now_ms();

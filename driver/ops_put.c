@@ -9,6 +9,12 @@
  * A call that waits for another's reservation holds none of its own that it made
  * in that call: two callers with the same keys in different order would wait for
  * each other.
+ *
+ * What is reserved cannot go before it is committed, so nobody weighs it against what is there,
+ * and one request larger than memory would push out all else. So blocks make room for a
+ * namespace's reservations up to a part of memory only (kvt_reserve_most()). Beyond that
+ * there is what is free, as far as nothing has to leave for it: the beginning of such a
+ * request is reserved, and when that is committed it is worth what it is worth.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -22,6 +28,11 @@
 #define KVT_RSV_ENTRY	3	/* no free entry */
 #define KVT_RSV_QUOTA	4	/* over quota: make the namespace's own go */
 #define KVT_RSV_LIMIT	5	/* at the limit of what the namespace may fix */
+#define KVT_RSV_MUCH	6	/* as much is reserved as others may have to make room for */
+
+/* Of memory, see kvt_reserve_most(): where what makes room leaves the pool, and where not. */
+#define KVT_FILL_OUT	4
+#define KVT_FILL_DOWN	2
 
 bool kvt_key_zero(const u8 *key)
 {
@@ -100,6 +111,7 @@ static void kvt_reserve_enter(struct kvt_putter *w, u32 i, u32 id, u32 parent, u
 	kvt_block_publish(p, id);
 	ns->nr_blocks++;
 	ns->nr_live++;
+	ns->filling_bytes += kvt_slot_bytes(b->group);
 	kvt_ns_use(ns, kvt_slot_bytes(b->group));
 	b->id[i] = id;
 	b->gen[i] = h->gen;
@@ -179,6 +191,56 @@ static int kvt_reserve_fixed(struct kvt_putter *w, u32 id, u32 skip, u32 *tier, 
 }
 
 /*
+ * Reservations of a namespace, in bytes, up to which others' blocks make room for more: a part
+ * of memory, and what is guaranteed to it. Meta lock held.
+ */
+static u64 kvt_reserve_most(struct kvt_pool *p, const struct kvt_ns *ns)
+{
+	u32 part = KVT_FILL_OUT, i;
+	u64 used, all, pages = 0;
+
+	lockdep_assert_held(&p->meta_lock);
+	for (i = 0; i < p->nr_tiers; i++) {
+		struct kvt_tier *t = p->tiers[p->order[i]];
+
+		if (t->state != KVTIER_TIER_ONLINE)
+			continue;
+		if (!t->ops->is_mem) {
+			part = KVT_FILL_DOWN;
+			continue;
+		}
+		kvt_tier_space(t, &used, &all);
+		pages += all;
+	}
+	return (pages << KVT_PAGE_SHIFT) / part + kvt_ns_min_bytes(p, ns);
+}
+
+/* Has the caller's namespace reserved that much, and would blocks have to leave for more. */
+static bool kvt_reserve_pushes(const struct kvt_putter *w, bool room)
+{
+	struct kvt_pool *p = w->b->f->pool;
+	u64 used, all, pages = w->b->group->slot_pages, of = 0;
+	bool ready = false;
+	u32 i;
+
+	lockdep_assert_held(&p->meta_lock);
+	if (w->region != KVT_NO_REGION || w->b->f->ns->filling_bytes < w->fill_bytes)
+		return false;
+	for (i = 0; i < p->nr_tiers; i++) {
+		struct kvt_tier *t = p->tiers[p->order[i]];
+
+		if (!t->ops->is_mem || t->state != KVTIER_TIER_ONLINE)
+			continue;
+		kvt_tier_space(t, &used, &all);
+		pages += used;
+		of += all;
+		ready |= t->nr_blocks != 0;
+	}
+	/* The worker lowers it from the high watermark to the low one. */
+	return ready && (!room || pages * 100 > of * READ_ONCE(p->watermark_low_percent));
+}
+
+/*
  * Reserve key @i, or say what has become of it in its result. Meta lock held.
  * Return: 0: its result is final; KVT_RSV_*: what has to be done first.
  */
@@ -201,13 +263,15 @@ static int kvt_reserve_locked(struct kvt_putter *w, u32 i, u32 skip, u32 *tier)
 		return KVT_RSV_QUOTA;
 	if (ns->budgets && kvt_budget_over(ns, kvt_slot_bytes(b->group)))
 		return KVT_RSV_QUOTA;
+	if (kvt_reserve_pushes(w, true))
+		return KVT_RSV_MUCH;
 	id = kvt_table_take(&p->table);
 	if (id == KVT_NIL)
 		return KVT_RSV_ENTRY;
 	err = kvt_reserve_fixed(w, id, skip, tier, &page);
 	if (err) {
 		kvt_table_free(&p->table, id);
-		return err;
+		return err == KVT_RSV_ROOM && kvt_reserve_pushes(w, false) ? KVT_RSV_MUCH : err;
 	}
 	kvt_reserve_enter(w, i, id, parent, *tier, page);
 	w->nr_reserved++;
@@ -231,8 +295,11 @@ static u32 kvt_reserve_keep_parent(struct kvt_putter *w, u32 i)
 	return parent;
 }
 
-/* Wait with srcu dropped, so that a tier can go meanwhile. */
-static int kvt_reserve_room(struct kvt_putter *w, u32 i)
+/*
+ * Wait with srcu dropped, so that a tier can go meanwhile. @much: nothing makes room before
+ * others have committed what they have reserved; who has in this very call waits in vain.
+ */
+static int kvt_reserve_room(struct kvt_putter *w, u32 i, bool much)
 {
 	struct kvt_pool *p = w->b->f->pool;
 	struct kvt_want want = {
@@ -244,13 +311,15 @@ static int kvt_reserve_room(struct kvt_putter *w, u32 i)
 	u32 parent;
 	int err;
 
+	if (much && (w->nr_reserved || !(w->flags & KVTIER_RESERVE_WAIT)))
+		return -ENOSPC;
 	if (!(w->flags & KVTIER_RESERVE_WAIT)) {
 		kvt_room_wish(p, &want);
 		return -ENOSPC;
 	}
 	parent = kvt_reserve_keep_parent(w, i);
 	srcu_read_unlock(&p->srcu, w->idx);
-	err = kvt_room_wait(p, &want, w->deadline_ns);
+	err = much ? -ENOSPC : kvt_room_wait(p, &want, w->deadline_ns);
 	if (err == -ENOSPC && kvt_deadline_jiffies(w->deadline_ns)) {
 		/* All of it is in use; a release may come. */
 		err = schedule_timeout_killable(HZ / 100 + 1) && fatal_signal_pending(current) ?
@@ -341,8 +410,9 @@ static int kvt_reserve_obstacle(struct kvt_putter *w, u32 i, int what, u32 *skip
 			*skip |= BIT(tier);
 		return 0;
 	case KVT_RSV_ROOM:
+	case KVT_RSV_MUCH:
 		*skip = 0;
-		err = kvt_reserve_room(w, i);
+		err = kvt_reserve_room(w, i, what == KVT_RSV_MUCH);
 		b->res[i].status = KVTIER_ST_NOSPACE;
 		return err;
 	case KVT_RSV_ENTRY:
@@ -490,6 +560,9 @@ static int kvt_reserve_batch(struct kvt_putter *w)
 	if (err && err != -ENOSPC)
 		return err;
 	w->idx = srcu_read_lock(&p->srcu);
+	spin_lock(&p->meta_lock);
+	w->fill_bytes = kvt_reserve_most(p, b->f->ns);
+	spin_unlock(&p->meta_lock);
 	for (i = 0, err = 0; i < b->nr && !err; i++) {
 		err = kvt_reserve_one(w, i);
 		if (!(i % KVT_CHUNK_KEYS))

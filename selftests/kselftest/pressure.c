@@ -281,6 +281,81 @@ TEST_F(pressure, waits_for_room)
 	EXPECT_EQ(0, kvt_join(&child, 10000));
 }
 
+/* All that one request may reserve while others' blocks are there. How many, or -errno. */
+static int reserve_much(int fd, struct kvt_key *keys, struct kvtier_block_result *res, int nr)
+{
+	kvt_keys(keys, SET + 1, 0, nr);
+	/* Longer than a test may take. */
+	return kvt_reserve(fd, KVTIER_RESERVE_WAIT, 0, keys, NULL, nr, res, 3600 * KVT_SEC);
+}
+
+/*
+ * A request larger than memory, reserved in one piece: a beginning of it is, and others keep what
+ * they have. Once that is committed, it goes on as far as its blocks are worth it.
+ */
+TEST_F(pressure, one_request_does_not_push_out_all)
+{
+	struct kvtier_block_result *res = calloc(2 * SLOTS, sizeof(*res));
+	struct kvt_key *keys = calloc(2 * SLOTS, sizeof(*keys));
+	__u64 *handle = calloc(2 * SLOTS, sizeof(*handle));
+	int chains = SLOTS * 6 / 10 / CHAIN, left = 0, n, i;
+	struct kvt_client other;
+
+	ASSERT_TRUE(keys && res && handle);
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &other, "other", BLOCK_BYTES));
+	for (i = 0; i < chains; i++)
+		ASSERT_EQ(CHAIN, put_chain(&other, i));
+	n = reserve_much(self->c.fd, keys, res, 2 * SLOTS);
+	ASSERT_LE(SLOTS / 4, n);
+	ASSERT_GT(SLOTS / 2, n);
+	EXPECT_EQ(KVTIER_ST_NOSPACE, res[n].status);
+	EXPECT_EQ(KVTIER_ST_NOPARENT, res[n + 1].status);
+	for (i = 0; i < chains; i++)
+		left += check_chain(&other, i);
+	TH_LOG("%d of %d reserved, %d of %d left", n, 2 * SLOTS, left, chains * CHAIN);
+	EXPECT_LE(chains * CHAIN - SLOTS / 8, left);
+	for (i = 0; i < n; i++)
+		handle[i] = res[i].handle;
+	ASSERT_EQ(n, kvt_commit(self->c.fd, 0, handle, n, res));
+	EXPECT_EQ(1, kvt_reserve(self->c.fd, KVTIER_RESERVE_WAIT, 0, keys + n, keys + n - 1, 1, res,
+				 20 * KVT_SEC));
+	kvt_client_close(&other);
+	free(keys);
+	free(res);
+	free(handle);
+}
+
+/* Who has nothing reserved himself waits for what others of his namespace have. */
+TEST_F(pressure, waits_for_others_to_commit)
+{
+	struct kvtier_block_result *res = calloc(SLOTS, sizeof(*res));
+	struct kvt_key *keys = calloc(SLOTS, sizeof(*keys)), key = kvt_key(SET, SLOTS);
+	int chains = SLOTS * 6 / 10 / CHAIN, i;
+	struct kvt_client other, holder;
+	struct kvt_child child;
+	__u64 start;
+
+	ASSERT_TRUE(keys && res);
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &other, "other", BLOCK_BYTES));
+	for (i = 0; i < chains; i++)
+		ASSERT_EQ(CHAIN, put_chain(&other, i));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &holder, "pressure", BLOCK_BYTES));
+	ASSERT_LE(SLOTS / 4, reserve_much(holder.fd, keys, res, SLOTS));
+	EXPECT_EQ(0, kvt_reserve(self->c.fd, 0, 0, &key, NULL, 1, res, 0));
+	EXPECT_EQ(KVTIER_ST_NOSPACE, res[0].status);
+	ASSERT_EQ(0, kvt_spawn(&child, late_releaser, &holder));
+	kvt_client_close(&holder);
+	start = kvt_now_ns();
+	kvt_say(&child, 0);
+	EXPECT_EQ(1, kvt_reserve(self->c.fd, KVTIER_RESERVE_WAIT, 0, &key, NULL, 1, res,
+				 100 * KVT_SEC));
+	EXPECT_LE(300 * KVT_MSEC, kvt_now_ns() - start);
+	EXPECT_EQ(0, kvt_join(&child, 10000));
+	kvt_client_close(&other);
+	free(keys);
+	free(res);
+}
+
 /* One chain longer than memory: what is there is a prefix of it, and can be continued. */
 TEST_F(pressure, chain_longer_than_memory)
 {

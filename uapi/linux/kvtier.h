@@ -162,7 +162,7 @@ enum {
 #define KVTIER_ST_EXISTS	5	/* RESERVE, WRITE: committed already */
 #define KVTIER_ST_DONE		6	/* ABORT, RELEASE, ADVISE, DROP, WRITE, COMMIT */
 /* Negative: why the entry failed; the entry changed nothing. */
-#define KVTIER_ST_NOSPACE	(-1)	/* no memory slot could be had in time */
+#define KVTIER_ST_NOSPACE	(-1)	/* no memory slot could be had in time, or for so much */
 #define KVTIER_ST_QUOTA		(-2)	/* the namespace's quota is used up */
 #define KVTIER_ST_NOPARENT	(-3)	/* the parent is not (or no longer) there */
 #define KVTIER_ST_STALE		(-4)	/* handle unknown, expired or of another kind */

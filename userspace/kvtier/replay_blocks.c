@@ -354,37 +354,54 @@ static int publish_window(struct replay_blocks *b, size_t at, uint32_t nr, uint6
 }
 
 /*
+ * How many of a window are to be looked at: where there is no room beyond a beginning that is
+ * stored now, what follows comes again. It may have reserved as much as others make room for.
+ */
+static uint32_t settled(const struct replay_blocks *b, uint32_t nr)
+{
+	uint32_t n = 0;
+
+	while (n < nr && (b->slots[n].status == KVTIER_ST_DONE ||
+			  b->slots[n].status == KVTIER_ST_EXISTS))
+		n++;
+	return n && n < nr && b->slots[n].status == KVTIER_ST_NOSPACE ? n : nr;
+}
+
+/*
  * Stores up to *nr blocks from @at on; *nr becomes how many are settled, *going
  * whether there is any point in going on behind them.
  */
 static int store_window(struct replay_blocks *b, size_t at, uint32_t *nr, bool *going)
 {
 	uint8_t existing[WINDOW_MAX];
+	uint32_t asked = 0;
 	uint64_t ns = 0;
 	int done, err;
 
-	err = reserve_window(b, at, *nr, nr, &ns);
+	err = reserve_window(b, at, *nr, &asked, &ns);
 	if (err)
 		return err;
-	if (!*nr) {
+	*nr = asked;
+	if (!asked) {
 		/* Somebody fills the first of them for longer than we wait. */
 		count(&counters(b)->timeouts, 1);
 		*going = false;
 		return 0;
 	}
-	done = publish_window(b, at, *nr, &ns);
+	done = publish_window(b, at, asked, &ns);
 	if (done < 0)
 		return done;
 	if (done)
 		replay_hist_add(&b->me->latency.put_block, ns / (uint64_t)done,
 				(uint64_t)done);
+	*nr = settled(b, asked);
 	for (uint32_t i = 0; i < *nr; i++) {
 		existing[i] = b->slots[i].status == KVTIER_ST_EXISTS;
 		*going &= settle_entry(b, at, i);
 	}
 	/* Reservations that could not be committed. */
 	set_what(b, "ABORT");
-	err = kvtier_abort_slots(b->ns, b->slots, *nr);
+	err = kvtier_abort_slots(b->ns, b->slots, asked);
 	return err < 0 ? err : verify_existing(b, at, *nr, existing);
 }
 
