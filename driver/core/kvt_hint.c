@@ -7,10 +7,12 @@
 #define HINT_FIRST_MS	32768u		/* the first class ends there */
 #define HINT_LEFT	8u		/* a use is never nearer than this part of the time */
 #define HINT_OVER	16u		/* once the time is over: times as far away as it is old */
+#define HINT_LEAST_MS	8192u		/* no use is believed to be nearer than that */
 #define HINT_LATE	2u		/* classes' times after which it did not come true */
 #define HINT_LAST	(KVT_CLS_HINT + KVT_HINTS - 1)	/* has no end: cannot be late */
 #define HINT_COUNT_MAX	1024u
-#define HINT_PRIOR	4u		/* how often any class came true before it was seen */
+#define HINT_PRIOR	1u		/* before any was seen so many had come true, */
+#define HINT_PRIOR_OF	16u		/* of so many */
 
 /* Where a class of hints ends, ms. */
 static u32 hint_end_ms(u32 cls)
@@ -33,13 +35,29 @@ u32 kvt_hint_class(u32 reuse_ms)
 	return cls;
 }
 
-/* Where it is counted what became of a hint. */
-static u16 *hint_counter(struct kvt_learn *l, u32 cls, u32 age_ms, bool used)
+/* Was it used, and not much later than was said. */
+static bool hint_kept(u32 cls, u32 age_ms, bool used)
+{
+	return used && (cls == HINT_LAST || age_ms / HINT_LATE <= hint_end_ms(cls));
+}
+
+/**
+ * kvt_hint_give() - a hint is given
+ * @l:   what was learned
+ * @cls: class of the hint
+ *
+ * It counts as broken until it has come true: who gives false ones is not believed any longer than
+ * it takes to see that, nor one whose session nobody looks for.
+ */
+void kvt_hint_give(struct kvt_learn *l, u32 cls)
 {
 	u32 i = cls - KVT_CLS_HINT;
-	bool late = cls != HINT_LAST && age_ms / HINT_LATE > hint_end_ms(cls);
 
-	return used && !late ? &l->kept[i] : &l->broken[i];
+	if (l->kept[i] + l->broken[i] >= HINT_COUNT_MAX) {
+		l->kept[i] /= 2;
+		l->broken[i] /= 2;
+	}
+	l->broken[i]++;
 }
 
 /**
@@ -48,16 +66,17 @@ static u16 *hint_counter(struct kvt_learn *l, u32 cls, u32 age_ms, bool used)
  * @cls:    class of the hint
  * @age_ms: its age
  * @used:   the block was used; else: nobody looks at it any longer
+ *
+ * Counts are halved from time to time, so more may come true than is still counted as given.
  */
 void kvt_hint_count(struct kvt_learn *l, u32 cls, u32 age_ms, bool used)
 {
 	u32 i = cls - KVT_CLS_HINT;
 
-	if (l->kept[i] + l->broken[i] >= HINT_COUNT_MAX) {
-		l->kept[i] /= 2;
-		l->broken[i] /= 2;
-	}
-	(*hint_counter(l, cls, age_ms, used))++;
+	if (!hint_kept(cls, age_ms, used) || !l->broken[i])
+		return;
+	l->broken[i]--;
+	l->kept[i]++;
 }
 
 /**
@@ -71,9 +90,12 @@ void kvt_hint_count(struct kvt_learn *l, u32 cls, u32 age_ms, bool used)
  */
 void kvt_hint_uncount(struct kvt_learn *l, u32 cls, u32 age_ms, bool used)
 {
-	u16 *count = hint_counter(l, cls, age_ms, used);
+	u32 i = cls - KVT_CLS_HINT;
 
-	*count -= !!*count;
+	if (!hint_kept(cls, age_ms, used) || !l->kept[i])
+		return;
+	l->kept[i]--;
+	l->broken[i]++;
 }
 
 /**
@@ -86,8 +108,9 @@ void kvt_hint_uncount(struct kvt_learn *l, u32 cls, u32 age_ms, bool used)
  */
 u32 kvt_hint_worth(const struct kvt_learn *l, u32 cls, u32 bin, u32 age_ms)
 {
-	u32 i = cls - KVT_CLS_HINT, end_ms = kvt_age_of_bin(bin + 1);
-	u32 kept = l->kept[i] + HINT_PRIOR, all = kept + l->broken[i];
+	u32 i = cls - KVT_CLS_HINT, end_ms = max(kvt_age_of_bin(bin + 1), HINT_LEAST_MS);
+	u32 kept = l->kept[i] + HINT_PRIOR;
+	u32 all = l->kept[i] + l->broken[i] + HINT_PRIOR_OF;
 	u64 left_ms;
 
 	if (age_ms <= end_ms)

@@ -54,7 +54,7 @@ enum kvt_class {
  * @total:  of both, by class; at most KVT_COUNT_MAX, then all are halved
  * @hazard: of the pools, in units of 2^-16: sessions', shared blocks'
  * @kept:   by class of hint: how often it came true
- * @broken: how often it did not
+ * @broken: how often it did not, or has not yet
  */
 struct kvt_learn {
 	u16 worth[KVT_CLASSES][KVT_AGE_BINS];

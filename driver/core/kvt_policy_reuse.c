@@ -510,11 +510,10 @@ static void reuse_hint(struct kvt_policy *p, u32 tip, u32 reuse_ms)
 	u32 cls = kvt_hint_class(reuse_ms), up = kvt_cold(p->table, tip)->parent;
 	struct kvt_mind *m = kvt_policy_mind(p, tip);
 	struct kvt_turn *e = kvt_turn_find(&m->turns, reuse_hash(p, up ?: tip));
-	u32 id = tip, child = KVT_NIL, was = kvt_cold(p->table, tip)->cls, n, tier;
+	u32 id = tip, child = KVT_NIL, n, tier;
 
-	/* Another one instead of a use: else who says it often enough would never be wrong. */
-	if (kvt_class_hinted(was))
-		kvt_hint_count(&m->learn, was, reuse_age_ms(p, kvt_cold(p->table, tip)), false);
+	if (kvt_class_hinted(cls))
+		kvt_hint_give(&m->learn, cls);
 	/* What becomes of the session tells whether the hint was right. */
 	if (e) {
 		e->cls = (u8)cls;

@@ -248,7 +248,8 @@ static void parts_keep_a_word_once(struct kunit *test)
 		broken += m->learn.broken[i];
 	}
 	KUNIT_EXPECT_EQ(test, kept, 5u);
-	KUNIT_EXPECT_EQ(test, broken, 0u);
+	/* The last one's turn has not come. */
+	KUNIT_EXPECT_EQ(test, broken, 1u);
 }
 
 static struct kunit_case kvt_ask_cases[] = {

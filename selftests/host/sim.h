@@ -30,6 +30,8 @@ struct sim_trace {
 	u32 *ids;
 };
 
+#define SIM_LIE_RANDOM	UINT32_MAX
+
 /**
  * struct sim_config - what to simulate
  * @policy:   name
@@ -45,10 +47,13 @@ struct sim_trace {
  * @wrong:    percent of these hints are wrong
  * @scan:     after each request another tenant stores a chain of so many blocks that are
  *            never used. 0: there is none
+ * @lie_ms:   that tenant says of each of these chains that it goes on in so long. 0: nothing;
+ *            SIM_LIE_RANDOM: anything
  * @guarantee: blocks in memory that the trace's tenant is guaranteed; no more than that is
  *            room for. 0: none
  * @seed:     of the hash of keys, which a pool's is a random one of; it decides which
  *            sessions share a place in the table of recent requests
+ * @timed:    look at the clock around whatever the core's policy does
  */
 struct sim_config {
 	const char *policy;
@@ -60,8 +65,10 @@ struct sim_config {
 	bool hints;
 	u32 wrong;
 	u32 scan;
+	u32 lie_ms;
 	u32 guarantee;
 	u32 seed;
+	bool timed;
 };
 
 /**
@@ -76,6 +83,7 @@ struct sim_config {
  * @evictions:    blocks that left, or never entered, to make room
  * @unread:       promoted blocks that went down again before they were used again
  * @ns:           time spent, all in all
+ * @policy_ns:    in the policy, with @timed
  * @meta_bytes_per_block: index, table and policy when full; 0 for references
  */
 struct sim_result {
@@ -88,6 +96,7 @@ struct sim_result {
 	u64 evictions;
 	u64 unread;
 	u64 ns;
+	s64 policy_ns;
 	double meta_bytes_per_block;
 };
 

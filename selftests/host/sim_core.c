@@ -40,7 +40,8 @@
  *               and has no children, goes out instead.
  *
  *   Tenants     With @scan: after each request another client, of another namespace, stores
- *               a chain of so many blocks that nobody ever asks for. The trace's namespace
+ *               a chain of so many blocks that nobody ever asks for, and with @lie_ms says
+ *               that each will be used. The trace's namespace
  *               is guaranteed @guarantee blocks: as long as it has no more in memory, its
  *               blocks do not make room, as in the driver (kvt_ns_guarded()). Only the
  *               trace's hits are counted.
@@ -58,6 +59,8 @@
 #include "sim.h"
 #include "sim_log.h"
 #include "../../userspace/kvtier/trace.h"
+
+#define LOOKS	1000	/* at the clock, to see what that takes */
 
 /* Namespaces: whose trace it is, and who scans. */
 enum sim_ns { SIM_NS_TRACE = 1, SIM_NS_SCAN = 2, SIM_NS_MAX };
@@ -79,6 +82,7 @@ struct sim_policy {
  * @ns:      whose call it is
  * @nr_mem:  by namespace: blocks in memory
  * @nr_scanned: requests of who scans
+ * @look_ns: what the clock says of nothing
  */
 struct store {
 	const struct sim_config *c;
@@ -96,7 +100,42 @@ struct store {
 	enum sim_ns ns;
 	u32 nr_mem[SIM_NS_MAX];
 	u32 nr_scanned;
+	s64 look_ns;
 };
+
+static u64 now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (u64)ts.tv_sec * 1000000000u + (u64)ts.tv_nsec;
+}
+
+/* With @timed: what the policy takes, without what the two looks at the clock do. */
+static u64 timed_begin(const struct store *st)
+{
+	return st->c->timed ? now_ns() : 0;
+}
+
+static void timed_end(struct store *st, u64 start_ns)
+{
+	if (start_ns)
+		st->r->policy_ns += (s64)(now_ns() - start_ns) - st->look_ns;
+}
+
+/* What two looks at the clock with nothing between them say. */
+static s64 look_ns(void)
+{
+	s64 sum = 0;
+	u64 start;
+	u32 i;
+
+	for (i = 0; i < LOOKS; i++) {
+		start = now_ns();
+		sum += now_ns() - start;
+	}
+	return sum / LOOKS;
+}
 
 /*
  * The policy's work. Functions of their own, with names that begin with "policy_", so
@@ -104,42 +143,68 @@ struct store {
  */
 static noinline void policy_insert(struct store *st, u32 tier, u32 id)
 {
+	u64 start_ns = timed_begin(st);
+
 	st->policy->ops->insert(st->policy, tier, id);
+	timed_end(st, start_ns);
 }
 
 static noinline void policy_remove(struct store *st, u32 tier, u32 id)
 {
+	u64 start_ns = timed_begin(st);
+
 	st->policy->ops->remove(st->policy, tier, id);
+	timed_end(st, start_ns);
 }
 
 static noinline void policy_touch(struct store *st, u32 id)
 {
+	u64 start_ns = timed_begin(st);
+
 	st->policy->ops->touch(st->policy, 0, id);
+	timed_end(st, start_ns);
 }
 
 static noinline u32 policy_next(struct store *st, u32 tier, bool leaf, u32 *budget)
 {
-	return st->policy->ops->next(st->policy, tier, leaf, budget);
+	u64 start_ns = timed_begin(st);
+	u32 id = st->policy->ops->next(st->policy, tier, leaf, budget);
+
+	timed_end(st, start_ns);
+	return id;
 }
 
 static noinline void policy_guarded(struct store *st, u32 tier, u32 id)
 {
+	u64 start_ns = timed_begin(st);
+
 	kvt_policy_guarded(st->policy, tier, id);
+	timed_end(st, start_ns);
 }
 
 static noinline void policy_request(struct store *st, u32 id)
 {
+	u64 start_ns = timed_begin(st);
+
 	kvt_policy_request(st->policy, id);
+	timed_end(st, start_ns);
 }
 
 static noinline void policy_call(struct store *st, const struct kvt_call *c)
 {
+	u64 start_ns = timed_begin(st);
+
 	kvt_policy_call(st->policy, c);
+	timed_end(st, start_ns);
 }
 
 static noinline bool policy_admit(struct store *st, u32 tier, u32 id, bool room)
 {
-	return kvt_policy_admit(st->policy, tier, id, room);
+	u64 start_ns = timed_begin(st);
+	bool yes = kvt_policy_admit(st->policy, tier, id, room);
+
+	timed_end(st, start_ns);
+	return yes;
 }
 
 static struct kvt_mind *mind_of(const struct kvt_policy *p, u32 ns)
@@ -614,6 +679,15 @@ static u64 *find_next(const struct sim_trace *t)
 	return next;
 }
 
+/* When the other client's last chain goes on, as it says. */
+static u32 lie_ms(const struct store *st)
+{
+	u64 random = trace_mix64(st->nr_scanned);
+
+	return st->c->lie_ms != SIM_LIE_RANDOM ? st->c->lie_ms :
+	       (u32)(random >> (32 + random % 32)) | 1;
+}
+
 /* The other client's request. */
 static void scan(struct store *st)
 {
@@ -627,6 +701,8 @@ static void scan(struct store *st)
 		policy_touch(st, st->path[i]);
 	c.tip = st->path[st->c->scan - 1];
 	policy_call(st, &c);
+	if (st->c->lie_ms && st->policy->ops->hint)
+		st->policy->ops->hint(st->policy, c.tip, lie_ms(st));
 	for (i = 0; i < st->c->nr_tiers; i++)
 		make_room(st, i);
 	st->ns = SIM_NS_TRACE;
@@ -671,14 +747,6 @@ static const struct kvt_policy_ops *policy_of(const char *name)
 	return kvt_policy_find(name, strlen(name));
 }
 
-static u64 now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (u64)ts.tv_sec * 1000000000u + (u64)ts.tv_nsec;
-}
-
 int sim_core_run(const struct sim_trace *t, const struct sim_config *c,
 		 struct sim_result *r)
 {
@@ -699,6 +767,7 @@ int sim_core_run(const struct sim_trace *t, const struct sim_config *c,
 	st->policy->mind_of = mind_of;
 	st->policy->only = c->scan ? NULL : &st->minds->mind[SIM_NS_TRACE];
 	next_ms = c->hints ? find_next(t) : NULL;
+	st->look_ns = look_ns();
 	start = now_ns();
 	for (i = 0; i < t->nr_requests; i++)
 		request(st, t, i, next_ms);

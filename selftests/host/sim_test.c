@@ -519,6 +519,42 @@ static void test_hints_help(const struct small *s)
 	}
 }
 
+static u64 hits_beside(const struct sim_trace *t, u32 lie_ms)
+{
+	struct sim_config c = {
+		.policy = "reuse", .nr_tiers = 1, .blocks = { t->nr_distinct / 20 }, .scan = 64,
+		.lie_ms = lie_ms,
+	};
+	struct sim_result r = { 0 };
+
+	expect_eq("runs", (u64)sim_core_run(t, &c, &r), 0);
+	return r.hits;
+}
+
+/*
+ * Who says of what nobody ever asks for that it will be used pushes out no more of others' than who
+ * says nothing, whatever time he says, and nobody guarantees them anything: but for a point.
+ */
+static void test_lies_hurt_nobody_else(const struct small *s)
+{
+	static const char *const traces[] = { "gen:chat:300:3000", "gen:rag:100:2000" };
+	static const u32 lies_ms[] = { 1, 1000, 5000, 20000, 60000, 3600000, SIM_LIE_RANDOM };
+	struct sim_trace t;
+	u64 blind, got;
+	u32 i, k;
+
+	(void)s;
+	for (i = 0; seed == 1 && i < ARRAY_SIZE(traces); i++) {
+		expect_eq("loads", (u64)sim_trace_load(traces[i], &t), 0);
+		blind = hits_beside(&t, 0);
+		for (k = 0; k < ARRAY_SIZE(lies_ms); k++) {
+			got = hits_beside(&t, lies_ms[k]);
+			expect(got + t.nr_accesses / 100 >= blind, "beside lies", got, blind);
+		}
+		sim_trace_free(&t);
+	}
+}
+
 /*
  * With the slowest tier's space in segments: blocks that are carried are writes, and of no
  * other consequence than that room is made one block at a time.
@@ -714,6 +750,7 @@ int main(int argc, char **argv)
 		{ "segments", test_segments },
 		{ "hints_add_up", test_hints_add_up },
 		{ "hints_help", test_hints_help },
+		{ "lies_hurt_nobody_else", test_lies_hurt_nobody_else },
 		{ "too_large", test_too_large },
 		{ "tenants_are_isolated", test_tenants_are_isolated },
 	};
