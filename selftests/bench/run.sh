@@ -14,6 +14,8 @@
 #   churn    what the log writes for ten times its capacity of payload, and what is still
 #            served after a restart and after a reset: three boots of one disk, of
 #            BENCH_CHURN_MIB (512)
+#   policy   what the default policy does for each block that is asked for, in instructions:
+#            of TRACES=DIR/claudeA.csv.zst, if that is there, or generated agents
 #   report   tables, chart and checks, from what is in out/bench
 #   readme   put the report's tables into README.md
 #
@@ -154,6 +156,46 @@ step_churn()
 	rm -f "$disk"
 }
 
+POLICY_MOST=400
+
+# policy_result FILE NAME : no more than that. A count of next to none is no good one.
+policy_result()
+{
+	python3 - "$1" "$2" "$POLICY_MOST" <<-'END'
+	import json, sys
+	with open(sys.argv[1]) as f:
+	    run = json.load(f)
+	cost = run["policy_ns_per_access"]
+	print(f"# the policy: {cost:.0f} instructions for each of {run['accesses']} blocks, of "
+	      f"{run['ns_per_access']:.0f} with index, chains and looks at the clock")
+	good = 20 < cost <= int(sys.argv[3])
+	print(("ok" if good else "not ok") + f" bench/policy/{sys.argv[2]}")
+	sys.exit(not good)
+	END
+}
+
+# A nanosecond is an instruction there.
+step_policy()
+{
+	local dir=$BENCH/policy trace=${TRACES:-}/claudeA.csv.zst name=gen:agent status=0
+	log "counting the policy's instructions"
+	rm -rf "$dir"
+	mkdir -p "$dir"
+	make --no-print-directory -C "$KVT_ROOT/selftests/host" OUT="$KVT_OUT" \
+		"$KVT_OUT/host/kvtier-sim" >&2
+	cp "$HERE/guest/policy.sh" "$dir"
+	if [ -e "$trace" ]; then
+		cp "$trace" "$dir"
+		name=/payload/${trace##*/}
+	fi
+	"$KVT_ROOT/selftests/vm/run.sh" --icount --cxl 0 --nvme 0 --mem 4096 --timeout "$TIMEOUT_S" \
+		--bin "$KVT_OUT/host/kvtier-sim" --payload "$dir" --share "$dir" \
+		-- "/payload/policy.sh $name" >"$BENCH/vm.log" 2>&1 || vm_failed
+	policy_result "$dir/one.json" one_tier || status=1
+	policy_result "$dir/two.json" two_tiers || status=1
+	return $status
+}
+
 step_report()
 {
 	"$HERE/report.py" "$BENCH"
@@ -167,14 +209,14 @@ step_readme()
 main()
 {
 	local step steps=("$@")
-	[ ${#steps[@]} -gt 0 ] || steps=(host icount plain scale stream churn report)
+	[ ${#steps[@]} -gt 0 ] || steps=(host icount plain scale stream churn policy report)
 	mkdir -p "$BENCH"
 	for step in "${steps[@]}"; do
 		case $step in
 		icount | plain | scale | stream | churn) [ -n "$MKFS" ] || build ;;
-		host | report | readme) ;;
+		host | policy | report | readme) ;;
 		*)
-			sed -n '4,23s/^# \{0,1\}//p' "$0"
+			sed -n '4,25s/^# \{0,1\}//p' "$0"
 			exit 2
 			;;
 		esac
