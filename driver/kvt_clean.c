@@ -414,7 +414,7 @@ static bool kvt_seg_worth_dooming(struct kvt_tier *t, u32 seg)
 bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how)
 {
 	struct kvt_pool *p = t->pool;
-	bool more, full, doomed, shed, stop;
+	bool more, full, doomed, shed, stop, pays;
 	u32 seg, before;
 
 	if (kvt_log_reap(t))
@@ -427,10 +427,14 @@ bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how)
 	spin_lock(&p->meta_lock);
 	before = t->log.nr_free;
 	seg = t->mlog->w.given_up ? KVT_NO_SEG : kvt_log_victim(&t->log);
+	/* Who is in need of a segment has it emptied all the same. */
+	pays = how != KVT_CLEAN_LOWER || seg == KVT_NO_SEG ||
+	       kvt_wlog_empty_pays(&t->mlog->w, seg);
 	spin_unlock(&p->meta_lock);
 	if (seg == KVT_NO_SEG)
 		return false;
-	if (!kvt_seg_probe(t, seg)) {
+	/* The next time another one. */
+	if (!pays || !kvt_seg_probe(t, seg)) {
 		kvt_seg_keep(t, seg, true);
 		return false;
 	}

@@ -489,6 +489,7 @@ void kvt_wlog_give_up(struct kvt_wlog *w);
 bool kvt_wlog_may_end(const struct kvt_wlog *w, u32 seg);
 u32 kvt_wlog_next_end(const struct kvt_wlog *w);
 bool kvt_wlog_end_pays(const struct kvt_wlog *w);
+bool kvt_wlog_empty_pays(const struct kvt_wlog *w, u32 seg);
 bool kvt_wlog_end_urgent(const struct kvt_wlog *w, u32 seg);
 bool kvt_wlog_stuck(const struct kvt_wlog *w);
 bool kvt_wlog_holds(const struct kvt_wlog *w, u32 seg);

@@ -5,6 +5,9 @@
  */
 #include "kvt_wlog.h"
 
+#define PAYS_ONE	1024u		/* a segment */
+#define PAYS_LEAST	(PAYS_ONE / 8)	/* that is to be gained by emptying one */
+
 /**
  * kvt_wlog_may_end() - can a segment be ended
  * @w:   writer
@@ -164,6 +167,31 @@ bool kvt_wlog_end_pays(const struct kvt_wlog *w)
 			return true;
 	}
 	return false;
+}
+
+/* How much @nr of what there may be @most of in a segment is of it, in units of 1 / PAYS_ONE. */
+static u64 kvt_wlog_part(u32 nr, u32 most)
+{
+	return div64_u64((u64)nr * PAYS_ONE, max(most, 1u));
+}
+
+/**
+ * kvt_wlog_empty_pays() - would there be more room, if a segment were emptied
+ * @w:   writer
+ * @seg: which; not dead yet
+ *
+ * Its blocks are written to another one, and when it is ended what it holds for others is as well. If
+ * that is as much as fills a segment nothing is gained: few blocks, and many kills, would go from
+ * one segment to the next for ever. An estimate, for who has time, as kvt_wlog_end_pays().
+ */
+bool kvt_wlog_empty_pays(const struct kvt_wlog *w, u32 seg)
+{
+	const struct kvt_log *l = w->cfg.log;
+	const struct kvt_wseg *ws = &w->segs[seg];
+
+	return kvt_wlog_part(kvt_seg_needed(&l->segs[seg]), l->seg_units) +
+	       kvt_wlog_part(kvt_wseg_kills(w, ws, NULL), kvt_wlog_usual_kills(w)) +
+	       kvt_wlog_part(kvt_wseg_names(ws), w->cfg.max_ns) <= PAYS_ONE - PAYS_LEAST;
 }
 
 /**

@@ -76,6 +76,35 @@ static void pays_if_two_go_in_one(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kvt_wlog_end_pays(&p->w));
 }
 
+/* Of a segment in use blocks, kills and names are taken together; an eighth is to be gained. */
+static void emptying_pays(struct kunit *test)
+{
+	struct pays *p = pays_new(test, 0, NULL);
+
+	p->log.seg_units = 800;
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_empty_pays(&p->w, 0));
+	p->segs[0].live = 700;
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_empty_pays(&p->w, 0));
+	p->segs[0].live = 710;
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_empty_pays(&p->w, 0));
+	/* Copies are given up. */
+	p->segs[0].copies = 10;
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_empty_pays(&p->w, 0));
+	/* Few blocks among so many kills would come to the next one just like that. */
+	p->segs[0].copies = 0;
+	p->segs[0].live = 7;
+	p->ws[0].nr_kills = USUAL;
+	p->ws[0].nr_entries = USUAL;
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_empty_pays(&p->w, 0));
+	p->ws[0].nr_light = USUAL / 4;
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_empty_pays(&p->w, 0));
+	p->ws[0].nr_home = NAMES / 4;
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_empty_pays(&p->w, 0));
+	/* What has become obsolete since need not be carried. */
+	p->ws[0].fresh -= USUAL / 2;
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_empty_pays(&p->w, 0));
+}
+
 static void pays_if_names_fit(struct kunit *test)
 {
 	struct pays *p = pays_new(test, 2, (const u32[]) { 10, 20 });
@@ -249,6 +278,7 @@ static void pays_nothing_for_its_own(struct kunit *test)
 
 static struct kunit_case kvt_pays_cases[] = {
 	KUNIT_CASE(pays_if_two_go_in_one),
+	KUNIT_CASE(emptying_pays),
 	KUNIT_CASE(pays_if_names_fit),
 	KUNIT_CASE(pays_nothing_for_who_has_gone),
 	KUNIT_CASE(stuck_if_nothing_comes),

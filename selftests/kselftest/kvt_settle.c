@@ -81,7 +81,7 @@ int kvt_kept_up(const struct kvt_pool *p)
 	return over ? 0 : -ETIMEDOUT;
 }
 
-/* What keeps changing. */
+/* What changed last. */
 static void tell_unrest(const struct look *a, const struct look *b)
 {
 	const __u64 *x = (const __u64 *)&a->st, *y = (const __u64 *)&b->st;
@@ -95,17 +95,18 @@ static void tell_unrest(const struct look *a, const struct look *b)
 				y[n]);
 	}
 	for (i = 0; i < b->nr; i++)
-		fprintf(stderr, "# tier %u: %llu and %llu blocks, %llu and %llu bytes used\n",
+		fprintf(stderr, "# tier %u: %llu and %llu blocks, %llu and %llu of %llu bytes used\n",
 			b->tiers[i].id, a->tiers[i].nr_blocks, b->tiers[i].nr_blocks,
-			a->tiers[i].used_bytes, b->tiers[i].used_bytes);
+			a->tiers[i].used_bytes, b->tiers[i].used_bytes,
+			b->tiers[i].capacity_bytes);
 	fprintf(stderr, "# beside blocks %lld and %lld bytes were written\n", a->log_bytes,
 		b->log_bytes);
 }
 
 int kvt_settled(const struct kvt_pool *p, struct kvtier_stat *st, struct kvtier_tier_stat *tiers)
 {
-	struct look *l = calloc(2, sizeof(*l));
-	int fd = kvt_open(p), same = 1, ret;
+	struct look *l = calloc(4, sizeof(*l)), *changed = l + 2;
+	int fd = kvt_open(p), same = 1, changes = 0, ret;
 	bool now = false, over;
 
 	ret = !l ? -ENOMEM : fd < 0 ? fd : look_at(p, fd, &l[0]);
@@ -114,10 +115,16 @@ int kvt_settled(const struct kvt_pool *p, struct kvtier_stat *st, struct kvtier_
 		now = !now;
 		ret = look_at(p, fd, &l[now]);
 		same = memcmp(&l[0], &l[1], sizeof(*l)) ? 1 : same + 1;
+		if (same == 1) {
+			changed[0] = l[!now];
+			changed[1] = l[now];
+			changes++;
+		}
 		ret < 0 || same >= PATIENT_LOOKS || (same >= LOOKS && !work_is_left(p, &l[now]));
 	}));
 	if (!over) {
-		tell_unrest(&l[!now], &l[now]);
+		fprintf(stderr, "# %d changes seen, the last %d looks ago\n", changes, same);
+		tell_unrest(&changed[0], &changed[1]);
 		ret = -ETIMEDOUT;
 	}
 	if (ret >= 0) {
