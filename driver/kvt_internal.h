@@ -416,9 +416,9 @@ struct kvt_pool {
 	DECLARE_BITMAP(async_marked, KVT_WAITQS);
 	atomic_t nr_async;
 	u32 async_looked_ms;
-
 	u32 watermark_low_percent;
 	u32 watermark_high_percent;
+	u32 reserve_percent;	/* see ops_put.c */
 	u32 reservation_timeout_ms;
 	bool discard;	/* see kvt_mlog_trim() */
 };

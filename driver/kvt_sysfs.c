@@ -287,6 +287,26 @@ KVT_ADMIN_WRITES(name)
 KVT_WATERMARK(watermark_low_percent);
 KVT_WATERMARK(watermark_high_percent);
 
+static ssize_t reserve_percent_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", READ_ONCE(to_pool(dev)->reserve_percent));
+}
+
+static ssize_t reserve_percent_store(struct device *dev, struct device_attribute *attr,
+				     const char *buf, size_t len)
+{
+	u32 val;
+	int err = kstrtou32(buf, 0, &val);
+
+	if (err)
+		return err;
+	if (val < 1 || val > 100)
+		return -EINVAL;
+	WRITE_ONCE(to_pool(dev)->reserve_percent, val);
+	return len;
+}
+KVT_ADMIN_WRITES(reserve_percent);
+
 static ssize_t reservation_timeout_ms_show(struct device *dev, struct device_attribute *attr,
 					   char *buf)
 {
@@ -391,6 +411,7 @@ static struct attribute *kvt_pool_attrs[] = {
 	&dev_attr_policy.attr,
 	&dev_attr_watermark_low_percent.attr,
 	&dev_attr_watermark_high_percent.attr,
+	&dev_attr_reserve_percent.attr,
 	&dev_attr_reservation_timeout_ms.attr,
 	&dev_attr_prefetch_max_bytes.attr,
 	&dev_attr_discard.attr,

@@ -121,7 +121,6 @@ static inline struct kvt_use kvt_use_of(const struct kvt_batch *b, u32 nr, u64 r
  * @owner:   id of the open file that may write through its fill view; 0: none
  * @region:  arena's region in @tier, or KVT_NO_REGION
  * @deadline_ns: for WAIT
- * @fill_bytes: for so much its namespace may have reserved others' blocks make room
  * @nr_reserved: so far
  * @over_quota: nothing of the namespace's own could go
  * @request: kvt_request_of() the call
@@ -135,7 +134,6 @@ struct kvt_putter {
 	u32 region;
 	u32 tier;
 	u64 deadline_ns;
-	u64 fill_bytes;
 	u32 nr_reserved;
 	bool over_quota;
 	u32 request;

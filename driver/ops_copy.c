@@ -379,9 +379,7 @@ static int kvt_write_all(struct kvt_putter *w, struct kvtier_copy *a,
 int kvt_op_write(struct kvt_file *f, void *arg)
 {
 	struct kvtier_copy *a = arg;
-	struct kvt_putter w = {
-		.flags = KVTIER_RESERVE_WAIT, .region = KVT_NO_REGION, .fill_bytes = U64_MAX,
-	};
+	struct kvt_putter w = { .flags = KVTIER_RESERVE_WAIT, .region = KVT_NO_REGION };
 	struct kvtier_buf *bufs = NULL;
 	struct kvt_batch b;
 	int err;

@@ -10,10 +10,10 @@
  * in that call: two callers with the same keys in different order would wait for
  * each other.
  *
- * What is reserved cannot go before it is committed, so nobody weighs it against what is there,
- * and one request larger than memory would push out all else. So blocks make room for a
- * namespace's reservations up to a part of memory only (kvt_reserve_most()). Beyond that
- * there is what is free, as far as nothing has to leave for it: the beginning of such a
+ * What is reserved cannot go before it is committed, and is not weighed against what is there, so
+ * one request larger than memory would push out all that others have. So others' blocks make
+ * room for a namespace's reservations up to a part of memory only (reserve_percent). Beyond that
+ * there is what is free, as long as nothing has to leave for it: the beginning of such a
  * request is reserved, and when that is committed it is worth what it is worth.
  */
 #include <linux/sched/signal.h>
@@ -29,10 +29,6 @@
 #define KVT_RSV_QUOTA	4	/* over quota: make the namespace's own go */
 #define KVT_RSV_LIMIT	5	/* at the limit of what the namespace may fix */
 #define KVT_RSV_MUCH	6	/* as much is reserved as others may have to make room for */
-
-/* Of memory, see kvt_reserve_most(): where what makes room leaves the pool, and where not. */
-#define KVT_FILL_OUT	4
-#define KVT_FILL_DOWN	2
 
 bool kvt_key_zero(const u8 *key)
 {
@@ -190,41 +186,62 @@ static int kvt_reserve_fixed(struct kvt_putter *w, u32 id, u32 skip, u32 *tier, 
 	return KVT_RSV_LIMIT;
 }
 
-/*
- * Reservations of a namespace, in bytes, up to which others' blocks make room for more: a part
- * of memory, and what is guaranteed to it. Meta lock held.
- */
+/* So much may a namespace have reserved for others' blocks to make room for more, in bytes. */
 static u64 kvt_reserve_most(struct kvt_pool *p, const struct kvt_ns *ns)
 {
-	u32 part = KVT_FILL_OUT, i;
-	u64 used, all, pages = 0;
+	u64 used, all, pages = 0, min_bytes = kvt_ns_min_bytes(p, ns);
+	u64 ready = ns->mem_bytes - min(ns->mem_bytes, ns->filling_bytes);
+	u32 i;
 
 	lockdep_assert_held(&p->meta_lock);
 	for (i = 0; i < p->nr_tiers; i++) {
 		struct kvt_tier *t = p->tiers[p->order[i]];
 
-		if (t->state != KVTIER_TIER_ONLINE)
+		if (!t->ops->is_mem || t->state != KVTIER_TIER_ONLINE)
 			continue;
-		if (!t->ops->is_mem) {
-			part = KVT_FILL_DOWN;
-			continue;
-		}
 		kvt_tier_space(t, &used, &all);
 		pages += all;
 	}
-	return (pages << KVT_PAGE_SHIFT) / part + kvt_ns_min_bytes(p, ns);
+	/* And what is guaranteed to it and not used yet. */
+	return div_u64((pages << KVT_PAGE_SHIFT) * READ_ONCE(p->reserve_percent), 100) +
+	       min_bytes - min(min_bytes, ready);
 }
 
-/* Has the caller's namespace reserved that much, and would blocks have to leave for more. */
-static bool kvt_reserve_pushes(const struct kvt_putter *w, bool room)
+/* Have others blocks in memory. */
+static bool kvt_reserve_others(const struct kvt_pool *p, const struct kvt_ns *ns)
 {
-	struct kvt_pool *p = w->b->f->pool;
-	u64 used, all, pages = w->b->group->slot_pages, of = 0;
-	bool ready = false;
-	u32 i;
+	u32 i, g, nr;
 
 	lockdep_assert_held(&p->meta_lock);
-	if (w->region != KVT_NO_REGION || w->b->f->ns->filling_bytes < w->fill_bytes)
+	for (i = 0; i < p->nr_tiers; i++) {
+		const struct kvt_tier *t = p->tiers[p->order[i]];
+
+		nr = t->ops->is_mem ? t->nr_blocks : 0;
+		for (g = 0; nr && g < ns->nr_groups; g++)
+			nr -= ns->group[g].own[t->id].nr_blocks;
+		if (nr)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Has the caller's namespace reserved so much that nothing makes room for more. @spared: tiers, as
+ * bits, of which it gets nothing then, because the worker would make room there; ~0: all.
+ */
+static bool kvt_reserve_over(const struct kvt_putter *w, u32 *spared)
+{
+	struct kvt_pool *p = w->b->f->pool;
+	const struct kvt_ns *ns = w->b->f->ns;
+	u64 used, all;
+	bool any = false;
+	u32 i;
+
+	*spared = 0;
+	/* WRITE commits each block before the next. */
+	if (!ns->filling_bytes || !w->owner || w->region != KVT_NO_REGION ||
+	    READ_ONCE(p->reserve_percent) == 100 ||
+	    ns->filling_bytes < kvt_reserve_most(p, ns) || !kvt_reserve_others(p, ns))
 		return false;
 	for (i = 0; i < p->nr_tiers; i++) {
 		struct kvt_tier *t = p->tiers[p->order[i]];
@@ -232,12 +249,15 @@ static bool kvt_reserve_pushes(const struct kvt_putter *w, bool room)
 		if (!t->ops->is_mem || t->state != KVTIER_TIER_ONLINE)
 			continue;
 		kvt_tier_space(t, &used, &all);
-		pages += used;
-		of += all;
-		ready |= t->nr_blocks != 0;
+		if ((used + w->b->group->slot_pages) * 100 >
+		    all * READ_ONCE(p->watermark_low_percent))
+			*spared |= BIT(t->id);
+		else
+			any = true;
 	}
-	/* The worker lowers it from the high watermark to the low one. */
-	return ready && (!room || pages * 100 > of * READ_ONCE(p->watermark_low_percent));
+	if (!any)
+		*spared = ~0u;
+	return true;
 }
 
 /*
@@ -249,7 +269,8 @@ static int kvt_reserve_locked(struct kvt_putter *w, u32 i, u32 skip, u32 *tier)
 	struct kvt_batch *b = w->b;
 	struct kvt_pool *p = b->f->pool;
 	struct kvt_ns *ns = b->f->ns;
-	u32 id = kvt_block_find_locked(p, b->ns_group, b->keys[i]), parent, page;
+	u32 id = kvt_block_find_locked(p, b->ns_group, b->keys[i]), parent, page, spared;
+	bool over;
 	int err;
 
 	lockdep_assert_held(&p->meta_lock);
@@ -259,19 +280,21 @@ static int kvt_reserve_locked(struct kvt_putter *w, u32 i, u32 skip, u32 *tier)
 		b->res[i].status = KVTIER_ST_NOPARENT;
 		return 0;
 	}
+	/* First of all: its own blocks do not go for what it would not get. */
+	over = kvt_reserve_over(w, &spared);
+	if (spared == ~0u)
+		return KVT_RSV_MUCH;
 	if (ns->quota_bytes && ns->used_bytes + kvt_slot_bytes(b->group) > ns->quota_bytes)
 		return KVT_RSV_QUOTA;
 	if (ns->budgets && kvt_budget_over(ns, kvt_slot_bytes(b->group)))
 		return KVT_RSV_QUOTA;
-	if (kvt_reserve_pushes(w, true))
-		return KVT_RSV_MUCH;
 	id = kvt_table_take(&p->table);
 	if (id == KVT_NIL)
 		return KVT_RSV_ENTRY;
-	err = kvt_reserve_fixed(w, id, skip, tier, &page);
+	err = kvt_reserve_fixed(w, id, skip | spared, tier, &page);
 	if (err) {
 		kvt_table_free(&p->table, id);
-		return err == KVT_RSV_ROOM && kvt_reserve_pushes(w, false) ? KVT_RSV_MUCH : err;
+		return err == KVT_RSV_ROOM && over ? KVT_RSV_MUCH : err;
 	}
 	kvt_reserve_enter(w, i, id, parent, *tier, page);
 	w->nr_reserved++;
@@ -296,8 +319,8 @@ static u32 kvt_reserve_keep_parent(struct kvt_putter *w, u32 i)
 }
 
 /*
- * Wait with srcu dropped, so that a tier can go meanwhile. @much: nothing makes room before
- * others have committed what they have reserved; who has in this very call waits in vain.
+ * Wait with srcu dropped, so that a tier can go meanwhile. @much: nothing makes room, but there may
+ * be memory that no block is in. Nor is it waited for: the caller may be the one who has to commit.
  */
 static int kvt_reserve_room(struct kvt_putter *w, u32 i, bool much)
 {
@@ -311,15 +334,13 @@ static int kvt_reserve_room(struct kvt_putter *w, u32 i, bool much)
 	u32 parent;
 	int err;
 
-	if (much && (w->nr_reserved || !(w->flags & KVTIER_RESERVE_WAIT)))
-		return -ENOSPC;
-	if (!(w->flags & KVTIER_RESERVE_WAIT)) {
+	if (much || !(w->flags & KVTIER_RESERVE_WAIT)) {
 		kvt_room_wish(p, &want);
 		return -ENOSPC;
 	}
 	parent = kvt_reserve_keep_parent(w, i);
 	srcu_read_unlock(&p->srcu, w->idx);
-	err = much ? -ENOSPC : kvt_room_wait(p, &want, w->deadline_ns);
+	err = kvt_room_wait(p, &want, w->deadline_ns);
 	if (err == -ENOSPC && kvt_deadline_jiffies(w->deadline_ns)) {
 		/* All of it is in use; a release may come. */
 		err = schedule_timeout_killable(HZ / 100 + 1) && fatal_signal_pending(current) ?
@@ -560,9 +581,6 @@ static int kvt_reserve_batch(struct kvt_putter *w)
 	if (err && err != -ENOSPC)
 		return err;
 	w->idx = srcu_read_lock(&p->srcu);
-	spin_lock(&p->meta_lock);
-	w->fill_bytes = kvt_reserve_most(p, b->f->ns);
-	spin_unlock(&p->meta_lock);
 	for (i = 0, err = 0; i < b->nr && !err; i++) {
 		err = kvt_reserve_one(w, i);
 		if (!(i % KVT_CHUNK_KEYS))

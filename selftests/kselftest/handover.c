@@ -41,6 +41,8 @@ FIXTURE_SETUP(handover)
 				    kvt_tier_dram(&self->pool, 0, TIER_BYTES));
 	/* Who came first goes first. */
 	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "policy", "lru"));
+	/* Free slots are found by reserving all there are. */
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "reserve_percent", "100"));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->a, "tenant a", BLOCK_BYTES));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->b, "tenant b", BLOCK_BYTES));
 	ASSERT_EQ(0, pipe2(self->pipe, O_CLOEXEC));

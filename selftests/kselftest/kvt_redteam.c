@@ -157,6 +157,9 @@ struct rt_pool *rt_pool_make(void)
 	/* Nothing leaves memory but for somebody who needs room. */
 	if (!err)
 		err = kvt_sysfs_write(&p->pool, "watermark_high_percent", "100");
+	/* All there is can be reserved, beside others, to see what is in it. */
+	if (!err)
+		err = kvt_sysfs_write(&p->pool, "reserve_percent", "100");
 	/* And then what is oldest does. */
 	if (!err)
 		err = kvt_sysfs_write(&p->pool, "policy", "lru");

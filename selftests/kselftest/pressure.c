@@ -325,33 +325,29 @@ TEST_F(pressure, one_request_does_not_push_out_all)
 	free(handle);
 }
 
-/* Who has nothing reserved himself waits for what others of his namespace have. */
-TEST_F(pressure, waits_for_others_to_commit)
+/* Who is alone has all of it, and so has anybody if that is said. */
+TEST_F(pressure, one_request_may_take_all)
 {
 	struct kvtier_block_result *res = calloc(SLOTS, sizeof(*res));
-	struct kvt_key *keys = calloc(SLOTS, sizeof(*keys)), key = kvt_key(SET, SLOTS);
+	struct kvt_key *keys = calloc(SLOTS, sizeof(*keys));
 	int chains = SLOTS * 6 / 10 / CHAIN, i;
-	struct kvt_client other, holder;
-	struct kvt_child child;
-	__u64 start;
+	struct kvt_client client;
 
 	ASSERT_TRUE(keys && res);
-	ASSERT_EQ(0, kvt_client_open(&self->pool, &other, "other", BLOCK_BYTES));
 	for (i = 0; i < chains; i++)
-		ASSERT_EQ(CHAIN, put_chain(&other, i));
-	ASSERT_EQ(0, kvt_client_open(&self->pool, &holder, "pressure", BLOCK_BYTES));
-	ASSERT_LE(SLOTS / 4, reserve_much(holder.fd, keys, res, SLOTS));
-	EXPECT_EQ(0, kvt_reserve(self->c.fd, 0, 0, &key, NULL, 1, res, 0));
-	EXPECT_EQ(KVTIER_ST_NOSPACE, res[0].status);
-	ASSERT_EQ(0, kvt_spawn(&child, late_releaser, &holder));
-	kvt_client_close(&holder);
-	start = kvt_now_ns();
-	kvt_say(&child, 0);
-	EXPECT_EQ(1, kvt_reserve(self->c.fd, KVTIER_RESERVE_WAIT, 0, &key, NULL, 1, res,
-				 100 * KVT_SEC));
-	EXPECT_LE(300 * KVT_MSEC, kvt_now_ns() - start);
-	EXPECT_EQ(0, kvt_join(&child, 10000));
-	kvt_client_close(&other);
+		ASSERT_EQ(CHAIN, put_chain(&self->c, i));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &client, "pressure", BLOCK_BYTES));
+	kvt_keys(keys, SET + 1, 0, SLOTS);
+	EXPECT_LE(SLOTS * 8 / 10, kvt_reserve(client.fd, KVTIER_RESERVE_WAIT, 0, keys, NULL, SLOTS,
+					      res, KVT_SEC));
+	kvt_client_close(&client);
+	for (i = 0; i < chains; i++)
+		ASSERT_EQ(CHAIN, put_chain(&self->c, i));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &client, "other", BLOCK_BYTES));
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "reserve_percent", "100"));
+	EXPECT_LE(SLOTS * 8 / 10, kvt_reserve(client.fd, KVTIER_RESERVE_WAIT, 0, keys, NULL, SLOTS,
+					      res, KVT_SEC));
+	kvt_client_close(&client);
 	free(keys);
 	free(res);
 }

@@ -24,6 +24,8 @@ FIXTURE_SETUP(session)
 	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, TIER_BYTES));
 	/* The order in which blocks go is to be known. */
 	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "policy", "lru"));
+	/* As much as may be pinned is stored in one piece, beside others. */
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "reserve_percent", "100"));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "session", BLOCK_BYTES));
 }
 

@@ -180,7 +180,8 @@ TEST_F(sysfs, causes)
 	ASSERT_LT(0, kvt_sysfs_read(&self->pool, name, buf, sizeof(buf)));
 	EXPECT_STREQ("0 3\n", buf);
 	EXPECT_EQ(0, evicted(&self->pool, "dram0"));
-	/* The rest goes down, and most of it out from there. */
+	/* The rest goes down, and most of it out from there: what is oldest, whatever it is worth. */
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "policy", "lru"));
 	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_low_percent", "1"));
 	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_high_percent", "2"));
 	EXPECT_TRUE(KVT_UNTIL(20000, number(&self->pool, "tiers/%s/evictions", "dram7") > 0 &&
@@ -217,7 +218,8 @@ TEST_F(sysfs, modes)
 {
 	static const char *const writable[] = {
 		"policy", "watermark_low_percent", "watermark_high_percent",
-		"reservation_timeout_ms", "prefetch_max_bytes", "discard", "unwiped",
+		"reserve_percent", "reservation_timeout_ms", "prefetch_max_bytes", "discard",
+		"unwiped",
 	};
 	/* What changes with what others do is for root, and so is who they are. */
 	static const char *const writable_secret[] = { "cgroup_limits" };
@@ -265,6 +267,8 @@ TEST_F(sysfs, bad_values)
 		{ "watermark_low_percent", "100" }, { "watermark_high_percent", "101" },
 		{ "watermark_high_percent", "1" }, { "watermark_high_percent", "x" },
 		{ "watermark_high_percent", "" }, { "watermark_high_percent", "9 9" },
+		{ "reserve_percent", "0" }, { "reserve_percent", "101" },
+		{ "reserve_percent", "-1" }, { "reserve_percent", "" },
 		{ "reservation_timeout_ms", "0" }, { "reservation_timeout_ms", "4294967296" },
 		{ "reservation_timeout_ms", "soon" }, { "policy", "" }, { "policy", "lr" },
 		{ "policy", "lruu" }, { "policy", "nonsense" },

@@ -354,17 +354,18 @@ static int publish_window(struct replay_blocks *b, size_t at, uint32_t nr, uint6
 }
 
 /*
- * How many of a window are to be looked at: where there is no room beyond a beginning that is
- * stored now, what follows comes again. It may have reserved as much as others make room for.
+ * How many of a window are to be looked at: where there is no room beyond what has been stored of
+ * it now, the rest comes again. It may have been as much as others make room for.
  */
 static uint32_t settled(const struct replay_blocks *b, uint32_t nr)
 {
+	bool stored = false;
 	uint32_t n = 0;
 
-	while (n < nr && (b->slots[n].status == KVTIER_ST_DONE ||
-			  b->slots[n].status == KVTIER_ST_EXISTS))
-		n++;
-	return n && n < nr && b->slots[n].status == KVTIER_ST_NOSPACE ? n : nr;
+	for (; n < nr && (b->slots[n].status == KVTIER_ST_DONE ||
+			  b->slots[n].status == KVTIER_ST_EXISTS); n++)
+		stored |= b->slots[n].status == KVTIER_ST_DONE;
+	return stored && n < nr && b->slots[n].status == KVTIER_ST_NOSPACE ? n : nr;
 }
 
 /*
