@@ -7,12 +7,15 @@
 #define HINT_FIRST_MS	32768u		/* the first class ends there */
 #define HINT_LEFT	8u		/* a use is never nearer than this part of the time */
 #define HINT_OVER	16u		/* once the time is over: times as far away as it is old */
-#define HINT_LEAST_MS	8192u		/* no use is believed to be nearer than that */
+#define HINT_LEAST_MS	8192u		/* no time that is said is taken to be shorter */
 #define HINT_LATE	2u		/* classes' times after which it did not come true */
 #define HINT_LAST	(KVT_CLS_HINT + KVT_HINTS - 1)	/* has no end: cannot be late */
-#define HINT_COUNT_MAX	1024u
-#define HINT_PRIOR	1u		/* before any was seen so many had come true, */
-#define HINT_PRIOR_OF	16u		/* of so many */
+#define HINT_USE	16u		/* of a block, in the counts */
+#define HINT_COUNT_MAX	(1u << 20)	/* then they are halved */
+#define HINT_SOON	2u		/* a use is one from this part of the time on that was said */
+#define HINT_PRIOR	1024u		/* before any was seen so many had come true, */
+#define HINT_PRIOR_OF	16384u		/* of so many */
+#define HINT_DOUBT	32u		/* below this part that came true there is nothing to it */
 
 /* Where a class of hints ends, ms. */
 static u32 hint_end_ms(u32 cls)
@@ -35,21 +38,16 @@ u32 kvt_hint_class(u32 reuse_ms)
 	return cls;
 }
 
-/* Was it used, and not much later than was said. */
-static bool hint_kept(u32 cls, u32 age_ms, bool used)
-{
-	return used && (cls == HINT_LAST || age_ms / HINT_LATE <= hint_end_ms(cls));
-}
-
 /**
  * kvt_hint_give() - a hint is given
  * @l:   what was learned
  * @cls: class of the hint
+ * @nr:  blocks that it is about
  *
- * It counts as broken until it has come true: who gives false ones is not believed any longer than
- * it takes to see that, nor one whose session nobody looks for.
+ * They count as not used until they are: who gives false hints is not believed any longer than it
+ * takes to see that.
  */
-void kvt_hint_give(struct kvt_learn *l, u32 cls)
+void kvt_hint_give(struct kvt_learn *l, u32 cls, u32 nr)
 {
 	u32 i = cls - KVT_CLS_HINT;
 
@@ -57,45 +55,54 @@ void kvt_hint_give(struct kvt_learn *l, u32 cls)
 		l->kept[i] /= 2;
 		l->broken[i] /= 2;
 	}
-	l->broken[i]++;
+	l->broken[i] += nr * HINT_USE;
 }
 
 /**
- * kvt_hint_count() - it has turned out whether a hint was right
+ * kvt_hint_use() - a block is used that a hint was about, for the first time since
  * @l:      what was learned
  * @cls:    class of the hint
+ * @bin:    of the time that was foretold, see kvt_age_bin()
  * @age_ms: its age
- * @used:   the block was used; else: nobody looks at it any longer
  *
- * Counts are halved from time to time, so more may come true than is still counted as given.
+ * What comes much sooner than was said is a part of a use: else belief could be bought by using
+ * something at once, which costs nothing. Counts are halved from time to time, so more may be used than
+ * is still counted as given.
  */
-void kvt_hint_count(struct kvt_learn *l, u32 cls, u32 age_ms, bool used)
+void kvt_hint_use(struct kvt_learn *l, u32 cls, u32 bin, u32 age_ms)
+{
+	u32 i = cls - KVT_CLS_HINT, said_ms = max(kvt_age_of_bin(bin), HINT_LEAST_MS);
+
+	if ((cls != HINT_LAST && age_ms / HINT_LATE > hint_end_ms(cls)) || l->broken[i] < HINT_USE)
+		return;
+	l->broken[i] -= HINT_USE;
+	l->kept[i] += (u32)min_t(u64, HINT_USE,
+				 div64_u64((u64)age_ms * HINT_SOON * HINT_USE, said_ms));
+}
+
+/* How often hints of a class came true, of how often. */
+static void hint_belief(const struct kvt_learn *l, u32 cls, u32 *kept, u32 *all)
 {
 	u32 i = cls - KVT_CLS_HINT;
 
-	if (!hint_kept(cls, age_ms, used) || !l->broken[i])
-		return;
-	l->broken[i]--;
-	l->kept[i]++;
+	*kept = l->kept[i] + HINT_PRIOR;
+	*all = l->kept[i] + l->broken[i] + HINT_PRIOR_OF;
 }
 
 /**
- * kvt_hint_uncount() - take back what kvt_hint_count() was told just now
- * @l:      what was learned
- * @cls:    as then
- * @age_ms: as then
- * @used:   as then
+ * kvt_hint_believed() - is there anything to a hint
+ * @l:   what was learned
+ * @cls: its class
  *
- * Once halved, there may be nothing to take back.
+ * Of a class's list only the ends are looked at, so what is worth next to nothing must not be there, where it
+ * would hide among what others are believed.
  */
-void kvt_hint_uncount(struct kvt_learn *l, u32 cls, u32 age_ms, bool used)
+bool kvt_hint_believed(const struct kvt_learn *l, u32 cls)
 {
-	u32 i = cls - KVT_CLS_HINT;
+	u32 kept, all;
 
-	if (!hint_kept(cls, age_ms, used) || !l->kept[i])
-		return;
-	l->kept[i]--;
-	l->broken[i]++;
+	hint_belief(l, cls, &kept, &all);
+	return kept >= all / HINT_DOUBT;
 }
 
 /**
@@ -108,11 +115,10 @@ void kvt_hint_uncount(struct kvt_learn *l, u32 cls, u32 age_ms, bool used)
  */
 u32 kvt_hint_worth(const struct kvt_learn *l, u32 cls, u32 bin, u32 age_ms)
 {
-	u32 i = cls - KVT_CLS_HINT, end_ms = max(kvt_age_of_bin(bin + 1), HINT_LEAST_MS);
-	u32 kept = l->kept[i] + HINT_PRIOR;
-	u32 all = l->kept[i] + l->broken[i] + HINT_PRIOR_OF;
+	u32 end_ms = max(kvt_age_of_bin(bin + 1), HINT_LEAST_MS), kept, all;
 	u64 left_ms;
 
+	hint_belief(l, cls, &kept, &all);
 	if (age_ms <= end_ms)
 		left_ms = max(end_ms - age_ms, end_ms / HINT_LEFT);
 	else

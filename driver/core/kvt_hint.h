@@ -2,14 +2,16 @@
 /*
  * Hints: what a block is worth whose client has said when it will be used.
  *
- * Hints fall into classes by that time, a factor of two apart, so that a class's youngest
- * block is about its least. A block of such a class is worth one use in the time that is
- * left, and next to nothing once the time is over. That is weighed with how often hints of
- * this class came true, which a hint has not before it does: who gives false ones is not believed,
- * nor is a stranger, and only he, where what was learned is each namespace's own. Nor is a
- * use believed to be nearer than a few seconds: in such short times as can be said, even what is hardly
- * ever true would be worth more than all that others have. Of what is said not to be used again it
- * is learned as of any other class how often it was; it is worth nothing until then.
+ * Hints fall into classes by that time, a factor of two apart. A block of such a class is worth
+ * one use in the time that is left, and next to nothing once the time is over. That is weighed with
+ * how many of the blocks that hints of this class were about were used then, which none was before it
+ * was: who gives false ones is not believed, nor is a stranger, and only he, where what was learned is
+ * each namespace's own. What is not believed at all is cold, like what is said not to be used
+ * again; of that it is learned as of any other class how often it was, and it is worth nothing
+ * until then.
+ *
+ * Belief cannot be had for less than it gives: it is counted in blocks, a use that comes much sooner than was said is a
+ * part of one, and no time is taken to be shorter than a few seconds.
  *
  * Lock: the pool's meta lock for everything.
  */
@@ -23,8 +25,8 @@
 
 u32 kvt_hint_class(u32 reuse_ms);
 u32 kvt_hint_worth(const struct kvt_learn *l, u32 cls, u32 bin, u32 age_ms);
-void kvt_hint_give(struct kvt_learn *l, u32 cls);
-void kvt_hint_count(struct kvt_learn *l, u32 cls, u32 age_ms, bool used);
-void kvt_hint_uncount(struct kvt_learn *l, u32 cls, u32 age_ms, bool used);
+void kvt_hint_give(struct kvt_learn *l, u32 cls, u32 nr);
+void kvt_hint_use(struct kvt_learn *l, u32 cls, u32 bin, u32 age_ms);
+bool kvt_hint_believed(const struct kvt_learn *l, u32 cls);
 
 #endif /* KVT_HINT_H */

@@ -10,13 +10,14 @@
  *
  * Invariant: a hazard is below LEARN_ONE, so nothing is ever certain to be used.
  */
-#include "kvt_hint.h"
+#include "kvt_policy_learn.h"
 
 #define LEARN_ONE		65536u
 #define LEARN_WEIGHT_POOL	16u	/* what the pool's word is worth, in events */
 #define LEARN_WEIGHT_PRIOR	4u
 #define LEARN_LEVEL_WEIGHT	4u	/* events in favour of the pool's level */
 #define LEARN_LEVEL_ONE		256u
+#define LEARN_OVER_MS		240000u	/* what is said to be over is not used sooner again */
 #define LEARN_PRIOR		(LEARN_ONE / 32)	/* hazard of any bin, nothing known */
 
 /* Which pool a class leans on; a pool is its own. */
@@ -59,12 +60,42 @@ void kvt_learn_use(struct kvt_learn *l, u32 cls, u32 age_ms, bool used)
 {
 	u32 bin = kvt_age_bin(age_ms), pool = learn_pool(cls);
 
-	if (kvt_class_hinted(cls))
-		kvt_hint_count(l, cls, age_ms, used);
-	else
+	/* What a client has said is judged by its blocks. */
+	if (!kvt_class_hinted(cls) && cls != KVT_CLS_COLD)
 		learn_count(l, cls, bin, used);
 	if (pool != cls)
 		learn_count(l, pool, bin, used);
+}
+
+/**
+ * kvt_learn_over() - blocks are said not to be used again
+ * @l:  state
+ * @nr: how many, at most KVT_COUNT_MAX / 2
+ *
+ * They count as never used until they are.
+ */
+void kvt_learn_over(struct kvt_learn *l, u32 nr)
+{
+	while (l->total[KVT_CLS_COLD] + nr >= KVT_COUNT_MAX)
+		learn_halve(l, KVT_CLS_COLD);
+	l->total[KVT_CLS_COLD] += (u16)nr;
+	l->lost[KVT_CLS_COLD][KVT_AGE_BINS - 1] += (u16)nr;
+}
+
+/**
+ * kvt_learn_not_over() - a block is used that was said not to be
+ * @l:      state
+ * @age_ms: since that was said
+ *
+ * Counted as if that had taken some time: what is used again soon, and said to be over each time, would
+ * make all that is said to be over worth most.
+ */
+void kvt_learn_not_over(struct kvt_learn *l, u32 age_ms)
+{
+	if (!l->lost[KVT_CLS_COLD][KVT_AGE_BINS - 1])
+		return;
+	l->lost[KVT_CLS_COLD][KVT_AGE_BINS - 1]--;
+	l->used[KVT_CLS_COLD][kvt_age_bin(max(age_ms, LEARN_OVER_MS))]++;
 }
 
 /* Once halved, there may be nothing to take back. */
@@ -89,9 +120,7 @@ void kvt_learn_forget(struct kvt_learn *l, u32 cls, u32 age_ms, bool used)
 {
 	u32 bin = kvt_age_bin(age_ms), pool = learn_pool(cls);
 
-	if (kvt_class_hinted(cls))
-		kvt_hint_uncount(l, cls, age_ms, used);
-	else
+	if (!kvt_class_hinted(cls) && cls != KVT_CLS_COLD)
 		learn_uncount(l, cls, bin, used);
 	if (pool != cls)
 		learn_uncount(l, pool, bin, used);

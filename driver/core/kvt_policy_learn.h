@@ -53,8 +53,8 @@ enum kvt_class {
  * @lost:   how often it was lost sight of in this bin
  * @total:  of both, by class; at most KVT_COUNT_MAX, then all are halved
  * @hazard: of the pools, in units of 2^-16: sessions', shared blocks'
- * @kept:   by class of hint: how often it came true
- * @broken: how often it did not, or has not yet
+ * @kept:   by class of hint: blocks of which it came true, see kvt_hint.c for the unit
+ * @broken: those of which it did not, or has not yet
  */
 struct kvt_learn {
 	u16 worth[KVT_CLASSES][KVT_AGE_BINS];
@@ -62,8 +62,8 @@ struct kvt_learn {
 	u16 lost[KVT_CLASSES][KVT_AGE_BINS];
 	u16 total[KVT_CLASSES];
 	u16 hazard[2][KVT_AGE_BINS];
-	u16 kept[KVT_HINTS];
-	u16 broken[KVT_HINTS];
+	u32 kept[KVT_HINTS];
+	u32 broken[KVT_HINTS];
 };
 
 /* Time since @then; 0 if the clock went back. */
@@ -144,6 +144,8 @@ static inline u32 kvt_learn_worth(const struct kvt_learn *l, u32 cls, u32 age_ms
 u32 kvt_learn_log(u32 v);
 void kvt_learn_init(struct kvt_learn *l);
 void kvt_learn_use(struct kvt_learn *l, u32 cls, u32 age_ms, bool used);
+void kvt_learn_over(struct kvt_learn *l, u32 nr);
+void kvt_learn_not_over(struct kvt_learn *l, u32 age_ms);
 void kvt_learn_forget(struct kvt_learn *l, u32 cls, u32 age_ms, bool used);
 void kvt_learn_row(struct kvt_learn *l, u32 cls, const u16 *waiting);
 

@@ -410,7 +410,10 @@ static void reuse_waiting(struct kvt_policy *p, const struct kvt_mind *m, u32 cl
 {
 	u32 tier, c;
 
-	if (cls == KVT_CLS_NEW || cls == KVT_CLS_COLD || cls >= KVT_CLS_SESSION) {
+	/* Cold ones count as lost already. */
+	if (cls == KVT_CLS_COLD)
+		return;
+	if (cls == KVT_CLS_NEW || cls >= KVT_CLS_SESSION) {
 		kvt_turns_waiting(&m->turns, cls, p->now_ms, waiting);
 		return;
 	}

@@ -255,6 +255,23 @@ static void reuse_remove(struct kvt_policy *p, u32 tier, u32 id)
 		reuse_childless(p, c->parent);
 }
 
+/*
+ * A block is used for the first time since its client has said whether and when it will be. What
+ * was not believed is cold, and knows the time that was said.
+ */
+static void reuse_turned_out(struct kvt_policy *p, u32 id, struct kvt_cold *c, u32 age_ms)
+{
+	struct kvt_learn *l = &kvt_policy_mind(p, id)->learn;
+	u32 bin = c->past & REUSE_GAP_MASK;
+
+	if (c->cls == KVT_CLS_COLD && bin == KVT_AGE_BINS - 1)
+		kvt_learn_not_over(l, age_ms);
+	else
+		kvt_hint_use(l, kvt_class_hinted(c->cls) ? c->cls :
+			     kvt_hint_class(kvt_age_of_bin(bin)), bin, age_ms);
+	c->cls = KVT_CLS_NEW;
+}
+
 static void reuse_touch(struct kvt_policy *p, u32 tier, u32 id)
 {
 	struct kvt_cold *c = kvt_cold(p->table, id);
@@ -263,6 +280,8 @@ static void reuse_touch(struct kvt_policy *p, u32 tier, u32 id)
 	if (age_ms) {
 		if (kvt_class_shared(c->cls))
 			kvt_learn_use(&kvt_policy_mind(p, id)->learn, c->cls, age_ms, true);
+		else if (c->cls == KVT_CLS_COLD || kvt_class_hinted(c->cls))
+			reuse_turned_out(p, id, c, age_ms);
 		c->past = (u8)((c->past & ~REUSE_GAP_MASK) | kvt_age_bin(age_ms));
 	}
 	if (c->cls == KVT_CLS_COLD)
@@ -283,6 +302,8 @@ static void reuse_cool(struct kvt_policy *p, u32 tier, u32 id)
 	struct kvt_cold *c = kvt_cold(p->table, id);
 
 	c->cls = KVT_CLS_COLD;
+	c->past |= REUSE_GAP_MASK;
+	kvt_learn_over(&kvt_policy_mind(p, id)->learn, 1);
 	if (reuse_stuck(c))
 		return;
 	kvt_policy_del(p, tier, id);
@@ -377,7 +398,8 @@ static u32 reuse_young_end(struct kvt_policy *p, u32 tier, u32 list, bool leaf)
 		const struct kvt_cold *c = kvt_cold(p->table, id);
 
 		next = c->lru_next;
-		if (!next || kvt_cold(p->table, next)->touch_ms != c->touch_ms)
+		if (!next || kvt_cold(p->table, next)->touch_ms != c->touch_ms ||
+		    kvt_hot(p->table, next)->ns_group != kvt_hot(p->table, id)->ns_group)
 			break;
 	}
 	p->young[tier][list] = id;
@@ -507,18 +529,18 @@ static bool reuse_others(const struct kvt_policy *p, u32 id, u32 child)
  */
 static void reuse_hint(struct kvt_policy *p, u32 tip, u32 reuse_ms)
 {
-	u32 cls = kvt_hint_class(reuse_ms), up = kvt_cold(p->table, tip)->parent;
+	u32 said = kvt_hint_class(reuse_ms), cls = said, up = kvt_cold(p->table, tip)->parent;
 	struct kvt_mind *m = kvt_policy_mind(p, tip);
 	struct kvt_turn *e = kvt_turn_find(&m->turns, reuse_hash(p, up ?: tip));
 	u32 id = tip, child = KVT_NIL, n, tier;
 
-	if (kvt_class_hinted(cls))
-		kvt_hint_give(&m->learn, cls);
 	/* What becomes of the session tells whether the hint was right. */
 	if (e) {
 		e->cls = (u8)cls;
 		e->time = (u16)(p->now_ms >> KVT_TURN_SHIFT);
 	}
+	if (kvt_class_hinted(cls) && !kvt_hint_believed(&m->learn, cls))
+		cls = KVT_CLS_COLD;
 	for (n = 0; id && n < KVT_HINT_BLOCKS && !reuse_others(p, id, child); n++) {
 		struct kvt_cold *c = kvt_cold(p->table, id);
 
@@ -536,6 +558,10 @@ static void reuse_hint(struct kvt_policy *p, u32 tip, u32 reuse_ms)
 		child = id;
 		id = c->parent;
 	}
+	if (kvt_class_hinted(said))
+		kvt_hint_give(&m->learn, said, n);
+	else
+		kvt_learn_over(&m->learn, n);
 }
 
 /* --- several tiers ------------------------------------------------------------------ */

@@ -10,6 +10,7 @@
 
 #define TIER	2
 #define MINUTE	60000u
+#define HINT_UNIT	16u	/* a block in the counts of hints */
 #define LAST	(KVT_CLS_HINT + KVT_HINTS - 1)
 
 static u32 worth(const struct kvt_learn *l, u32 reuse_ms, u32 age_ms)
@@ -54,14 +55,16 @@ static void worth_follows_time(struct kunit *test)
 	KUNIT_EXPECT_LT(test, worth(l, MINUTE, 2 * MINUTE), worth(l, 10 * MINUTE, 0));
 	for (age = 2 * MINUTE; age < 1u << 30; age *= 2)
 		KUNIT_EXPECT_LE(test, worth(l, MINUTE, 2 * age), worth(l, MINUTE, age));
-	l->kept[KVT_HINTS - 1] = 100;
+	l->kept[KVT_HINTS - 1] = 1u << 20;
 	KUNIT_EXPECT_LT(test, 0u, worth(l, KVT_HINT_NEVER - 1, U32_MAX));
 }
 
-static void say(struct kvt_learn *l, u32 cls, u32 age_ms, bool used)
+/* A hint about a block, and what becomes of that. */
+static void say(struct kvt_learn *l, u32 reuse_ms, u32 age_ms, bool used)
 {
-	kvt_hint_give(l, cls);
-	kvt_learn_use(l, cls, age_ms, used);
+	kvt_hint_give(l, kvt_hint_class(reuse_ms), 1);
+	if (used)
+		kvt_hint_use(l, kvt_hint_class(reuse_ms), kvt_age_bin(reuse_ms), age_ms);
 }
 
 /* Who says what is not so is believed less: at last, less than who says nothing. */
@@ -70,21 +73,26 @@ static void liars_are_not_believed(struct kunit *test)
 	struct kvt_learn *l = learn_new(test);
 	u32 cls = kvt_hint_class(MINUTE), before = worth(l, MINUTE, 0), i;
 
-	kvt_hint_give(l, cls);
+	KUNIT_EXPECT_TRUE(test, kvt_hint_believed(l, cls));
+	kvt_hint_give(l, cls, 4096);
 	KUNIT_EXPECT_GT(test, before, worth(l, MINUTE, 0));
-	kvt_learn_use(l, cls, MINUTE, true);
+	for (i = 0; i < 4096; i++)
+		kvt_hint_use(l, cls, kvt_age_bin(MINUTE), MINUTE);
 	KUNIT_EXPECT_LT(test, before, worth(l, MINUTE, 0));
-	for (i = 0; i < 100000; i++)
-		say(l, cls, 20 * MINUTE, i & 1);
-	KUNIT_EXPECT_LT(test, worth(l, MINUTE, 0) + (5u << KVT_WORTH_SHIFT), before);
+	for (i = 0; i < 200000; i++)
+		say(l, MINUTE, 20 * MINUTE, i & 1);
+	KUNIT_EXPECT_LT(test, worth(l, MINUTE, 0) + (3u << KVT_WORTH_SHIFT), before);
 	KUNIT_EXPECT_LT(test, worth(l, MINUTE, 0), kvt_learn_worth(l, KVT_CLS_SESSION, 0));
+	KUNIT_EXPECT_FALSE(test, kvt_hint_believed(l, cls));
 	/* Another class has kept its word. */
 	KUNIT_EXPECT_EQ(test, l->broken[0], 0u);
+	KUNIT_EXPECT_TRUE(test, kvt_hint_believed(l, KVT_CLS_HINT));
 	/* It can be won back. */
-	for (i = 0; i < 100000; i++)
-		say(l, cls, MINUTE, true);
+	for (i = 0; i < 400000; i++)
+		say(l, MINUTE, MINUTE, true);
 	KUNIT_EXPECT_LT(test, before + (3u << KVT_WORTH_SHIFT), worth(l, MINUTE, 0));
-	KUNIT_EXPECT_LE(test, l->kept[cls - KVT_CLS_HINT] + l->broken[cls - KVT_CLS_HINT], 1024);
+	KUNIT_EXPECT_LE(test, l->kept[cls - KVT_CLS_HINT] + l->broken[cls - KVT_CLS_HINT],
+			2u << 20);
 }
 
 /* However short the time is that is said, what never comes true is worth next to nothing. */
@@ -93,35 +101,39 @@ static void at_once_is_not_believed(struct kunit *test)
 	struct kvt_learn *l = learn_new(test);
 	u32 i;
 
-	for (i = 0; i < 1000; i++)
-		kvt_hint_give(l, KVT_CLS_HINT);
+	for (i = 0; i < 100; i++)
+		kvt_hint_give(l, KVT_CLS_HINT, 4096);
 	KUNIT_EXPECT_LT(test, worth(l, 1, 0), kvt_learn_worth(l, KVT_CLS_SESSION, 0));
 	KUNIT_EXPECT_LE(test, worth(l, 1, 0), worth(l, 1000, 0));
+	KUNIT_EXPECT_FALSE(test, kvt_hint_believed(l, KVT_CLS_HINT));
 }
 
-/* What was counted can be taken back, from where it was counted, and nothing else. */
-static void words_are_taken_back(struct kunit *test)
+/* A use is counted once for each block said, and what comes too soon as a part of one. */
+static void belief_is_not_for_nothing(struct kunit *test)
 {
 	struct kvt_learn *l = learn_new(test);
-	u32 cls = kvt_hint_class(MINUTE), i = cls - KVT_CLS_HINT;
+	u32 cls = kvt_hint_class(MINUTE), i = cls - KVT_CLS_HINT, n;
 
 	/* Nobody has said so. */
-	kvt_learn_use(l, cls, MINUTE, true);
+	kvt_hint_use(l, cls, kvt_age_bin(MINUTE), MINUTE);
 	KUNIT_EXPECT_EQ(test, l->kept[i], 0u);
-	say(l, cls, MINUTE, true);
-	say(l, cls, 20 * MINUTE, true);
-	say(l, cls, MINUTE, false);
-	KUNIT_EXPECT_EQ(test, l->kept[i], 1u);
-	KUNIT_EXPECT_EQ(test, l->broken[i], 2u);
-	kvt_learn_forget(l, cls, 20 * MINUTE, true);
-	kvt_learn_forget(l, cls, MINUTE, false);
-	KUNIT_EXPECT_EQ(test, l->kept[i], 1u);
-	KUNIT_EXPECT_EQ(test, l->broken[i], 2u);
-	kvt_learn_forget(l, cls, MINUTE, true);
-	KUNIT_EXPECT_EQ(test, l->kept[i], 0u);
-	KUNIT_EXPECT_EQ(test, l->broken[i], 3u);
-	kvt_learn_forget(l, cls, MINUTE, true);
-	KUNIT_EXPECT_EQ(test, l->broken[i], 3u);
+	say(l, MINUTE, MINUTE, true);
+	KUNIT_EXPECT_EQ(test, l->kept[i], HINT_UNIT);
+	KUNIT_EXPECT_EQ(test, l->broken[i], 0u);
+	say(l, MINUTE, 0, true);
+	KUNIT_EXPECT_EQ(test, l->kept[i], HINT_UNIT);
+	KUNIT_EXPECT_EQ(test, l->broken[i], 0u);
+	say(l, MINUTE, MINUTE / 8, true);
+	KUNIT_EXPECT_LT(test, HINT_UNIT, l->kept[i]);
+	KUNIT_EXPECT_GE(test, HINT_UNIT + HINT_UNIT / 2, l->kept[i]);
+	say(l, MINUTE, 20 * MINUTE, true);
+	KUNIT_EXPECT_EQ(test, l->broken[i], HINT_UNIT);
+	/* Something that is used at once, beside much that is not. */
+	for (n = 0; n < 10000; n++) {
+		kvt_hint_give(l, KVT_CLS_HINT, 64);
+		say(l, 1, 1, true);
+	}
+	KUNIT_EXPECT_FALSE(test, kvt_hint_believed(l, KVT_CLS_HINT));
 }
 
 /* The last class is of what comes after its beginning, whenever that is. */
@@ -129,30 +141,42 @@ static void the_far_future_is_not_late(struct kunit *test)
 {
 	struct kvt_learn *l = learn_new(test);
 
-	say(l, LAST, U32_MAX, true);
+	kvt_hint_give(l, LAST, 1);
+	kvt_hint_use(l, LAST, KVT_AGE_BINS - 2, U32_MAX);
 	KUNIT_EXPECT_EQ(test, l->broken[KVT_HINTS - 1], 0u);
-	KUNIT_EXPECT_EQ(test, l->kept[KVT_HINTS - 1], 1u);
-	say(l, LAST - 1, U32_MAX, true);
-	KUNIT_EXPECT_EQ(test, l->broken[KVT_HINTS - 2], 1u);
-	say(l, LAST, U32_MAX, false);
-	KUNIT_EXPECT_EQ(test, l->broken[KVT_HINTS - 1], 1u);
+	KUNIT_EXPECT_EQ(test, l->kept[KVT_HINTS - 1], HINT_UNIT);
+	kvt_hint_give(l, LAST - 1, 1);
+	kvt_hint_use(l, LAST - 1, 20, U32_MAX);
+	KUNIT_EXPECT_EQ(test, l->broken[KVT_HINTS - 2], HINT_UNIT);
+	KUNIT_EXPECT_EQ(test, l->kept[KVT_HINTS - 2], 0u);
 }
 
-/* What is said to be over is worth nothing, until that turns out to be wrong. */
+/* What is said to be over is worth nothing, until that turns out to be wrong; and not much then. */
 static void done_is_doubted(struct kunit *test)
 {
 	struct kvt_learn *l = learn_new(test);
-	u32 i;
+	u32 i, least;
 
+	kvt_learn_not_over(l, MINUTE);
+	KUNIT_EXPECT_EQ(test, l->used[KVT_CLS_COLD][kvt_age_bin(MINUTE)], 0);
 	for (i = 0; i < 100; i++)
-		kvt_learn_use(l, KVT_CLS_COLD, 20 * MINUTE, false);
+		kvt_learn_over(l, 2);
 	kvt_learn_row(l, KVT_CLS_COLD, NULL);
 	KUNIT_EXPECT_EQ(test, kvt_learn_worth(l, KVT_CLS_COLD, 0), 0u);
 	for (i = 0; i < 100; i++)
-		kvt_learn_use(l, KVT_CLS_COLD, MINUTE, true);
+		kvt_learn_not_over(l, 1);
 	kvt_learn_row(l, KVT_CLS_NEW, NULL);
 	kvt_learn_row(l, KVT_CLS_COLD, NULL);
-	KUNIT_EXPECT_LT(test, 0u, kvt_learn_worth(l, KVT_CLS_COLD, MINUTE / 2));
+	least = kvt_learn_worth(l, KVT_CLS_COLD, MINUTE);
+	KUNIT_EXPECT_LT(test, 0u, least);
+	/* As if it had taken four minutes. */
+	KUNIT_EXPECT_GT(test, worth(l, MINUTE, 0) + (8u << KVT_WORTH_SHIFT), least);
+	/* Any number, any time. */
+	for (i = 0; i < 1000; i++) {
+		kvt_learn_over(l, 4096);
+		kvt_learn_not_over(l, U32_MAX);
+	}
+	KUNIT_EXPECT_GE(test, KVT_COUNT_MAX, l->total[KVT_CLS_COLD]);
 }
 
 /* --- blocks ---------------------------------------------------------------------------- */
@@ -258,7 +282,7 @@ static void liars_hurt_themselves(struct kunit *test)
 	KUNIT_EXPECT_LT(test, before, f->p.ops->worth(&f->p, liar));
 	KUNIT_EXPECT_EQ(test, next(f), honest);
 	f->p.now_ms += 1000;
-	for (i = 0; i < 200; i++)
+	for (i = 0; i < 20000; i++)
 		f->p.ops->hint(&f->p, liar, MINUTE);
 	KUNIT_EXPECT_LE(test, before, f->p.ops->worth(&f->p, honest));
 	KUNIT_EXPECT_LT(test, f->p.ops->worth(&f->p, liar) + (3u << KVT_WORTH_SHIFT), before);
@@ -344,7 +368,7 @@ static struct kunit_case kvt_hint_cases[] = {
 	KUNIT_CASE(worth_follows_time),
 	KUNIT_CASE(liars_are_not_believed),
 	KUNIT_CASE(at_once_is_not_believed),
-	KUNIT_CASE(words_are_taken_back),
+	KUNIT_CASE(belief_is_not_for_nothing),
 	KUNIT_CASE(the_far_future_is_not_late),
 	KUNIT_CASE(done_is_doubted),
 	KUNIT_CASE(told_when),

@@ -30,8 +30,6 @@ struct sim_trace {
 	u32 *ids;
 };
 
-#define SIM_LIE_RANDOM	UINT32_MAX
-
 /**
  * struct sim_config - what to simulate
  * @policy:   name
@@ -47,8 +45,11 @@ struct sim_trace {
  * @wrong:    percent of these hints are wrong
  * @scan:     after each request another tenant stores a chain of so many blocks that are
  *            never used. 0: there is none
- * @lie_ms:   that tenant says of each of these chains that it goes on in so long. 0: nothing;
- *            SIM_LIE_RANDOM: anything
+ * @lies:     that tenant says of each of these chains when it goes on
+ * @lie_ms:   so long from then; KVT_HINT_NEVER: not at all
+ * @lie_random: anything instead
+ * @feign:    before each it asks once more for a chain of its own of so many blocks, and says the same
+ *            of that
  * @guarantee: blocks in memory that the trace's tenant is guaranteed; no more than that is
  *            room for. 0: none
  * @seed:     of the hash of keys, which a pool's is a random one of; it decides which
@@ -65,7 +66,10 @@ struct sim_config {
 	bool hints;
 	u32 wrong;
 	u32 scan;
+	bool lies;
 	u32 lie_ms;
+	bool lie_random;
+	u32 feign;
 	u32 guarantee;
 	u32 seed;
 	bool timed;

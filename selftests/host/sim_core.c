@@ -40,8 +40,8 @@
  *               and has no children, goes out instead.
  *
  *   Tenants     With @scan: after each request another client, of another namespace, stores
- *               a chain of so many blocks that nobody ever asks for, and with @lie_ms says
- *               that each will be used. The trace's namespace
+ *               a chain of so many blocks that nobody ever asks for, and with @lies says
+ *               that each will be used. With @feign it also uses a chain of its own. The trace's namespace
  *               is guaranteed @guarantee blocks: as long as it has no more in memory, its
  *               blocks do not make room, as in the driver (kvt_ns_guarded()). Only the
  *               trace's hits are counted.
@@ -78,6 +78,7 @@ struct sim_policy {
  * @log:     of the slowest tier; NULL: not modelled
  * @moved:   by block id: promoted and not used since
  * @path:    ids of the request in hand
+ * @own:     names in the chain that the other client asks for again
  * @nr_requests: numbers given
  * @ns:      whose call it is
  * @nr_mem:  by namespace: blocks in memory
@@ -96,6 +97,7 @@ struct store {
 	struct sim_log *log;
 	u8 *moved;
 	u32 *path;
+	u32 *own;
 	u64 nr_requests;
 	enum sim_ns ns;
 	u32 nr_mem[SIM_NS_MAX];
@@ -231,7 +233,7 @@ static struct store *store_new(const struct sim_config *c, u32 len_max)
 {
 	struct store *st = sim_alloc(1, sizeof(*st));
 	struct kvt_hash_seed seed;
-	u32 i, chunks, all = len_max + 1;
+	u32 i, chunks, all = len_max + c->feign + c->scan + 1;
 
 	memset(&seed, 0x5a, sizeof(seed));
 	seed.key.key[0] ^= c->seed;
@@ -245,6 +247,7 @@ static struct store *store_new(const struct sim_config *c, u32 len_max)
 	st->ns = SIM_NS_TRACE;
 	st->moved = sim_alloc(chunks, KVT_CHUNK_BLOCKS);
 	st->path = sim_alloc(len_max, sizeof(u32));
+	st->own = sim_alloc(c->feign + 1, sizeof(u32));
 	if (c->segment && c->nr_tiers > 1)
 		st->log = sim_log_new(c->blocks[c->nr_tiers - 1], c->segment);
 	kvt_table_init(&st->table, sim_alloc(chunks, sizeof(void *)),
@@ -278,6 +281,7 @@ static void store_free(struct store *st)
 	free(st->moved);
 	sim_log_delete(st->log);
 	free(st->path);
+	free(st->own);
 	free(st);
 }
 
@@ -679,30 +683,52 @@ static u64 *find_next(const struct sim_trace *t)
 	return next;
 }
 
-/* When the other client's last chain goes on, as it says. */
-static u32 lie_ms(const struct store *st)
+/* What the other client says of the chain that it has just used. */
+static void lie(struct store *st, u32 tip)
 {
 	u64 random = trace_mix64(st->nr_scanned);
+	u32 ms = st->c->lie_random ? (u32)(random >> (32 + random % 32)) : st->c->lie_ms;
 
-	return st->c->lie_ms != SIM_LIE_RANDOM ? st->c->lie_ms :
-	       (u32)(random >> (32 + random % 32)) | 1;
+	if (st->c->lies && st->policy->ops->hint)
+		st->policy->ops->hint(st->policy, tip, ms);
+}
+
+/* It uses something, for others to believe it. */
+static void feign(struct store *st)
+{
+	struct kvt_call c = { .who = 2, .request = ++st->nr_scanned, .nr = 1 };
+	struct sim_result keep = *st->r;
+	u32 n, i;
+
+	for (i = 0; i < st->c->feign; i++)
+		st->own[i] = U32_MAX - i;
+	n = get(st, st->own, st->c->feign);
+	put(st, st->own, n, st->c->feign);
+	c.tip = st->path[st->c->feign - 1];
+	policy_call(st, &c);
+	lie(st, c.tip);
+	/* Only the trace's hits count. */
+	st->r->hits = keep.hits;
+	memcpy(st->r->hits_by_tier, keep.hits_by_tier, sizeof(keep.hits_by_tier));
 }
 
 /* The other client's request. */
 static void scan(struct store *st)
 {
-	struct kvt_call c = { .who = 2, .request = ++st->nr_scanned, .nr = st->c->scan };
+	struct kvt_call c = { .who = 2, .nr = st->c->scan };
 	u32 i;
 
 	st->ns = SIM_NS_SCAN;
+	if (st->c->feign)
+		feign(st);
+	c.request = ++st->nr_scanned;
 	for (i = 0; i < st->c->scan; i++)
 		put_one(st, i, st->nr_scanned * st->c->scan + i);
 	for (i = st->c->scan; i-- > 0;)
 		policy_touch(st, st->path[i]);
 	c.tip = st->path[st->c->scan - 1];
 	policy_call(st, &c);
-	if (st->c->lie_ms && st->policy->ops->hint)
-		st->policy->ops->hint(st->policy, c.tip, lie_ms(st));
+	lie(st, c.tip);
 	for (i = 0; i < st->c->nr_tiers; i++)
 		make_room(st, i);
 	st->ns = SIM_NS_TRACE;
@@ -751,7 +777,7 @@ int sim_core_run(const struct sim_trace *t, const struct sim_config *c,
 		 struct sim_result *r)
 {
 	const struct kvt_policy_ops *ops = policy_of(c->policy);
-	u32 i, len_max = max(1u, c->scan);
+	u32 i, len_max = max(max(1u, c->scan), c->feign);
 	struct store *st;
 	u64 start, *next_ms;
 

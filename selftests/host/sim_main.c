@@ -13,19 +13,21 @@
  * without it they are told apart by time and chain. With --hints the policy is told of each
  * request when its session goes on, or that it is over, as a client would say with SESSION:
  * exact, or with one in five wrong. With --scan another tenant stores a chain of so many blocks
- * after each request, which nobody asks for, and with --lie says that it will be used in so
- * many ms; --guarantee is what of the fastest tiers the trace's own tenant is sure of. --seed is
- * for the hash of keys. With --timed the clock is read around what the policy does: in a machine
+ * after each request, which nobody asks for, and with --lie says when it will be used; with --feign
+ * it uses so many blocks of its own as well, so that it is believed; --guarantee is what of the
+ * fastest tiers the trace's own tenant is sure of. --seed is for the hash of keys. With --timed the clock is read around what the policy does: in a machine
  * that counts instructions it tells these. See sim_core.c for the model.
  */
 #include "sim.h"
+#include "kvt_hint.h"
 #include "kvt_policy.h"
 #include "sim_ref.h"
 
 static const char *const usage =
 	"usage: kvtier-sim --policy NAME --tier NAME=SIZE [--tier NAME=SIZE]...\n"
 	"                  [--segment BLOCKS] [--chunk BLOCKS [--numbered]]\n"
-	"                  [--hints exact|wrong20] [--scan BLOCKS [--lie MS] [--guarantee SIZE]]\n"
+	"                  [--hints exact|wrong20] [--scan BLOCKS [--lie MS|never|random]\n"
+	"                  [--feign BLOCKS] [--guarantee SIZE]]\n"
 	"                  [--seed NUMBER] [--timed] TRACE\n"
 	"       kvtier-sim --list\n"
 	"SIZE: blocks, or percent of the trace's distinct blocks (2%)\n"
@@ -96,6 +98,21 @@ static bool hints_of(const char *name, struct sim_config *c)
 	return c->wrong || !strcmp(name, "exact");
 }
 
+/* "never", "random", or ms. */
+static bool lie_of(const char *what, struct sim_config *c)
+{
+	char *end;
+
+	c->lies = true;
+	c->lie_random = !strcmp(what, "random");
+	if (!strcmp(what, "never"))
+		c->lie_ms = KVT_HINT_NEVER;
+	if (c->lie_random || c->lie_ms)
+		return true;
+	c->lie_ms = (u32)strtoul(what, &end, 0);
+	return end != what && !*end;
+}
+
 static int simulate(struct sim_config *c, char *const *tiers, const char *guarantee,
 		    const char *path)
 {
@@ -151,8 +168,10 @@ int main(int argc, char **argv)
 			c.chunk = (u32)strtoul(argv[++i], NULL, 0);
 		else if (!strcmp(argv[i], "--scan") && i + 1 < argc)
 			c.scan = (u32)strtoul(argv[++i], NULL, 0);
-		else if (!strcmp(argv[i], "--lie") && i + 1 < argc)
-			c.lie_ms = (u32)strtoul(argv[++i], NULL, 0);
+		else if (!strcmp(argv[i], "--lie") && i + 1 < argc && lie_of(argv[i + 1], &c))
+			i++;
+		else if (!strcmp(argv[i], "--feign") && i + 1 < argc)
+			c.feign = (u32)strtoul(argv[++i], NULL, 0);
 		else if (!strcmp(argv[i], "--seed") && i + 1 < argc)
 			c.seed = (u32)strtoul(argv[++i], NULL, 0);
 		else if (!strcmp(argv[i], "--guarantee") && i + 1 < argc)

@@ -8,6 +8,7 @@
  *
  * sim_test [NAME] : tests whose name contains NAME. SEED=N: that trace first.
  */
+#include "kvt_hint.h"
 #include "kvt_policy_ask.h"
 #include "sim.h"
 #include "sim_ref.h"
@@ -519,37 +520,52 @@ static void test_hints_help(const struct small *s)
 	}
 }
 
-static u64 hits_beside(const struct sim_trace *t, u32 lie_ms)
+static u64 hits_beside(const struct sim_trace *t, const struct sim_config *how)
 {
-	struct sim_config c = {
-		.policy = "reuse", .nr_tiers = 1, .blocks = { t->nr_distinct / 20 }, .scan = 64,
-		.lie_ms = lie_ms,
-	};
+	struct sim_config c = *how;
 	struct sim_result r = { 0 };
 
+	c.policy = "reuse";
+	c.nr_tiers = 1;
+	c.blocks[0] = t->nr_distinct / 20;
+	c.scan = 64;
 	expect_eq("runs", (u64)sim_core_run(t, &c, &r), 0);
 	return r.hits;
 }
 
 /*
- * Who says of what nobody ever asks for that it will be used pushes out no more of others' than who
- * says nothing, whatever time he says, and nobody guarantees them anything: but for a point.
+ * Who says of what nobody ever asks for that it will be used, or not, pushes out no more of others'
+ * than who says nothing, whatever time he says, and nobody guarantees them anything: but for a
+ * point. Also if they say what is true themselves (two points: that varies), and if he has something
+ * that he does use, which is then as if he had said nothing.
  */
 static void test_lies_hurt_nobody_else(const struct small *s)
 {
 	static const char *const traces[] = { "gen:chat:300:3000", "gen:rag:100:2000" };
-	static const u32 lies_ms[] = { 1, 1000, 5000, 20000, 60000, 3600000, SIM_LIE_RANDOM };
+	static const u32 lies_ms[] = {
+		0, 1000, 5000, 20000, 60000, 3600000, KVT_HINT_NEVER, 1,
+	};
+	struct sim_config c = { 0 };
 	struct sim_trace t;
 	u64 blind, got;
-	u32 i, k;
+	u32 i, k, how;
 
 	(void)s;
 	for (i = 0; seed == 1 && i < ARRAY_SIZE(traces); i++) {
 		expect_eq("loads", (u64)sim_trace_load(traces[i], &t), 0);
-		blind = hits_beside(&t, 0);
-		for (k = 0; k < ARRAY_SIZE(lies_ms); k++) {
-			got = hits_beside(&t, lies_ms[k]);
-			expect(got + t.nr_accesses / 100 >= blind, "beside lies", got, blind);
+		for (how = 0; how < 4; how++) {
+			c = (struct sim_config){ .hints = how & 1, .feign = how & 2 };
+			if (i && c.hints)
+				continue;
+			blind = hits_beside(&t, &c);
+			c.lies = true;
+			for (k = 0; k < ARRAY_SIZE(lies_ms); k++) {
+				c.lie_ms = lies_ms[k];
+				c.lie_random = !lies_ms[k];
+				got = hits_beside(&t, &c);
+				expect(got + t.nr_accesses / (c.hints ? 50 : 100) >= blind,
+				       "beside lies", got, blind);
+			}
 		}
 		sim_trace_free(&t);
 	}
