@@ -85,7 +85,7 @@ void kvt_learn_over(struct kvt_learn *l, u32 nr)
 /**
  * kvt_learn_not_over() - a block is used that was said not to be
  * @l:      state
- * @age_ms: since that was said
+ * @age_ms: since its last use, or since that was said
  *
  * Counted as if that had taken some time: what is used again soon, and said to be over each time, would
  * make all that is said to be over worth most.
@@ -262,8 +262,10 @@ void kvt_learn_row(struct kvt_learn *l, u32 cls, const u16 *waiting)
 	u16 *lean = l->hazard[pool == KVT_CLS_POOL], own[KVT_AGE_BINS];
 	u32 index[KVT_AGE_BINS];
 
-	if (cls == KVT_CLS_COLD && !learn_any_use(l, cls))
+	if (cls == KVT_CLS_COLD && !learn_any_use(l, cls)) {
+		memset(l->worth[cls], 0, sizeof(l->worth[cls]));
 		return;
+	}
 	if (pool == cls)
 		learn_hazards(l, cls, waiting, NULL, LEARN_WEIGHT_PRIOR, lean);
 	if (pool != cls) {

@@ -39,7 +39,7 @@
 
 enum kvt_class {
 	KVT_CLS_NEW = 0,	/* nothing known; the sessions' pool */
-	KVT_CLS_COLD = 1,	/* said not to be used again: nothing until that is wrong */
+	KVT_CLS_COLD = 1,	/* said not to be used again, or not believed: nothing until it is */
 	KVT_CLS_POOL = 2,	/* the shared blocks' pool; no block has it */
 	KVT_CLS_SHARED = 3,	/* first of the shared blocks' */
 	KVT_CLS_SESSION = 11,	/* first of the sessions' */
@@ -99,6 +99,12 @@ static inline bool kvt_class_shared(u32 cls)
 static inline bool kvt_class_hinted(u32 cls)
 {
 	return cls >= KVT_CLS_HINT;
+}
+
+/* Has its client said when it will be used, or that it will not. */
+static inline bool kvt_class_told(u32 cls)
+{
+	return cls == KVT_CLS_COLD || kvt_class_hinted(cls);
 }
 
 /* By powers of four: below 2^shift, up to four times that, and so on. */

@@ -11,6 +11,7 @@
 /* A block's @past: bin of the time between its last two uses, and its mark. */
 #define REUSE_GAP_BITS		5
 #define REUSE_GAP_MASK		((1u << REUSE_GAP_BITS) - 1)
+#define REUSE_GAP_NEVER		REUSE_GAP_MASK	/* in what is cold: said to be over */
 
 #define REUSE_ASIDE		KVT_CLS_POOL	/* list of what was put aside; no block has that class */
 #define REUSE_LEARN_STEPS	512u	/* blocks in whose time a class's row is worked out */
@@ -35,6 +36,7 @@ static inline bool reuse_stuck(const struct kvt_cold *c)
 	return c->on & KVT_ON_STUCK;
 }
 
+void kvt_reuse_turned_out(struct kvt_policy *p, u32 id, u32 age_ms);
 void kvt_reuse_request(struct kvt_policy *p, u32 id, struct kvt_ask *ask);
 
 #endif /* KVT_POLICY_REQUEST_H */

@@ -255,23 +255,6 @@ static void reuse_remove(struct kvt_policy *p, u32 tier, u32 id)
 		reuse_childless(p, c->parent);
 }
 
-/*
- * A block is used for the first time since its client has said whether and when it will be. What
- * was not believed is cold, and knows the time that was said.
- */
-static void reuse_turned_out(struct kvt_policy *p, u32 id, struct kvt_cold *c, u32 age_ms)
-{
-	struct kvt_learn *l = &kvt_policy_mind(p, id)->learn;
-	u32 bin = c->past & REUSE_GAP_MASK;
-
-	if (c->cls == KVT_CLS_COLD && bin == KVT_AGE_BINS - 1)
-		kvt_learn_not_over(l, age_ms);
-	else
-		kvt_hint_use(l, kvt_class_hinted(c->cls) ? c->cls :
-			     kvt_hint_class(kvt_age_of_bin(bin)), bin, age_ms);
-	c->cls = KVT_CLS_NEW;
-}
-
 static void reuse_touch(struct kvt_policy *p, u32 tier, u32 id)
 {
 	struct kvt_cold *c = kvt_cold(p->table, id);
@@ -280,12 +263,12 @@ static void reuse_touch(struct kvt_policy *p, u32 tier, u32 id)
 	if (age_ms) {
 		if (kvt_class_shared(c->cls))
 			kvt_learn_use(&kvt_policy_mind(p, id)->learn, c->cls, age_ms, true);
-		else if (c->cls == KVT_CLS_COLD || kvt_class_hinted(c->cls))
-			reuse_turned_out(p, id, c, age_ms);
+		else if (kvt_class_told(c->cls))
+			kvt_reuse_turned_out(p, id, age_ms);
 		c->past = (u8)((c->past & ~REUSE_GAP_MASK) | kvt_age_bin(age_ms));
 	}
 	if (c->cls == KVT_CLS_COLD)
-		c->cls = KVT_CLS_NEW;
+		c->cls = KVT_CLS_SESSION;
 	c->touch_ms = p->now_ms;
 	if (reuse_stuck(c))
 		return;
@@ -302,7 +285,7 @@ static void reuse_cool(struct kvt_policy *p, u32 tier, u32 id)
 	struct kvt_cold *c = kvt_cold(p->table, id);
 
 	c->cls = KVT_CLS_COLD;
-	c->past |= REUSE_GAP_MASK;
+	c->past |= REUSE_GAP_NEVER;
 	kvt_learn_over(&kvt_policy_mind(p, id)->learn, 1);
 	if (reuse_stuck(c))
 		return;
@@ -532,9 +515,11 @@ static void reuse_hint(struct kvt_policy *p, u32 tip, u32 reuse_ms)
 	u32 said = kvt_hint_class(reuse_ms), cls = said, up = kvt_cold(p->table, tip)->parent;
 	struct kvt_mind *m = kvt_policy_mind(p, tip);
 	struct kvt_turn *e = kvt_turn_find(&m->turns, reuse_hash(p, up ?: tip));
-	u32 id = tip, child = KVT_NIL, n, tier;
+	u32 id = tip, child = KVT_NIL, n, tier, bin = kvt_age_bin(reuse_ms);
 
-	/* What becomes of the session tells whether the hint was right. */
+	if (kvt_class_hinted(said))
+		bin = min(bin, REUSE_GAP_NEVER - 1u);
+	/* What comes of that is not to be learned of the class that the session would have. */
 	if (e) {
 		e->cls = (u8)cls;
 		e->time = (u16)(p->now_ms >> KVT_TURN_SHIFT);
@@ -548,7 +533,7 @@ static void reuse_hint(struct kvt_policy *p, u32 tip, u32 reuse_ms)
 			break;
 		c->cls = (u8)cls;
 		c->touch_ms = p->now_ms;
-		c->past = (u8)((c->past & ~REUSE_GAP_MASK) | kvt_age_bin(reuse_ms));
+		c->past = (u8)((c->past & ~REUSE_GAP_MASK) | bin);
 		tier = kvt_policy_tier(p, id);
 		if (tier != KVT_NO_TIER && !reuse_stuck(c)) {
 			kvt_policy_renew_one(p, tier, cls, id);
@@ -560,7 +545,7 @@ static void reuse_hint(struct kvt_policy *p, u32 tip, u32 reuse_ms)
 	}
 	if (kvt_class_hinted(said))
 		kvt_hint_give(&m->learn, said, n);
-	else
+	if (cls == KVT_CLS_COLD)
 		kvt_learn_over(&m->learn, n);
 }
 

@@ -309,6 +309,71 @@ static void others_chains_stay(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kvt_class_shared(kvt_cold(f->t, head)->cls));
 }
 
+/* Who comes to a block of a session whose client has said when it goes on is still a stranger. */
+static void strangers_are_seen(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 tip = grow(test, f, KVT_NIL, 4);
+	u32 fork = kvt_cold(f->t, kvt_cold(f->t, tip)->parent)->parent;
+
+	f->p.ops->hint(&f->p, tip, MINUTE);
+	KUNIT_EXPECT_TRUE(test, kvt_class_hinted(kvt_cold(f->t, fork)->cls));
+	f->p.now_ms += 1000;
+	grow(test, f, fork, 2);
+	KUNIT_EXPECT_LT(test, 0u, (u32)kvt_cold(f->t, fork)->shared);
+	f->p.now_ms += 1000;
+	tip = grow(test, f, KVT_NIL, 4);
+	fork = kvt_cold(f->t, kvt_cold(f->t, tip)->parent)->parent;
+	f->p.ops->hint(&f->p, tip, KVT_HINT_NEVER);
+	grow(test, f, fork, 2);
+	KUNIT_EXPECT_LT(test, 0u, (u32)kvt_cold(f->t, fork)->shared);
+}
+
+/* A hint has come true also if what it was about is not read: the next turn is stored after it. */
+static void kept_by_who_only_stores(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 tip = grow(test, f, KVT_NIL, 3), i = kvt_hint_class(MINUTE) - KVT_CLS_HINT, id;
+
+	f->p.ops->hint(&f->p, tip, MINUTE);
+	KUNIT_EXPECT_EQ(test, f->mind[0]->learn.broken[i], 3 * HINT_UNIT);
+	f->p.now_ms += MINUTE;
+	id = kvt_test_block(test, f->t, KVT_READY | KVT_CTL_MEM);
+	kvt_hot(f->t, id)->mem_tier = TIER;
+	kvt_hot(f->t, id)->hash = ++f->nr * 2654435761u;
+	kvt_cold(f->t, id)->touch_ms = f->p.now_ms;
+	kvt_ch_link(f->t, id, tip);
+	f->p.ops->insert(&f->p, TIER, id);
+	kvt_policy_request(&f->p, id);
+	KUNIT_EXPECT_EQ(test, f->mind[0]->learn.broken[i], 0u);
+	KUNIT_EXPECT_EQ(test, f->mind[0]->learn.kept[i], 3 * HINT_UNIT);
+}
+
+/* What is not believed counts among what is said to be over, where it is; and that is forgotten. */
+static void cold_is_what_is_cold(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	struct kvt_learn *l = &f->mind[0]->learn;
+	u32 tip = grow(test, f, KVT_NIL, 3), last = KVT_AGE_BINS - 1, i;
+
+	for (i = 0; kvt_hint_believed(l, kvt_hint_class(MINUTE)); i++)
+		f->p.ops->hint(&f->p, tip, MINUTE);
+	i = l->lost[KVT_CLS_COLD][last];
+	f->p.ops->hint(&f->p, tip, MINUTE);
+	KUNIT_EXPECT_EQ(test, (u32)kvt_cold(f->t, tip)->cls, (u32)KVT_CLS_COLD);
+	KUNIT_EXPECT_EQ(test, (u32)l->lost[KVT_CLS_COLD][last], i + 3);
+	f->p.now_ms += MINUTE;
+	f->p.ops->touch(&f->p, TIER, tip);
+	KUNIT_EXPECT_EQ(test, (u32)l->lost[KVT_CLS_COLD][last], i + 2);
+	KUNIT_EXPECT_EQ(test, l->kept[kvt_hint_class(MINUTE) - KVT_CLS_HINT], HINT_UNIT);
+	kvt_learn_row(l, KVT_CLS_COLD, NULL);
+	KUNIT_EXPECT_LT(test, 0u, kvt_learn_worth(l, KVT_CLS_COLD, 0));
+	for (i = 0; i < 16; i++)
+		kvt_learn_over(l, 4096);
+	kvt_learn_row(l, KVT_CLS_COLD, NULL);
+	KUNIT_EXPECT_EQ(test, kvt_learn_worth(l, KVT_CLS_COLD, 0), 0u);
+}
+
 /* What another session is decoding on is not called cold, nor what is above it. */
 static void held_chains_stay(struct kunit *test)
 {
@@ -374,6 +439,9 @@ static struct kunit_case kvt_hint_cases[] = {
 	KUNIT_CASE(told_when),
 	KUNIT_CASE(liars_hurt_themselves),
 	KUNIT_CASE(others_chains_stay),
+	KUNIT_CASE(strangers_are_seen),
+	KUNIT_CASE(kept_by_who_only_stores),
+	KUNIT_CASE(cold_is_what_is_cold),
 	KUNIT_CASE(held_chains_stay),
 	KUNIT_CASE(hints_at_random),
 	{ }

@@ -39,7 +39,7 @@ GUARANTEE, BESIDE, SCAN, SCAN_LOSS = 1, 1.2, 512, 0.01
 LIES, LIES_SIZE = (None, "1", "1000", "20000", "600000", "never", "random"), 5
 VICTIMS = {"beside_lies": (), "beside_lies_told": ("--hints", "exact")}
 # With hints hits vary more with anything that somebody else does.
-LIES_LOSS = {"beside_lies": 0.01, "beside_lies_told": 0.04}
+LIES_LOSS = {"beside_lies": 0.01, "beside_lies_told": 0.02}
 HINTS = ("exact", "wrong20")
 TOLD_SIZES = (1, 5)
 STYLE = """

@@ -50,6 +50,7 @@ struct sim_trace {
  * @lie_random: anything instead
  * @feign:    before each it asks once more for a chain of its own of so many blocks, and says the same
  *            of that
+ * @feign_never: no: that it is over
  * @guarantee: blocks in memory that the trace's tenant is guaranteed; no more than that is
  *            room for. 0: none
  * @seed:     of the hash of keys, which a pool's is a random one of; it decides which
@@ -70,6 +71,7 @@ struct sim_config {
 	u32 lie_ms;
 	bool lie_random;
 	u32 feign;
+	bool feign_never;
 	u32 guarantee;
 	u32 seed;
 	bool timed;

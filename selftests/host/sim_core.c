@@ -706,7 +706,10 @@ static void feign(struct store *st)
 	put(st, st->own, n, st->c->feign);
 	c.tip = st->path[st->c->feign - 1];
 	policy_call(st, &c);
-	lie(st, c.tip);
+	if (st->c->feign_never && st->policy->ops->hint)
+		st->policy->ops->hint(st->policy, c.tip, KVT_HINT_NEVER);
+	else
+		lie(st, c.tip);
 	/* Only the trace's hits count. */
 	st->r->hits = keep.hits;
 	memcpy(st->r->hits_by_tier, keep.hits_by_tier, sizeof(keep.hits_by_tier));

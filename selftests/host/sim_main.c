@@ -27,7 +27,7 @@ static const char *const usage =
 	"usage: kvtier-sim --policy NAME --tier NAME=SIZE [--tier NAME=SIZE]...\n"
 	"                  [--segment BLOCKS] [--chunk BLOCKS [--numbered]]\n"
 	"                  [--hints exact|wrong20] [--scan BLOCKS [--lie MS|never|random]\n"
-	"                  [--feign BLOCKS] [--guarantee SIZE]]\n"
+	"                  [--feign BLOCKS [--feign-never]] [--guarantee SIZE]]\n"
 	"                  [--seed NUMBER] [--timed] TRACE\n"
 	"       kvtier-sim --list\n"
 	"SIZE: blocks, or percent of the trace's distinct blocks (2%)\n"
@@ -104,6 +104,7 @@ static bool lie_of(const char *what, struct sim_config *c)
 	char *end;
 
 	c->lies = true;
+	c->lie_ms = 0;
 	c->lie_random = !strcmp(what, "random");
 	if (!strcmp(what, "never"))
 		c->lie_ms = KVT_HINT_NEVER;
@@ -170,6 +171,8 @@ int main(int argc, char **argv)
 			c.scan = (u32)strtoul(argv[++i], NULL, 0);
 		else if (!strcmp(argv[i], "--lie") && i + 1 < argc && lie_of(argv[i + 1], &c))
 			i++;
+		else if (!strcmp(argv[i], "--feign-never"))
+			c.feign_never = true;
 		else if (!strcmp(argv[i], "--feign") && i + 1 < argc)
 			c.feign = (u32)strtoul(argv[++i], NULL, 0);
 		else if (!strcmp(argv[i], "--seed") && i + 1 < argc)

@@ -553,8 +553,10 @@ static void test_lies_hurt_nobody_else(const struct small *s)
 	(void)s;
 	for (i = 0; seed == 1 && i < ARRAY_SIZE(traces); i++) {
 		expect_eq("loads", (u64)sim_trace_load(traces[i], &t), 0);
-		for (how = 0; how < 4; how++) {
-			c = (struct sim_config){ .hints = how & 1, .feign = how & 2 };
+		for (how = 0; how < 6; how++) {
+			c = (struct sim_config){
+				.hints = how & 1, .feign = how & 6 ? 2 : 0, .feign_never = how & 4,
+			};
 			if (i && c.hints)
 				continue;
 			blind = hits_beside(&t, &c);
