@@ -225,16 +225,23 @@ u32 kvt_evict_some(struct kvt_pool *p, struct kvt_tier *t, u32 max, const struct
  * @t:   tier
  * @max: most blocks to go, at most KVT_MOVE_BATCH
  *
- * Down, or out if there is no lower tier.
+ * Down, or out if there is no lower tier. Where nothing below can go because its chains end
+ * here, what is worth least here may have no way out, and be asked for again and again: then
+ * the ends go.
  * Return: how many went.
  */
 u32 kvt_lower_some(struct kvt_pool *p, struct kvt_tier *t, u32 max)
 {
-	u32 ids[KVT_MOVE_BATCH], nr;
+	u32 ids[KVT_MOVE_BATCH], put_off = READ_ONCE(p->nr_put_off), nr, gone;
 
 	if (!kvt_tier_has_lower(p, t))
 		return kvt_evict_some(p, t, max, NULL);
 	nr = kvt_collect(p, t, false, 0, NULL, ids, max);
+	gone = kvt_demote(p, t, ids, nr, false);
+	/* There is room below, only not at once. */
+	if (gone || !nr || put_off != READ_ONCE(p->nr_put_off))
+		return gone;
+	nr = kvt_collect(p, t, true, 0, NULL, ids, max);
 	return kvt_demote(p, t, ids, nr, false);
 }
 

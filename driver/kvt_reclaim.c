@@ -120,14 +120,31 @@ static bool kvt_unused_region(struct kvt_pool *p, struct kvt_tier *t, const stru
 	return false;
 }
 
-/* The owner's own blocks make room for him. Whether any did. */
-static bool kvt_lower_own(struct kvt_pool *p, struct kvt_tier *t, const struct kvt_want *w)
+/* The owner's own blocks make room for him. Whether any did; *@nr: there were some to ask. */
+static bool kvt_lower_own_some(struct kvt_pool *p, struct kvt_tier *t, const struct kvt_want *w,
+			       bool leaf, u32 *nr)
 {
-	u32 ns_group = kvt_ns_group(w->ns->idx, w->group), ids[KVT_MOVE_BATCH], nr;
+	u32 ids[KVT_MOVE_BATCH];
 
-	nr = kvt_collect_own(p, t, !kvt_tier_has_lower(p, t), ns_group, KVT_NIL,
-			     KVT_OWN_STEPS_WORKER, ids, ARRAY_SIZE(ids));
-	return kvt_demote(p, t, ids, nr, false) != 0;
+	*nr = kvt_collect_own(p, t, leaf, kvt_ns_group(w->ns->idx, w->group), KVT_NIL,
+			      KVT_OWN_STEPS_WORKER, ids, *nr);
+	return kvt_demote(p, t, ids, *nr, false) != 0;
+}
+
+/*
+ * The same. If those that are worth least have no way out, and none was @put_off since: the end of
+ * a chain, see kvt_lower_some().
+ */
+static bool kvt_lower_own(struct kvt_pool *p, struct kvt_tier *t, const struct kvt_want *w,
+			  u32 put_off)
+{
+	u32 nr = KVT_MOVE_BATCH, one = 1;
+	bool lower = kvt_tier_has_lower(p, t);
+
+	if (kvt_lower_own_some(p, t, w, !lower, &nr))
+		return true;
+	return nr && lower && put_off == READ_ONCE(p->nr_put_off) &&
+	       kvt_lower_own_some(p, t, w, true, &one);
 }
 
 /*
@@ -156,6 +173,7 @@ static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struc
 {
 	u32 ns_group = kvt_ns_group(w->ns->idx, w->group), ids[KVT_MOVE_BATCH], nr, i, r;
 	u32 put_off = READ_ONCE(p->nr_put_off);
+	bool leaf;
 	int err;
 
 	if (w->ns->group[w->group].slot_pages > t->nr_pieces * KVT_PIECE_PAGES)
@@ -163,7 +181,9 @@ static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struc
 	if (kvt_unused_region(p, t, w))
 		return true;
 	for (i = 0; i < KVT_STEAL_TRIES && put_off == READ_ONCE(p->nr_put_off); i++) {
-		nr = kvt_collect(p, t, !kvt_tier_has_lower(p, t), 0, w->ns, ids, 1);
+		/* What has no way down may have one out at its chain's end. */
+		leaf = i >= KVT_STEAL_TRIES / 2 || !kvt_tier_has_lower(p, t);
+		nr = kvt_collect(p, t, leaf, 0, w->ns, ids, 1);
 		if (!nr)
 			break;
 		if (kvt_hot(&p->table, ids[0])->ns_group == ns_group) {
@@ -192,7 +212,7 @@ static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struc
 			break;
 	}
 	/* Others' blocks are in use: then the owner's own have to make room. */
-	return kvt_lower_own(p, t, w);
+	return kvt_lower_own(p, t, w, put_off);
 }
 
 /* Would there be memory for the owner if others made room. */
@@ -228,10 +248,10 @@ static bool kvt_serve_tier(struct kvt_pool *p, struct kvt_tier *t, const struct 
 		return kvt_limit_lower(p, t, w->ns, kvt_slot_bytes(g));
 	/* What others have is of no use to whom his cgroup gives no more. */
 	if (!partial && !kvt_owner_pays(t, w))
-		return kvt_lower_own(p, t, w);
+		return kvt_lower_own(p, t, w, READ_ONCE(p->nr_put_off));
 	err = partial ? 0 : kvt_region_get(t, w->ns, w->group);
 	if (err == -EDQUOT)
-		return kvt_lower_own(p, t, w);
+		return kvt_lower_own(p, t, w, READ_ONCE(p->nr_put_off));
 	return !err || kvt_steal_region(p, t, w);
 }
 

@@ -629,6 +629,71 @@ TEST_F(pieces, an_arena_comes)
 	kvt_client_close(&other);
 }
 
+/* --- memory below memory ------------------------------------------------------------------ */
+
+FIXTURE(below)
+{
+	struct kvt_pool pool;
+	struct kvt_client c;
+};
+
+FIXTURE_VARIANT(below)
+{
+	const char *policy;
+};
+
+FIXTURE_VARIANT_ADD(below, lru) { .policy = "lru" };
+FIXTURE_VARIANT_ADD(below, reuse) { .policy = "reuse" };
+
+FIXTURE_SETUP(below)
+{
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, TIER_BYTES));
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 7, TIER_BYTES));
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "policy", variant->policy));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "below", BLOCK_BYTES));
+}
+
+FIXTURE_TEARDOWN(below)
+{
+	kvt_client_close(&self->c);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+}
+
+/* Store a chain until there is no room for more of it. How many there are. */
+static int put_what_fits(const struct kvt_client *c, struct kvt_key *keys, int nr)
+{
+	int n = 0, ret;
+
+	do {
+		ret = kvt_put(c, KVTIER_RESERVE_WAIT, 0, keys + n, n ? keys + n - 1 : NULL,
+			      nr - n < CHAIN ? nr - n : CHAIN);
+		n += ret > 0 ? ret : 0;
+	} while (ret == CHAIN && n < nr);
+	return ret < 0 && ret != -ENOSPC ? ret : n;
+}
+
+/* Both are full of one chain: what is below cannot go before its end above does. */
+TEST_F(below, one_chain_has_all)
+{
+	struct kvt_key *keys = calloc(3 * SLOTS, sizeof(*keys));
+	struct kvt_client other;
+	int i, n;
+
+	ASSERT_NE(NULL, keys);
+	kvt_keys(keys, SET, 0, 3 * SLOTS);
+	n = put_what_fits(&self->c, keys, 3 * SLOTS);
+	EXPECT_LE(SLOTS, n);
+	EXPECT_GE(2 * SLOTS, n);
+	free(keys);
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &other, "other", BLOCK_BYTES));
+	for (i = 0; i < SLOTS / CHAIN / 2; i++) {
+		ASSERT_EQ(CHAIN, put_chain(&other, i)) TH_LOG("chain %d", i);
+		EXPECT_EQ(CHAIN, check_chain(&other, i)) TH_LOG("chain %d", i);
+	}
+	kvt_client_close(&other);
+}
+
 /* --- a writer that never waits ------------------------------------------------------------ */
 
 FIXTURE(busy)
