@@ -66,8 +66,8 @@ void kvt_hint_give(struct kvt_learn *l, u32 cls, u32 nr)
  * @age_ms: its age
  *
  * What comes much sooner than was said is a part of a use: else belief could be bought by using
- * something at once, which costs nothing. Counts are halved from time to time, so more may be used than
- * is still counted as given.
+ * something at once, which costs nothing. Counts are halved from time to time, so more may be
+ * used than is still counted as given.
  */
 void kvt_hint_use(struct kvt_learn *l, u32 cls, u32 bin, u32 age_ms)
 {
@@ -94,8 +94,8 @@ static void hint_belief(const struct kvt_learn *l, u32 cls, u32 *kept, u32 *all)
  * @l:   what was learned
  * @cls: its class
  *
- * Of a class's list only the ends are looked at, so what is worth next to nothing must not be there, where it
- * would hide among what others are believed.
+ * Of a class's list only the ends are looked at, so what is worth next to nothing must not be
+ * there, where it would hide among what others are believed.
  */
 bool kvt_hint_believed(const struct kvt_learn *l, u32 cls)
 {

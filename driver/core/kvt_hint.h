@@ -10,8 +10,8 @@
  * again; of that it is learned as of any other class how often it was, and it is worth nothing
  * until then.
  *
- * Belief cannot be had for less than it gives: it is counted in blocks, a use that comes much sooner than was said is a
- * part of one, and no time is taken to be shorter than a few seconds.
+ * Belief cannot be had for less than it gives: it is counted in blocks, a use that comes much
+ * sooner than was said is a part of one, and no time is taken to be shorter than a few seconds.
  *
  * Lock: the pool's meta lock for everything.
  */

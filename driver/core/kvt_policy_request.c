@@ -270,27 +270,30 @@ static u32 reuse_classify(struct kvt_cold *c, u32 cls, bool stranger)
 }
 
 /**
- * kvt_reuse_turned_out() - a block is used for the first time since its client has said when it will be
+ * kvt_reuse_turned_out() - a block's first use since its client has said when that will be
  * @p:      policy; meta lock held
+ * @m:      what was learned of its owner
  * @id:     block that kvt_class_told() is true of
  * @age_ms: since then
  *
- * What was not believed is cold, and has the bin of the time that was said. From here on it is of a
- * class that says nothing but that it is not new; its request gives it another.
+ * What was not believed is cold, and has the bin of the time that was said. From here on it is
+ * of a class that says nothing but that it is not new, and has the bin of its age; its request
+ * gives it another.
  */
-void kvt_reuse_turned_out(struct kvt_policy *p, u32 id, u32 age_ms)
+void kvt_reuse_turned_out(struct kvt_policy *p, struct kvt_mind *m, u32 id, u32 age_ms)
 {
-	struct kvt_learn *l = &kvt_policy_mind(p, id)->learn;
 	struct kvt_cold *c = kvt_cold(p->table, id);
 	u32 bin = c->past & REUSE_GAP_MASK;
 
 	if (c->cls == KVT_CLS_COLD)
-		kvt_learn_not_over(l, age_ms);
+		kvt_learn_not_over(&m->learn, age_ms);
 	if (kvt_class_hinted(c->cls))
-		kvt_hint_use(l, c->cls, bin, age_ms);
+		kvt_hint_use(&m->learn, c->cls, bin, age_ms);
 	else if (bin != REUSE_GAP_NEVER)
-		kvt_hint_use(l, kvt_hint_class(kvt_age_of_bin(bin)), bin, age_ms);
+		kvt_hint_use(&m->learn, kvt_hint_class(kvt_age_of_bin(bin)), bin, age_ms);
 	c->cls = KVT_CLS_SESSION;
+	if (age_ms)
+		c->past = (u8)((c->past & ~REUSE_GAP_MASK) | kvt_age_bin(age_ms));
 }
 
 /**
@@ -361,7 +364,7 @@ static void reuse_settle(struct kvt_policy *p, struct reuse_chain *ch, u32 cls)
 		reuse_stored(p, ch, id);
 		/* Who only stores what follows has not read it here. */
 		if (kvt_class_told(c->cls))
-			kvt_reuse_turned_out(p, id, reuse_age_ms(p, c));
+			kvt_reuse_turned_out(p, ch->m, id, reuse_age_ms(p, c));
 		/* What comes before the last part was counted with that. */
 		if (ch->more && id == ch->ask->told)
 			asked = n;

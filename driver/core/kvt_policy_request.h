@@ -36,7 +36,7 @@ static inline bool reuse_stuck(const struct kvt_cold *c)
 	return c->on & KVT_ON_STUCK;
 }
 
-void kvt_reuse_turned_out(struct kvt_policy *p, u32 id, u32 age_ms);
+void kvt_reuse_turned_out(struct kvt_policy *p, struct kvt_mind *m, u32 id, u32 age_ms);
 void kvt_reuse_request(struct kvt_policy *p, u32 id, struct kvt_ask *ask);
 
 #endif /* KVT_POLICY_REQUEST_H */

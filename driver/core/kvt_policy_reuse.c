@@ -260,15 +260,13 @@ static void reuse_touch(struct kvt_policy *p, u32 tier, u32 id)
 	struct kvt_cold *c = kvt_cold(p->table, id);
 	u32 age_ms = reuse_age_ms(p, c), on = kvt_policy_list(c);
 
-	if (age_ms) {
-		if (kvt_class_shared(c->cls))
-			kvt_learn_use(&kvt_policy_mind(p, id)->learn, c->cls, age_ms, true);
-		else if (kvt_class_told(c->cls))
-			kvt_reuse_turned_out(p, id, age_ms);
+	if (age_ms && kvt_class_shared(c->cls))
+		kvt_learn_use(&kvt_policy_mind(p, id)->learn, c->cls, age_ms, true);
+	/* What is used in the millisecond of its hint has that use still to come; not if cold. */
+	if (kvt_class_told(c->cls) && (age_ms || c->cls == KVT_CLS_COLD))
+		kvt_reuse_turned_out(p, kvt_policy_mind(p, id), id, age_ms);
+	if (age_ms)
 		c->past = (u8)((c->past & ~REUSE_GAP_MASK) | kvt_age_bin(age_ms));
-	}
-	if (c->cls == KVT_CLS_COLD)
-		c->cls = KVT_CLS_SESSION;
 	c->touch_ms = p->now_ms;
 	if (reuse_stuck(c))
 		return;
