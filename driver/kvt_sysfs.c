@@ -287,47 +287,38 @@ KVT_ADMIN_WRITES(name)
 KVT_WATERMARK(watermark_low_percent);
 KVT_WATERMARK(watermark_high_percent);
 
-static ssize_t reserve_percent_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%u\n", READ_ONCE(to_pool(dev)->reserve_percent));
-}
-
-static ssize_t reserve_percent_store(struct device *dev, struct device_attribute *attr,
-				     const char *buf, size_t len)
+static ssize_t kvt_setting_store(struct kvt_pool *p, u32 *setting, u32 least, u32 most,
+				 const char *buf, size_t len)
 {
 	u32 val;
 	int err = kstrtou32(buf, 0, &val);
 
 	if (err)
 		return err;
-	if (val < 1 || val > 100)
+	if (val < least || val > most)
 		return -EINVAL;
-	WRITE_ONCE(to_pool(dev)->reserve_percent, val);
+	WRITE_ONCE(*setting, val);
+	kvt_reclaim_kick(p);
 	return len;
 }
-KVT_ADMIN_WRITES(reserve_percent);
 
-static ssize_t reservation_timeout_ms_show(struct device *dev, struct device_attribute *attr,
-					   char *buf)
-{
-	return sysfs_emit(buf, "%u\n", READ_ONCE(to_pool(dev)->reservation_timeout_ms));
-}
+/* A number that has nothing to do with others. */
+#define KVT_SETTING(name, least, most)							\
+static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *buf)\
+{											\
+	return sysfs_emit(buf, "%u\n", READ_ONCE(to_pool(dev)->name));			\
+}											\
+static ssize_t name##_store(struct device *dev, struct device_attribute *attr,		\
+			    const char *buf, size_t len)				\
+{											\
+	struct kvt_pool *p = to_pool(dev);						\
+											\
+	return kvt_setting_store(p, &p->name, least, most, buf, len);			\
+}											\
+KVT_ADMIN_WRITES(name)
 
-static ssize_t reservation_timeout_ms_store(struct device *dev, struct device_attribute *attr,
-					    const char *buf, size_t len)
-{
-	u32 val;
-	int err = kstrtou32(buf, 0, &val);
-
-	if (err)
-		return err;
-	if (val < 10 || val > 3600000)
-		return -EINVAL;
-	WRITE_ONCE(to_pool(dev)->reservation_timeout_ms, val);
-	kvt_reclaim_kick(to_pool(dev));
-	return len;
-}
-KVT_ADMIN_WRITES(reservation_timeout_ms);
+KVT_SETTING(reserve_percent, 1, 100);
+KVT_SETTING(reservation_timeout_ms, 10, 3600000);
 
 static ssize_t cgroup_limits_show(struct device *dev, struct device_attribute *attr, char *buf)
 {

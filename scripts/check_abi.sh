@@ -27,9 +27,9 @@ writable()
 {
 	sed -n -E "s,^static ssize_t ([a-z0-9_]+)_store\(.*,$CLASS/\1,p
 		s,^static int ns_([a-z0-9_]+)_store\(.*,$CLASS/namespaces/<id>/\1,p
-		s,^KVT_WATERMARK\(([a-z0-9_]+)\);,$CLASS/\1,p
+		s,^KVT_(WATERMARK|SETTING)\(([a-z0-9_]+)[)\,].*;,$CLASS/\2,p
 		s,^KVT_NS_LIMIT\(([a-z0-9_]+)\, .*,$CLASS/namespaces/<id>/\1,p" "$SYSFS" |
-		grep -v -e '/kvt_watermark$' -e '/kvt_ns_sysfs$' || true
+		grep -v -e '/kvt_watermark$' -e '/kvt_setting$' -e '/kvt_ns_sysfs$' || true
 	sed -n -E "s,^module_param_(named|cb)\(([a-z0-9_]+)\,.*0[246]*[26][046]*\);,$PARAMETERS/\2,p" \
 		driver/*.c | grep -v /test_
 }
