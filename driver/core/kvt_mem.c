@@ -424,7 +424,7 @@ u32 kvt_mem_piece_absent(const struct kvt_mem *m)
  * @m:     space; meta lock held
  * @piece: absent
  *
- * It is zeroed, which is forgotten if others of its stretch are not.
+ * It is zeroed, which is forgotten where it would take memory, see kvt_piece_come().
  */
 void kvt_mem_piece_come(struct kvt_mem *m, u32 piece)
 {

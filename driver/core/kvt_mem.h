@@ -67,9 +67,9 @@
 #define KVT_DIR_ENTRIES		(1u << KVT_DIR_SHIFT)
 
 /* What kvt_mem_word() says besides what is in the map. */
-#define KVT_PIECE_POISON	(1u << 30)	/* used: some page is bad */
-#define KVT_PIECE_RETIRED	0x7ffffffeu	/* not free: some page is bad */
-#define KVT_PIECE_ABSENT	0x7ffffffdu	/* not free: see above */
+#define KVT_PIECE_POISON	(1u << 30)			/* used: some page is bad */
+#define KVT_PIECE_RETIRED	(KVT_PIECE_UNKNOWN - 1)		/* not free: some page is bad */
+#define KVT_PIECE_ABSENT	(KVT_PIECE_UNKNOWN - 2)		/* not free: see above */
 
 enum kvt_region_state {
 	KVT_REGION_DIRTY = 0,

@@ -3,17 +3,22 @@
  * The map of a memory tier; see kvt_piece.h for the model.
  *
  * Invariants: a split's words are not all the same, for as many pieces as its stretch has;
- * nr_splits counts the splits of stretches and the spare ones. The last stretch may be
- * short: its word is that of the pieces there are.
+ * the two words of a stretch differ, unless it has no first pieces; nr_splits counts the
+ * splits of stretches and the spare ones. The last stretch may be short: its words are those of
+ * the pieces there are.
  */
 #include "kvt_piece.h"
 
 #define AT(piece)	((piece) & (KVT_STRETCH_PIECES - 1))
 #define KVT_NEXT_STRETCHES	16u	/* that kvt_pieces_next_used() looks at */
 
+/* A stretch holds two words, how many pieces have the first, and a bit. */
+static_assert(2 * KVT_WORD_BITS + KVT_STRETCH_SHIFT + 1 <= 64);
+static_assert(KVT_PIECE_NR < KVT_PIECE_UNKNOWN);
+
 static u64 stretch_of_word(u32 word)
 {
-	return (u64)word << 1 | 1;
+	return kvt_stretch_of(word, 0, word);
 }
 
 static u32 stretch_len(const struct kvt_pieces *p, u32 s)
@@ -117,7 +122,7 @@ static void stretch_join(struct kvt_pieces *p, u32 s, u32 word)
 {
 	union kvt_split *split = kvt_stretch_split(p->stretch[s]);
 
-	p->stretch[s] = stretch_of_word(word);
+	WRITE_ONCE(p->stretch[s], stretch_of_word(word));
 	if (split)
 		split_spare(p, split);
 }
@@ -133,24 +138,63 @@ static void split_set(struct kvt_pieces *p, u32 s, u32 at, u32 nr, u32 word)
 		stretch_join(p, s, word);
 }
 
+/* How often the word changes on the way; *@first: how many pieces there are before that. */
+static u32 words_turns(const u32 *word, u32 *first)
+{
+	u32 i, nr = 0;
+
+	*first = 0;
+	for (i = 1; i < KVT_STRETCH_PIECES; i++) {
+		if (word[i] != word[i - 1]) {
+			*first = i;
+			nr++;
+		}
+	}
+	return nr;
+}
+
+static void stretch_split(struct kvt_pieces *p, u32 s, const u32 *word)
+{
+	union kvt_split *split = split_take(p);
+
+	memcpy(split->word, word, sizeof(split->word));
+	/* Who reads without the lock finds the same words there. */
+	smp_store_release(&p->stretch[s], (u64)(uintptr_t)split);
+}
+
+/* The words of a stretch once some of its pieces have another; behind the last one, the last's. */
+static void stretch_words(const struct kvt_pieces *p, u32 s, u32 at, u32 nr, u32 word, u32 *words)
+{
+	u32 len = stretch_len(p, s), i;
+
+	for (i = 0; i < KVT_STRETCH_PIECES; i++) {
+		if (i >= len)
+			words[i] = words[len - 1];
+		else if (i >= at && i < at + nr)
+			words[i] = word;
+		else
+			words[i] = kvt_piece_word(p, (s << KVT_STRETCH_SHIFT) + i);
+	}
+}
+
 static void stretch_set(struct kvt_pieces *p, u32 s, u32 at, u32 nr, u32 word)
 {
-	u32 was = (u32)(p->stretch[s] >> 1), i;
-	union kvt_split *split;
+	u32 words[KVT_STRETCH_PIECES], first;
 
 	if (nr == stretch_len(p, s)) {
 		stretch_join(p, s, word);
 		return;
 	}
-	if (!kvt_stretch_split(p->stretch[s])) {
-		if (was == word)
-			return;
-		split = split_take(p);
-		for (i = 0; i < KVT_STRETCH_PIECES; i++)
-			split->word[i] = was;
-		p->stretch[s] = (uintptr_t)split;
+	if (kvt_stretch_split(p->stretch[s])) {
+		split_set(p, s, at, nr, word);
+		return;
 	}
-	split_set(p, s, at, nr, word);
+	stretch_words(p, s, at, nr, word, words);
+	if (words_turns(words, &first) > 1)
+		stretch_split(p, s, words);
+	else
+		WRITE_ONCE(p->stretch[s],
+			   kvt_stretch_of(words[0], first, words[KVT_STRETCH_PIECES - 1]));
 }
 
 /* Those of a stretch from @at on. */
@@ -170,8 +214,8 @@ static void bits_set(struct kvt_bits *b, u16 which, bool used)
 
 /**
  * kvt_pieces_set() - give a range of pieces a word
- * @p:     map; not kvt_pieces_low(), unless the range has the same word already, and each of
- *         the stretches at its ends is split or has no other pieces
+ * @p:     map; not kvt_pieces_low(), unless all of the range, and nothing else, has one word: a
+ *         region's number
  * @first: of the range
  * @nr:    its length
  * @word:  for each. Those that are free then can be had, but for bad ones
@@ -218,6 +262,20 @@ void kvt_piece_leave(struct kvt_pieces *p, u32 piece)
 	kvt_piece_bits(p, piece)->busy |= kvt_piece_bit(piece);
 }
 
+/*
+ * What can be said of a piece that comes: what two words say, and what needs a split where
+ * there is one, or one to spare for a stretch that was divided before.
+ */
+static bool come_is_kept(const struct kvt_pieces *p, u32 piece)
+{
+	u32 s = piece >> KVT_STRETCH_SHIFT, words[KVT_STRETCH_PIECES], first;
+
+	if (kvt_stretch_split(p->stretch[s]) || (kvt_stretch_first(p->stretch[s]) && p->nr_spare))
+		return true;
+	stretch_words(p, s, AT(piece), 1, KVT_PIECE_CLEAN, words);
+	return words_turns(words, &first) <= 1;
+}
+
 /**
  * kvt_piece_come() - there is, and it is zeroed
  * @p:     map
@@ -227,11 +285,9 @@ void kvt_piece_leave(struct kvt_pieces *p, u32 piece)
  */
 void kvt_piece_come(struct kvt_pieces *p, u32 piece)
 {
-	u32 s = piece >> KVT_STRETCH_SHIFT;
-
 	kvt_piece_bits(p, piece)->busy &= ~kvt_piece_bit(piece);
-	if (kvt_stretch_split(p->stretch[s]))
-		split_set(p, s, AT(piece), 1, KVT_PIECE_CLEAN);
+	if (come_is_kept(p, piece))
+		stretch_set(p, piece >> KVT_STRETCH_SHIFT, AT(piece), 1, KVT_PIECE_CLEAN);
 }
 
 /**
@@ -246,7 +302,9 @@ u32 kvt_pieces_next_used(const struct kvt_pieces *p, u32 piece)
 	u32 last = min(p->nr, piece + KVT_NEXT_STRETCHES * KVT_STRETCH_PIECES);
 
 	while (piece < last && !(kvt_piece_word(p, piece) & KVT_PIECE_USED)) {
-		if (kvt_stretch_split(p->stretch[piece >> KVT_STRETCH_SHIFT]))
+		u64 stretch = p->stretch[piece >> KVT_STRETCH_SHIFT];
+
+		if (kvt_stretch_split(stretch) || AT(piece) < kvt_stretch_first(stretch))
 			piece++;
 		else
 			piece = (piece | (KVT_STRETCH_PIECES - 1)) + 1;

@@ -3,9 +3,10 @@
  * The map of a memory tier: what the word of each 2 MiB piece is, and two bits.
  *
  * Large regions are long runs of pieces with one word, and so is free space. So pieces
- * are taken by *stretches* of 16, aligned, and a stretch has one word as long as that is
- * the word of all its pieces. Else it is *split*: a split, which is memory that the caller
- * hands in, has a word for each. It is given back as soon as all are the same again.
+ * are taken by *stretches* of 16, aligned, and a stretch has two words: that of its first
+ * pieces, and that of the rest. That is all there is where one region ends and the next begins,
+ * or free space does. Where there are more it is *split*: a split, which is memory that the
+ * caller hands in, has a word for each. It is given back as soon as all are the same again.
  *
  * What may happen to any single piece at any time, where nobody can get memory, are bits:
  * they need no split. One says that a piece cannot be had, and so does it for those in use:
@@ -22,9 +23,10 @@
  * *spare*; a change of a range takes two at most, at its ends.
  *
  * Lock: the owner's, for everything that does not say otherwise. But who knows that a piece
- * stays in the region that it is in may read its word without: it does not change, nor does
- * where it is. What is in part of a stretch keeps that split, and what has all of it keeps it
- * whole. So a stretch must not be split or joined at any other time than when words change.
+ * stays in the region that it is in may read its word without: it does not change, whatever
+ * happens to the rest of its stretch. A stretch is one load; it may become split, but not the
+ * other way round while what is in a part of it keeps it split. So a stretch must not be split or
+ * joined at any other time than when words change.
  */
 #ifndef KVT_PIECE_H
 #define KVT_PIECE_H
@@ -35,15 +37,19 @@
 #define KVT_STRETCH_PIECES	(1u << KVT_STRETCH_SHIFT)
 #define KVT_SPLITS_SPARE	2u	/* what a change may need */
 
-/* Words of the map. Used: the region's number. Else: a namespace's id or one of these. */
-#define KVT_PIECE_USED		(1u << 31)
+/*
+ * Words of the map, of KVT_WORD_BITS. Used: the region's number. Else: a namespace's id or one of
+ * these.
+ */
+#define KVT_WORD_BITS		29
+#define KVT_PIECE_USED		(1u << (KVT_WORD_BITS - 1))
 #define KVT_PIECE_NR		((1u << 23) - 1)
 #define KVT_PIECE_CLEAN		0u
-#define KVT_PIECE_UNKNOWN	0x7fffffffu
+#define KVT_PIECE_UNKNOWN	(KVT_PIECE_USED - 1)
 #define KVT_NO_PIECE		(~0u)
 
 /**
- * union kvt_split - the words of a stretch whose pieces differ
+ * union kvt_split - the words of a stretch that has had more than two
  * @word: each piece's
  * @next: of one that is spare
  */
@@ -64,7 +70,7 @@ struct kvt_bits {
 
 /**
  * struct kvt_pieces - the map
- * @stretch:   for each a word, shifted up, with the lowest bit set; or the address of a split
+ * @stretch:   for each its words, see kvt_stretch_of(), or the address of a split
  * @bits:      for each
  * @spare:     splits that are not used, or NULL
  * @nr_spare:  how many
@@ -92,18 +98,36 @@ static inline u64 kvt_pieces_bytes(const struct kvt_pieces *p)
 	       (u64)p->nr_splits * sizeof(union kvt_split);
 }
 
+/* A stretch whose first @nr pieces, less than all, have one word, and the rest another. */
+static inline u64 kvt_stretch_of(u32 first, u32 nr, u32 rest)
+{
+	return (u64)rest << (64 - KVT_WORD_BITS) | (u64)first << (64 - 2 * KVT_WORD_BITS) |
+	       nr << 1 | 1;
+}
+
 static inline union kvt_split *kvt_stretch_split(u64 stretch)
 {
 	return stretch & 1 ? NULL : (union kvt_split *)(uintptr_t)stretch;
 }
 
+/* Of one that is not split: how many are its first pieces. */
+static inline u32 kvt_stretch_first(u64 stretch)
+{
+	return stretch >> 1 & (KVT_STRETCH_PIECES - 1);
+}
+
 /* The word of a piece that there is. */
 static inline u32 kvt_piece_word(const struct kvt_pieces *p, u32 piece)
 {
-	u64 stretch = p->stretch[piece >> KVT_STRETCH_SHIFT];
+	u64 stretch = READ_ONCE(p->stretch[piece >> KVT_STRETCH_SHIFT]);
 	const union kvt_split *split = kvt_stretch_split(stretch);
+	u32 at = piece & (KVT_STRETCH_PIECES - 1);
 
-	return split ? split->word[piece & (KVT_STRETCH_PIECES - 1)] : (u32)(stretch >> 1);
+	if (split)
+		return split->word[at];
+	if (at < kvt_stretch_first(stretch))
+		stretch <<= KVT_WORD_BITS;
+	return (u32)(stretch >> (64 - KVT_WORD_BITS));
 }
 
 static inline u16 kvt_piece_bit(u32 piece)

@@ -397,7 +397,8 @@ static void mem_dirty_tracks_owners(struct kunit *test)
 /* An id that the map has no room for is nobody's, not another's. */
 static void mem_long_ids_are_unknown(struct kunit *test)
 {
-	static const u64 ids[] = { KVT_PIECE_RETIRED, KVT_PIECE_UNKNOWN, KVT_PIECE_USED,
+	static const u64 ids[] = { KVT_PIECE_ABSENT, KVT_PIECE_RETIRED, KVT_PIECE_UNKNOWN,
+				   KVT_PIECE_USED, (1ull << KVT_WORD_BITS) + NS_A,
 				   (1ull << 32) + NS_A };
 	struct fixture *f = setup(test, KVT_PIECE_CLEAN);
 	struct kvt_region *reg = region_get(test, f, &f->a, 64, 1);
@@ -414,7 +415,7 @@ static void mem_long_ids_are_unknown(struct kunit *test)
 		reg->state = KVT_REGION_CLEANING;
 		kvt_mem_region_free(&f->m, &f->b, reg, ids[i], false);
 	}
-	/* 2^32 + a is not a. */
+	/* 2^29 + a is not a. */
 	KUNIT_ASSERT_TRUE(test, kvt_mem_region_alloc(&f->m, &f->a, reg, NS_A,
 						     kvt_ns_group(1, 0), 64, 1));
 	KUNIT_EXPECT_TRUE(test, is_dirty(reg));

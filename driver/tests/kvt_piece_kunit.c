@@ -12,6 +12,7 @@ struct fixture {
 	struct kvt_pieces p;
 	u64 map[KVT_PIECES_WORDS(NR)];
 	u32 want[NR];
+	bool split[KVT_STRETCHES(NR)];
 	u32 given;	/* splits that the map has */
 };
 
@@ -44,25 +45,38 @@ static void splits_put(struct fixture *f)
 		memset(split, 0xa5, sizeof(*split));
 }
 
+/* Words of a stretch have changed: more than two make it split until there is one. */
+static void changed(struct fixture *f, u32 s)
+{
+	u32 i = s * KVT_STRETCH_PIECES, end = min(i + KVT_STRETCH_PIECES, NR), turns = 0;
+
+	for (i++; i < end; i++)
+		turns += f->want[i] != f->want[i - 1];
+	f->split[s] = turns && (f->split[s] || turns > 1);
+}
+
+static void want(struct fixture *f, u32 first, u32 nr, u32 word)
+{
+	u32 s = first / KVT_STRETCH_PIECES, last = (first + nr - 1) / KVT_STRETCH_PIECES;
+
+	for (; nr--; first++)
+		f->want[first] = word;
+	for (; s <= last; s++)
+		changed(f, s);
+}
+
 static void set(struct fixture *f, u32 first, u32 nr, u32 word)
 {
 	kvt_pieces_set(&f->p, first, nr, word);
-	for (; nr--; first++)
-		f->want[first] = word;
+	want(f, first, nr, word);
 }
 
-/* Stretches whose pieces differ. */
-static u32 nr_mixed(const struct fixture *f)
+static u32 nr_split(const struct fixture *f)
 {
-	u32 i, nr = 0;
-	bool mixed = false;
+	u32 s, nr = 0;
 
-	for (i = 0; i < NR; i++) {
-		if (!(i % KVT_STRETCH_PIECES))
-			mixed = false;
-		else if (!mixed && f->want[i] != f->want[i - 1])
-			nr += mixed = true;
-	}
+	for (s = 0; s < KVT_STRETCHES(NR); s++)
+		nr += f->split[s];
 	return nr;
 }
 
@@ -73,11 +87,11 @@ static void is_as_wanted(struct kunit *test, const struct fixture *f)
 	for (i = 0; i < NR; i++)
 		KUNIT_ASSERT_EQ(test, kvt_piece_word(&f->p, i), f->want[i]);
 	KUNIT_ASSERT_EQ(test, f->p.nr_splits, f->given);
-	KUNIT_ASSERT_EQ(test, f->p.nr_splits - f->p.nr_spare, nr_mixed(f));
+	KUNIT_ASSERT_EQ(test, f->p.nr_splits - f->p.nr_spare, nr_split(f));
 	KUNIT_ASSERT_EQ(test, kvt_pieces_bytes(&f->p), sizeof(f->map) + 64ull * f->given);
 }
 
-/* Ranges of all lengths get words; a stretch costs a split as long as its pieces differ. */
+/* Ranges of all lengths get words; a stretch costs a split if it has had more than two. */
 static void words_are_kept(struct kunit *test)
 {
 	static const u32 word[WORDS] = { KVT_PIECE_CLEAN, KVT_PIECE_UNKNOWN, KVT_PIECE_USED | 7,
@@ -124,15 +138,40 @@ static void pieces_come_and_go(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kvt_piece_absent(&f->p, 17));
 	kvt_piece_leave(&f->p, 30);
 	kvt_piece_come(&f->p, 30);
-	f->want[30] = KVT_PIECE_CLEAN;
+	want(f, 30, 1, KVT_PIECE_CLEAN);
 	is_as_wanted(test, f);
 	/* All of its stretch are clean then, and it needs no split. */
 	set(f, 16, 14, KVT_PIECE_CLEAN);
 	kvt_piece_leave(&f->p, 31);
 	kvt_piece_come(&f->p, 31);
-	f->want[31] = KVT_PIECE_CLEAN;
+	want(f, 31, 1, KVT_PIECE_CLEAN);
 	is_as_wanted(test, f);
 	KUNIT_EXPECT_EQ(test, f->p.nr_spare, KVT_SPLITS_SPARE);
+}
+
+/* Without a split to be had: what two words say is kept. */
+static void pieces_come_to_two_words(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+
+	set(f, 0, NR, 3);
+	set(f, 0, 4, KVT_PIECE_USED | 9);
+	kvt_piece_leave(&f->p, 4);
+	kvt_piece_come(&f->p, 4);
+	kvt_piece_leave(&f->p, 9);
+	kvt_piece_come(&f->p, 9);
+	KUNIT_EXPECT_TRUE(test, kvt_piece_free(&f->p, 4));
+	KUNIT_EXPECT_TRUE(test, kvt_piece_free(&f->p, 9));
+	is_as_wanted(test, f);
+	set(f, 0, 4, KVT_PIECE_CLEAN);
+	kvt_piece_leave(&f->p, 4);
+	kvt_piece_come(&f->p, 4);
+	want(f, 4, 1, KVT_PIECE_CLEAN);
+	kvt_piece_leave(&f->p, NR - 3);
+	kvt_piece_come(&f->p, NR - 3);
+	want(f, NR - 3, 1, KVT_PIECE_CLEAN);
+	is_as_wanted(test, f);
+	KUNIT_EXPECT_EQ(test, f->given, 0u);
 }
 
 /* What is bad can be had no more, unless it is mended while it is in use. */
@@ -243,6 +282,32 @@ static void pieces_in_use_are_found(struct kunit *test)
 	}
 }
 
+/* Regions side by side come and go, in any order, and nothing is needed for where they meet. */
+static void two_in_a_stretch(struct kunit *test)
+{
+	const u32 nr = 20, used = KVT_PIECE_USED | KVT_PIECE_NR;
+	struct fixture *f = setup(test);
+	u32 i, k;
+
+	for (k = 0; k < 2; k++) {
+		for (i = 0; i + nr <= NR; i += nr)
+			set(f, i, nr, used - i);
+		is_as_wanted(test, f);
+		/* Every other one, and the rest the other way round. */
+		for (i = 0; i + nr <= NR; i += 2 * nr) {
+			set(f, i, nr, KVT_PIECE_UNKNOWN - 3 - k);
+			is_as_wanted(test, f);
+		}
+		for (i = NR / nr * nr; i >= nr; i -= nr) {
+			if (f->want[i - nr] & KVT_PIECE_USED)
+				set(f, i - nr, nr, KVT_PIECE_CLEAN);
+			is_as_wanted(test, f);
+		}
+		set(f, 0, NR, KVT_PIECE_CLEAN);
+	}
+	KUNIT_EXPECT_EQ(test, f->given, 0u);
+}
+
 /* All that was handed in comes back, wherever it is. */
 static void splits_come_back(struct kunit *test)
 {
@@ -265,9 +330,11 @@ static void splits_come_back(struct kunit *test)
 static struct kunit_case piece_cases[] = {
 	KUNIT_CASE(words_are_kept),
 	KUNIT_CASE(pieces_come_and_go),
+	KUNIT_CASE(pieces_come_to_two_words),
 	KUNIT_CASE(bad_pieces_stay_busy),
 	KUNIT_CASE(runs_are_found),
 	KUNIT_CASE(pieces_in_use_are_found),
+	KUNIT_CASE(two_in_a_stretch),
 	KUNIT_CASE(splits_come_back),
 	{ }
 };

@@ -310,8 +310,8 @@ static double space_bytes(u32 slot_pages, u32 blocks)
 }
 
 /*
- * Prints each size; returns the total of the worst: with a copy in a log, which has an entry
- * there, up to 2 MiB, and without up to 10 MiB.
+ * Prints each size; returns the total of the worst up to 10 MiB, with a copy in a log, which has
+ * an entry there.
  */
 static double print_sizes(FILE *f, double base)
 {
@@ -324,10 +324,8 @@ static double print_sizes(FILE *f, double base)
 		fprintf(f, "%s    { \"block_kib\": %u, \"region_bytes\": %.2f, "
 			"\"total_bytes\": %.2f }", i ? ",\n" : "", kib[i], space, base + space);
 		printf("# with blocks of %u KiB: %.1f bytes\n", kib[i], base + space);
-		if (kib[i] <= 2048)
+		if (kib[i] <= 10240)
 			worst = max(worst, base + space);
-		else if (kib[i] <= 10240)
-			worst = max(worst, base + space - sizeof(u32));
 	}
 	return worst;
 }
