@@ -136,7 +136,7 @@ static s32 kvt_advise_locked(struct kvt_batch *b, u32 i, u32 advice, u32 expire_
 		b->group->own[tier].cursor = KVT_NIL;
 		break;
 	case KVTIER_ADV_HOT:
-		p->policy.ops->touch(&p->policy, tier, id);
+		p->policy.ops->warm(&p->policy, tier, id);
 		break;
 	case KVTIER_ADV_PIN:
 		return kvt_pin_locked(p, b->f->ns, h, kvt_slot_bytes(b->group));
@@ -176,7 +176,7 @@ static u32 kvt_expiry_s(u64 ttl_ns)
 	return (kvt_now_s() + (u32)ttl_s + 1) ?: 1;
 }
 
-/* Uses before the call do not make warm again what it cools. */
+/* Uses before the call do not make warm again what it cools, nor are lost if it warms. */
 static void kvt_advise_drain(struct kvt_pool *p)
 {
 	spin_lock(&p->meta_lock);
@@ -211,7 +211,7 @@ int kvt_op_advise(struct kvt_file *f, void *arg)
 		expire_s = kvt_expiry_s(a->value);
 	st = (s32 *)b.res;
 	a->nr_done = 0;
-	if (a->advice == KVTIER_ADV_COLD)
+	if (a->advice == KVTIER_ADV_COLD || a->advice == KVTIER_ADV_HOT)
 		kvt_advise_drain(p);
 	/* Heating goes tail first and cooling head first: the tail ends up colder. */
 	for (i = 0; i < a->nr; i++) {

@@ -522,6 +522,7 @@ const struct kvt_policy_ops kvt_policy_lru = {
 	.insert = lru_insert,
 	.remove = kvt_policy_del,
 	.touch = lru_touch,
+	.warm = lru_touch,
 	.cool = lru_cool,
 	.next = lru_next,
 	.skip = lru_skip,

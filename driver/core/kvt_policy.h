@@ -42,6 +42,7 @@ struct kvt_policy;
  * @insert: block became resident in the tier
  * @remove: block is leaving the tier (or the pool)
  * @touch:  block was used
+ * @warm:   block will be used: it is as young as if it had been, but was not
  * @cool:   block will not be used: first in line
  * @next:   least valuable block of the tier. @leaf: only a block without
  *          children. Looks at no more than *@budget blocks and takes what it
@@ -75,6 +76,7 @@ struct kvt_policy_ops {
 	void (*insert)(struct kvt_policy *p, u32 tier, u32 id);
 	void (*remove)(struct kvt_policy *p, u32 tier, u32 id);
 	void (*touch)(struct kvt_policy *p, u32 tier, u32 id);
+	void (*warm)(struct kvt_policy *p, u32 tier, u32 id);
 	void (*cool)(struct kvt_policy *p, u32 tier, u32 id);
 	u32 (*next)(struct kvt_policy *p, u32 tier, bool leaf, u32 *budget);
 	void (*skip)(struct kvt_policy *p, u32 tier, u32 id);

@@ -255,18 +255,12 @@ static void reuse_remove(struct kvt_policy *p, u32 tier, u32 id)
 		reuse_childless(p, c->parent);
 }
 
-static void reuse_touch(struct kvt_policy *p, u32 tier, u32 id)
+/* A block of a class, which may not be that of its list, is as young as can be. */
+static void reuse_renew(struct kvt_policy *p, u32 tier, u32 id)
 {
 	struct kvt_cold *c = kvt_cold(p->table, id);
-	u32 age_ms = reuse_age_ms(p, c), on = kvt_policy_list(c);
+	u32 on = kvt_policy_list(c);
 
-	if (age_ms && kvt_class_shared(c->cls))
-		kvt_learn_use(&kvt_policy_mind(p, id)->learn, c->cls, age_ms, true);
-	/* What is used in the millisecond of its hint has that use still to come; not if cold. */
-	if (kvt_class_told(c->cls) && (age_ms || c->cls == KVT_CLS_COLD))
-		kvt_reuse_turned_out(p, kvt_policy_mind(p, id), id, age_ms);
-	if (age_ms)
-		c->past = (u8)((c->past & ~REUSE_GAP_MASK) | kvt_age_bin(age_ms));
 	c->touch_ms = p->now_ms;
 	if (reuse_stuck(c))
 		return;
@@ -276,6 +270,34 @@ static void reuse_touch(struct kvt_policy *p, u32 tier, u32 id)
 	}
 	c->on |= KVT_ON_USED;
 	p->stale[tier] |= 1u << on;
+}
+
+static void reuse_touch(struct kvt_policy *p, u32 tier, u32 id)
+{
+	struct kvt_cold *c = kvt_cold(p->table, id);
+	u32 age_ms = reuse_age_ms(p, c);
+
+	if (age_ms && kvt_class_shared(c->cls))
+		kvt_learn_use(&kvt_policy_mind(p, id)->learn, c->cls, age_ms, true);
+	/* What is used in the millisecond of its hint has that use still to come; not if cold. */
+	if (kvt_class_told(c->cls) && (age_ms || c->cls == KVT_CLS_COLD))
+		kvt_reuse_turned_out(p, kvt_policy_mind(p, id), id, age_ms);
+	if (age_ms)
+		c->past = (u8)((c->past & ~REUSE_GAP_MASK) | kvt_age_bin(age_ms));
+	reuse_renew(p, tier, id);
+}
+
+/*
+ * Saying so costs nothing: nothing is learned, and no hint has come true by it. One that was
+ * believed counts from now on.
+ */
+static void reuse_warm(struct kvt_policy *p, u32 tier, u32 id)
+{
+	struct kvt_cold *c = kvt_cold(p->table, id);
+
+	if (c->cls == KVT_CLS_COLD)
+		c->cls = KVT_CLS_SESSION;
+	reuse_renew(p, tier, id);
 }
 
 static void reuse_cool(struct kvt_policy *p, u32 tier, u32 id)
@@ -560,6 +582,7 @@ const struct kvt_policy_ops kvt_policy_reuse = {
 	.insert = reuse_insert,
 	.remove = reuse_remove,
 	.touch = reuse_touch,
+	.warm = reuse_warm,
 	.cool = reuse_cool,
 	.next = reuse_next,
 	.skip = reuse_skip,

@@ -374,6 +374,34 @@ static void cold_is_what_is_cold(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kvt_learn_worth(l, KVT_CLS_COLD, 0), 0u);
 }
 
+/* That something is to be kept, which is only said, makes no hint come true. */
+static void warm_is_not_used(struct kunit *test)
+{
+	const u32 cls = kvt_hint_class(MINUTE);
+	struct fixture *f = setup(test);
+	struct kvt_learn *l = &f->mind[0]->learn;
+	u32 tip = grow(test, f, KVT_NIL, 1), old = grow(test, f, KVT_NIL, 1), broken;
+
+	f->p.ops->hint(&f->p, tip, MINUTE);
+	broken = l->broken[cls - KVT_CLS_HINT];
+	f->p.now_ms += MINUTE;
+	f->p.ops->warm(&f->p, TIER, tip);
+	KUNIT_EXPECT_EQ(test, l->broken[cls - KVT_CLS_HINT], broken);
+	KUNIT_EXPECT_EQ(test, l->kept[cls - KVT_CLS_HINT], 0u);
+	KUNIT_EXPECT_EQ(test, (u32)kvt_cold(f->t, tip)->cls, cls);
+	KUNIT_EXPECT_EQ(test, kvt_cold(f->t, tip)->touch_ms, f->p.now_ms);
+	/* What comes then is a use, of what was foretold. */
+	f->p.now_ms += MINUTE;
+	f->p.ops->touch(&f->p, TIER, tip);
+	KUNIT_EXPECT_EQ(test, l->kept[cls - KVT_CLS_HINT], HINT_UNIT);
+	/* Nor has what was given up been used. */
+	f->p.ops->cool(&f->p, TIER, old);
+	broken = l->lost[KVT_CLS_COLD][KVT_AGE_BINS - 1];
+	f->p.ops->warm(&f->p, TIER, old);
+	KUNIT_EXPECT_EQ(test, (u32)l->lost[KVT_CLS_COLD][KVT_AGE_BINS - 1], broken);
+	KUNIT_EXPECT_FALSE(test, kvt_class_told(kvt_cold(f->t, old)->cls));
+}
+
 /* What another session is decoding on is not called cold, nor what is above it. */
 static void held_chains_stay(struct kunit *test)
 {
@@ -442,6 +470,7 @@ static struct kunit_case kvt_hint_cases[] = {
 	KUNIT_CASE(strangers_are_seen),
 	KUNIT_CASE(kept_by_who_only_stores),
 	KUNIT_CASE(cold_is_what_is_cold),
+	KUNIT_CASE(warm_is_not_used),
 	KUNIT_CASE(held_chains_stay),
 	KUNIT_CASE(hints_at_random),
 	{ }

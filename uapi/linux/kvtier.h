@@ -836,8 +836,9 @@ enum kvtier_session_state {
  * the pin limit of the namespace (see KVTIER_ADV_PIN), each once for all its sessions. A
  * block that this file commits on the tip becomes the tip, if there is room in the limit.
  * IDLE and DONE end that; both are hints. DONE without @reuse_ns: the end of the chain that
- * nobody else's goes through is first in line for demotion and eviction; with it: for
- * demotion, if there is a slower tier. A session ends with its open file at the latest.
+ * nobody else's goes through is first in line for demotion and eviction; with it: it goes
+ * down, where there is room, and what is worth least goes where there is none, see "policy".
+ * A session ends with its open file at the latest.
  *
  * ENOENT: no such block, or none committed; ENOSPC: DECODING: the pin limit, or too many
  * sessions. Then nothing has changed, and a chain that was held before still is.
