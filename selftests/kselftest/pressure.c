@@ -143,6 +143,28 @@ TEST_F(pressure, cold_goes_first)
 	EXPECT_EQ(CHAIN, check_chain(&self->c, chains - 2));
 }
 
+/* Who looks why blocks have left sees that nobody has lost anything. */
+TEST_F(pressure, expired_goes_for_that)
+{
+	struct kvt_key keys[CHAIN];
+	char name[64], text[32];
+	int i;
+
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "policy", "lru"));
+	ASSERT_EQ(CHAIN, put_chain(&self->c, 0));
+	kvt_keys(keys, SET, 0, CHAIN);
+	ASSERT_EQ(CHAIN, kvt_advise(self->c.fd, 0, keys, CHAIN, KVTIER_ADV_TTL, 1, NULL));
+	EXPECT_TRUE(KVT_UNTIL(6000, check_chain(&self->c, 0) == 0));
+	for (i = 1; i <= SLOTS / CHAIN; i++)
+		ASSERT_EQ(CHAIN, put_chain(&self->c, i));
+	EXPECT_TRUE(KVT_UNTIL(20000, kvt_sysfs_read(&self->pool, "tiers/dram0/evicted_ttl", text,
+						    sizeof(text)) > 0 && !strcmp(text, "8\n")));
+	snprintf(name, sizeof(name), "namespaces/%llu/evicted_ttl",
+		 (unsigned long long)self->c.ns_id);
+	ASSERT_LT(0, kvt_sysfs_read(&self->pool, name, text, sizeof(text)));
+	EXPECT_STREQ("0 8\n", text);
+}
+
 TEST_F(pressure, pinned_stays)
 {
 	struct kvt_key keys[CHAIN];
