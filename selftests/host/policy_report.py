@@ -116,12 +116,14 @@ def one_tier_rows(data):
 
 def two_tier_rows(data, space):
     yield ["2 % + 8 %" + (f", log with segments of {SEGMENT}" if SPACES[space] else ""),
-           "hits, lru", "hits, default", "writes, lru", "writes, default", "of lru's"]
+           "hits, lru", "hits, default", "writes, lru", "writes, default", "of lru's",
+           "promoted", "unread"]
     for name, runs in data[space].items():
         lru, new = runs["lru"], runs["default"]
         part = new["slow_writes"] / lru["slow_writes"] if lru["slow_writes"] else 0
         yield [name, f"{lru['hit_ratio']:.3f}", f"{new['hit_ratio']:.3f}",
-               str(lru["slow_writes"]), str(new["slow_writes"]), f"{100 * part:.0f} %"]
+               str(lru["slow_writes"]), str(new["slow_writes"]), f"{100 * part:.0f} %",
+               str(new["promotions"]), str(new["unread_promotions"])]
 
 
 def hint_rows(data):

@@ -216,6 +216,7 @@ static void ref_request(struct sim_ref *s, const struct sim_ref_ops *ops, u32 fr
 	r->hits_by_tier[0] += hits;
 	for (i = from; i < end; i++) {
 		s->at = ops->tail_first ? end - 1 - (i - from) : i;
+		r->evictions += !s->in[ids[s->at]];
 		ops->access(s, ids[s->at]);
 	}
 	if (ops->end)
@@ -251,6 +252,9 @@ int sim_ref_run(const struct sim_trace *t, const struct sim_config *c,
 	for (i = 0; i < t->nr_requests; i++)
 		ref_request(&s, ops, t->first[i], t->first[i + 1], r);
 	r->ns = now_ns() - start;
+	/* All that came has left since, or did not enter, but for what is there. */
+	for (i = 0; i < t->nr_distinct; i++)
+		r->evictions -= !!s.in[i];
 	ops->exit(&s);
 	free(s.in);
 	return 0;

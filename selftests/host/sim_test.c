@@ -361,6 +361,9 @@ static void test_references(const struct small *s)
 		expect_eq("runs", (u64)sim_ref_run(&s->t, &c, &got), 0);
 		expect_eq(c.policy, got.hits,
 			  naive_ref(s, c.blocks[0], known[i].kind, known[i].tail_first));
+		/* Each of those blocks came, and there is room for so many. */
+		expect(got.evictions + c.blocks[0] >= s->t.nr_distinct, "evictions", got.evictions,
+		       s->t.nr_distinct - c.blocks[0]);
 	}
 }
 
@@ -386,6 +389,7 @@ static void test_room_for_all(const struct small *s)
 		c.policy = sim_ref_at(i)->name;
 		expect_eq("runs", (u64)sim_ref_run(&s->t, &c, &got), 0);
 		expect_eq(c.policy, got.hits, want);
+		expect_eq("evictions", got.evictions, 0);
 	}
 }
 
