@@ -124,6 +124,7 @@ static inline struct kvt_use kvt_use_of(const struct kvt_batch *b, u32 nr, u64 r
  * @nr_reserved: so far
  * @over_quota: nothing of the namespace's own could go
  * @request: kvt_request_of() the call
+ * @length:  see kvt_reserve_length(); 0: not known yet
  * @idx:     srcu
  */
 struct kvt_putter {
@@ -137,6 +138,7 @@ struct kvt_putter {
 	u32 nr_reserved;
 	bool over_quota;
 	u32 request;
+	u32 length;
 	int idx;
 };
 

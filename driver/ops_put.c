@@ -14,7 +14,8 @@
  * one request larger than memory would push out all that others have. So others' blocks make
  * room for a namespace's reservations up to a part of memory only (reserve_percent). Beyond that
  * there is what is free, as long as nothing has to leave for it: the beginning of such a
- * request is reserved, and when that is committed it is worth what it is worth.
+ * request is reserved, and when that is committed it is worth what it is worth. So it is for who
+ * is alone, if the request is larger than memory: else his sessions go for what cannot be had.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -186,11 +187,10 @@ static int kvt_reserve_fixed(struct kvt_putter *w, u32 id, u32 skip, u32 *tier, 
 	return KVT_RSV_LIMIT;
 }
 
-/* So much may a namespace have reserved for others' blocks to make room for more, in bytes. */
-static u64 kvt_reserve_most(struct kvt_pool *p, const struct kvt_ns *ns)
+/* Memory of the pool, in pages. */
+static u64 kvt_reserve_memory(struct kvt_pool *p)
 {
-	u64 used, all, pages = 0, min_bytes = kvt_ns_min_bytes(p, ns);
-	u64 ready = ns->mem_bytes - min(ns->mem_bytes, ns->filling_bytes);
+	u64 used, all, pages = 0;
 	u32 i;
 
 	lockdep_assert_held(&p->meta_lock);
@@ -202,6 +202,16 @@ static u64 kvt_reserve_most(struct kvt_pool *p, const struct kvt_ns *ns)
 		kvt_tier_space(t, &used, &all);
 		pages += all;
 	}
+	return pages;
+}
+
+/* So much may a namespace have reserved for blocks to make room for more, in bytes. */
+static u64 kvt_reserve_most(struct kvt_pool *p, const struct kvt_ns *ns, u64 pages)
+{
+	u64 ready = ns->mem_bytes - min(ns->mem_bytes, ns->filling_bytes);
+	u64 min_bytes = kvt_ns_min_bytes(p, ns);
+
+	lockdep_assert_held(&p->meta_lock);
 	/* And what is guaranteed to it and not used yet. */
 	return div_u64((pages << KVT_PAGE_SHIFT) * READ_ONCE(p->reserve_percent), 100) +
 	       min_bytes - min(min_bytes, ready);
@@ -225,23 +235,54 @@ static bool kvt_reserve_others(const struct kvt_pool *p, const struct kvt_ns *ns
 	return false;
 }
 
+/* Blocks of the call's request, with those of it that are there before, as far as looked at. */
+static u32 kvt_reserve_length(struct kvt_putter *w)
+{
+	struct kvt_pool *p = w->b->f->pool;
+	u32 parent;
+
+	lockdep_assert_held(&p->meta_lock);
+	if (!w->length) {
+		w->length = w->b->nr;
+		if (kvt_reserve_parent(w, 0, &parent) && parent != KVT_NIL)
+			w->length += 1 + kvt_ch_depth(&p->table, parent, KVTIER_BATCH_MAX);
+	}
+	return w->length;
+}
+
+/*
+ * Does anybody lose by it: others, or its owner, who has something in memory already, to a request
+ * that there is no room for in any case. @pages: of memory.
+ */
+static bool kvt_reserve_harms(struct kvt_putter *w, u64 pages)
+{
+	const struct kvt_ns *ns = w->b->f->ns;
+
+	lockdep_assert_held(&w->b->f->pool->meta_lock);
+	return kvt_reserve_others(w->b->f->pool, ns) ||
+	       (ns->mem_bytes > ns->filling_bytes &&
+		(u64)kvt_reserve_length(w) * w->b->group->slot_pages > pages);
+}
+
 /*
  * Has the caller's namespace reserved so much that nothing makes room for more. @spared: tiers, as
  * bits, of which it gets nothing then, because the worker would make room there; ~0: all.
  */
-static bool kvt_reserve_over(const struct kvt_putter *w, u32 *spared)
+static bool kvt_reserve_over(struct kvt_putter *w, u32 *spared)
 {
 	struct kvt_pool *p = w->b->f->pool;
 	const struct kvt_ns *ns = w->b->f->ns;
-	u64 used, all;
+	u64 used, all, pages;
 	bool any = false;
 	u32 i;
 
 	*spared = 0;
 	/* WRITE commits each block before the next. */
 	if (!ns->filling_bytes || !w->owner || w->region != KVT_NO_REGION ||
-	    READ_ONCE(p->reserve_percent) == 100 ||
-	    ns->filling_bytes < kvt_reserve_most(p, ns) || !kvt_reserve_others(p, ns))
+	    READ_ONCE(p->reserve_percent) == 100)
+		return false;
+	pages = kvt_reserve_memory(p);
+	if (ns->filling_bytes < kvt_reserve_most(p, ns, pages) || !kvt_reserve_harms(w, pages))
 		return false;
 	for (i = 0; i < p->nr_tiers; i++) {
 		struct kvt_tier *t = p->tiers[p->order[i]];

@@ -31,6 +31,7 @@ FIXTURE_SETUP(poison)
 	ASSERT_LE(0, self->dax);
 	/* Nothing is to go in the background. */
 	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_high_percent", "100"));
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "reserve_percent", "100"));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "poison", BLOCK_BYTES));
 }
 
@@ -539,6 +540,7 @@ FIXTURE_SETUP(unreported)
 	ASSERT_EQ(0, kvt_setup(&self->pool));
 	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, PIECES * KVT_PIECE));
 	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_high_percent", "100"));
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "reserve_percent", "100"));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "poison", BLOCK_BYTES));
 }
 
@@ -653,6 +655,7 @@ FIXTURE_SETUP(heard)
 	a.flags = variant->charge ? KVTIER_ATTACH_CHARGE : 0;
 	ASSERT_EQ(0, kvt_ioctl(self->pool.ctl, KVTIER_OP_TIER_ATTACH, &a));
 	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_high_percent", "100"));
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "reserve_percent", "100"));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "poison", BLOCK_BYTES));
 }
 

@@ -347,7 +347,40 @@ TEST_F(pressure, one_request_does_not_push_out_all)
 	free(handle);
 }
 
-/* Who is alone has all of it, and so has anybody if that is said. */
+/* Nor all of its owner's, who is alone: there is no room for it in any case. */
+TEST_F(pressure, one_request_does_not_push_out_its_owners)
+{
+	int nr = SLOTS + CHAIN, chains = SLOTS * 6 / 10 / CHAIN, left = 0, n, more, i;
+	struct kvtier_block_result *res = calloc(nr, sizeof(*res));
+	struct kvt_key *keys = calloc(nr, sizeof(*keys));
+	__u64 *handle = calloc(nr, sizeof(*handle));
+
+	ASSERT_TRUE(keys && res && handle);
+	for (i = 0; i < chains; i++)
+		ASSERT_EQ(CHAIN, put_chain(&self->c, i));
+	n = reserve_much(self->c.fd, keys, res, nr);
+	ASSERT_LE(SLOTS / 4, n);
+	ASSERT_GT(SLOTS / 2, n);
+	EXPECT_EQ(KVTIER_ST_NOSPACE, res[n].status);
+	for (i = 0; i < chains; i++)
+		left += check_chain(&self->c, i);
+	TH_LOG("%d of %d reserved, %d of %d left", n, nr, left, chains * CHAIN);
+	EXPECT_LE(chains * CHAIN - SLOTS / 8, left);
+	/* What is to come would fit by itself, but not with what it goes on. */
+	for (i = 0; i < n; i++)
+		handle[i] = res[i].handle;
+	ASSERT_EQ(n, kvt_commit(self->c.fd, 0, handle, n, res));
+	more = kvt_reserve(self->c.fd, KVTIER_RESERVE_WAIT, 0, keys + n, keys + n - 1, nr - n, res,
+			   3600 * KVT_SEC);
+	TH_LOG("%d of %d more", more, nr - n);
+	EXPECT_LE(SLOTS / 4, more);
+	EXPECT_GT(SLOTS / 2, more);
+	free(keys);
+	free(res);
+	free(handle);
+}
+
+/* Who is alone has all of it if that will do, and so has anybody if that is said. */
 TEST_F(pressure, one_request_may_take_all)
 {
 	struct kvtier_block_result *res = calloc(SLOTS, sizeof(*res));
