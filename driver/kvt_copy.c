@@ -13,7 +13,8 @@
  * nobody but a promotion relies on the place on the log, and that has no MEM before it is
  * over. So who wants to use it looks whether it is still there when he does.
  *
- * There are as many as there is room for, until others need it.
+ * There are as many as there is room for, until others need it, up to copies_percent of the
+ * tier; with less than before, those there are stay until they go for another reason.
  *
  * Invariants: struct kvt_log knows of exactly those blocks with MEM and LOG as copies,
  * dead ones included until their places are given back. A copy is not used, nor kept,
@@ -66,21 +67,22 @@ bool kvt_copy_keep(struct kvt_pool *p, u32 id)
  * @id: block with LOG
  *
  * It takes nothing but space that is free, so there is nothing to be had by giving it up
- * before somebody needs that. Where copies count, as in the simulator, the policy says how
- * many are enough.
+ * before somebody needs that, but what copies_percent leaves to a log for its cleaner. Where
+ * copies count, as in the simulator, the policy says how many are enough.
  */
 bool kvt_copy_wanted(struct kvt_pool *p, u32 id)
 {
 	const struct kvt_hot *h = kvt_hot(&p->table, id);
 	const struct kvt_tier *t = p->tiers[h->log_tier];
-	u32 bytes = kvt_slot_bytes(kvt_group_of(p, h->ns_group));
+	u32 units = kvt_geo_units(&t->geo, kvt_slot_bytes(kvt_group_of(p, h->ns_group)));
 	u32 test_all = kvt_test_capacity(t);
+	u64 most_bytes = div_u64(kvt_log_capacity(t), 100) * READ_ONCE(p->copies_percent);
 
 	lockdep_assert_held(&p->meta_lock);
-	return !test_all ||
-	       kvt_policy_keep_copy(&p->policy, div64_u64(t->log.copy_units,
-							  kvt_geo_units(&t->geo, bytes)),
-				    test_all, false);
+	if (test_all)
+		return kvt_policy_keep_copy(&p->policy, div64_u64(t->log.copy_units, units),
+					    test_all, false);
+	return (t->log.copy_units + units) * t->unit_bytes <= most_bytes;
 }
 
 /**

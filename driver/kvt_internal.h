@@ -418,7 +418,7 @@ struct kvt_pool {
 	u32 async_looked_ms;
 	u32 watermark_low_percent;
 	u32 watermark_high_percent;
-	u32 reserve_percent;	/* see ops_put.c */
+	u32 reserve_percent, copies_percent;	/* see ops_put.c, kvt_copy.c */
 	u32 reservation_timeout_ms;
 	bool discard;	/* see kvt_mlog_trim() */
 };

@@ -350,6 +350,7 @@ static struct kvt_pool *kvt_pool_alloc(u32 id)
 	p->watermark_low_percent = 85;
 	p->watermark_high_percent = 92;
 	p->reserve_percent = 25;
+	p->copies_percent = 100;
 	p->reservation_timeout_ms = 30000;
 	p->discard = true;
 	kvt_frames_begin(p);

@@ -318,6 +318,7 @@ static ssize_t name##_store(struct device *dev, struct device_attribute *attr,		
 KVT_ADMIN_WRITES(name)
 
 KVT_SETTING(reserve_percent, 1, 100);
+KVT_SETTING(copies_percent, 0, 100);
 KVT_SETTING(reservation_timeout_ms, 10, 3600000);
 
 static ssize_t cgroup_limits_show(struct device *dev, struct device_attribute *attr, char *buf)
@@ -403,6 +404,7 @@ static struct attribute *kvt_pool_attrs[] = {
 	&dev_attr_watermark_low_percent.attr,
 	&dev_attr_watermark_high_percent.attr,
 	&dev_attr_reserve_percent.attr,
+	&dev_attr_copies_percent.attr,
 	&dev_attr_reservation_timeout_ms.attr,
 	&dev_attr_prefetch_max_bytes.attr,
 	&dev_attr_discard.attr,

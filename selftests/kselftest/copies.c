@@ -182,6 +182,30 @@ TEST_F_TIMEOUT(copies, nothing_is_written, 300)
 	EXPECT_EQ(0, on_disk(self, "evictions"));
 }
 
+/* Up to what is allowed; what has none is written once more. */
+TEST_F_TIMEOUT(copies, are_limited, 300)
+{
+	long long all, had, demoted;
+	int percent;
+	char buf[8];
+
+	all = on_disk(self, "capacity_bytes");
+	for (percent = 10; percent >= 0; percent -= 10) {
+		snprintf(buf, sizeof(buf), "%d", percent);
+		ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "copies_percent", buf));
+		had = on_disk(self, "copy_bytes");
+		demoted = on_disk(self, "demoted_bytes");
+		ASSERT_EQ(0, send_down(self));
+		/* Those that were there served until now. */
+		EXPECT_EQ(BLOCKS * BLOCK_BYTES - had, on_disk(self, "demoted_bytes") - demoted);
+		ASSERT_EQ(BLOCKS, bring_up(self));
+		EXPECT_GE(all * percent / 100, on_disk(self, "copy_bytes"));
+		/* Three segments of the disk are its cleaner's, and do not count. */
+		EXPECT_LE(all * percent / 200, on_disk(self, "copy_bytes"));
+	}
+	EXPECT_EQ(0, on_disk(self, "evictions"));
+}
+
 /* Of however many there are room for, whichever the policy, also if they are much of the disk. */
 TEST_F_TIMEOUT(copies, all_are_kept, 300)
 {

@@ -255,7 +255,7 @@ TEST_F_TIMEOUT(failnth, every_file, 300)
 	static const char *const files[][2] = {
 		{ "policy", "reuse" }, { "policy", "lru" }, { "watermark_low_percent", "50" },
 		{ "watermark_high_percent", "85" }, { "reservation_timeout_ms", "20000" },
-		{ "reserve_percent", "25" },
+		{ "reserve_percent", "25" }, { "copies_percent", "100" },
 	};
 	size_t i;
 

@@ -148,7 +148,7 @@ static void do_sysfs(__u64 *r)
 {
 	static const char *const files[] = {
 		"policy", "watermark_low_percent", "watermark_high_percent",
-		"reservation_timeout_ms", "reserve_percent",
+		"reservation_timeout_ms", "reserve_percent", "copies_percent",
 	};
 	static const char *const values[] = {
 		"lru", "reuse", "", "-1", "70", "80", "90", "100", "101", "500", "1000", "x\n",

@@ -362,8 +362,8 @@ static bool public_file(const char *name)
 	static const char *const names[] = {
 		"capacity_bytes", "page_struct_bytes", "degraded", "uuid", "scrub_state",
 		"policies", "policy", "watermark_low_percent", "watermark_high_percent",
-		"reserve_percent", "reservation_timeout_ms", "prefetch_max_bytes", "discard",
-		"unwiped", "dev",
+		"reserve_percent", "copies_percent", "reservation_timeout_ms",
+		"prefetch_max_bytes", "discard", "unwiped", "dev",
 		"uevent", "id", "type", "rank", "state", "device",
 	};
 	size_t i;
@@ -531,6 +531,7 @@ static int capless_root(struct kvt_child *c, void *arg)
 					     "tiers/dram0/used_bytes" };
 	static const char *const writes[] = { "watermark_high_percent", "policy", "discard",
 					      "reservation_timeout_ms", "reserve_percent",
+					      "copies_percent",
 					      "cgroup_limits", "/sys/module/kvtier/parameters/dmaengine",
 					      PARAM_TIMEOUT };
 	struct rt *t = arg;

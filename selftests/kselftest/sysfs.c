@@ -218,8 +218,8 @@ TEST_F(sysfs, modes)
 {
 	static const char *const writable[] = {
 		"policy", "watermark_low_percent", "watermark_high_percent",
-		"reserve_percent", "reservation_timeout_ms", "prefetch_max_bytes", "discard",
-		"unwiped",
+		"reserve_percent", "copies_percent", "reservation_timeout_ms",
+		"prefetch_max_bytes", "discard", "unwiped",
 	};
 	/* What changes with what others do is for root, and so is who they are. */
 	static const char *const writable_secret[] = { "cgroup_limits" };
@@ -269,6 +269,7 @@ TEST_F(sysfs, bad_values)
 		{ "watermark_high_percent", "" }, { "watermark_high_percent", "9 9" },
 		{ "reserve_percent", "0" }, { "reserve_percent", "101" },
 		{ "reserve_percent", "-1" }, { "reserve_percent", "" },
+		{ "copies_percent", "101" }, { "copies_percent", "-1" }, { "copies_percent", "" },
 		{ "reservation_timeout_ms", "0" }, { "reservation_timeout_ms", "4294967296" },
 		{ "reservation_timeout_ms", "soon" }, { "policy", "" }, { "policy", "lr" },
 		{ "policy", "lruu" }, { "policy", "nonsense" },

@@ -190,7 +190,8 @@ static int parse_setting(char *pair, struct setting *s)
 {
 	static const char *const keys[] = {
 		"policy", "watermark_low_percent", "watermark_high_percent",
-		"reserve_percent", "reservation_timeout_ms", "prefetch_max_bytes", "discard",
+		"reserve_percent", "copies_percent", "reservation_timeout_ms",
+		"prefetch_max_bytes", "discard",
 	};
 	char *value = strchr(pair, '=');
 	uint64_t bytes;
@@ -203,7 +204,7 @@ static int parse_setting(char *pair, struct setting *s)
 		if (!strcmp(keys[i], pair))
 			break;
 	if (i == ARRAY_SIZE(keys))
-		return cmd_usage("a pool has no setting '%s' (policy, watermark_low_percent, watermark_high_percent, reserve_percent, reservation_timeout_ms, prefetch_max_bytes, discard)",
+		return cmd_usage("a pool has no setting '%s' (policy, watermark_low_percent, watermark_high_percent, reserve_percent, copies_percent, reservation_timeout_ms, prefetch_max_bytes, discard)",
 				 pair);
 	s->key = keys[i];
 	s->value = value;

@@ -38,6 +38,7 @@ static const struct cmd_column pool_columns[] = {
 	{ "watermark_low_percent", "Low watermark, %", CMD_COUNT },
 	{ "watermark_high_percent", "High watermark, %", CMD_COUNT },
 	{ "reserve_percent", "Reserved at others' expense, %", CMD_COUNT },
+	{ "copies_percent", "Copies in a block tier at most, %", CMD_COUNT },
 	{ "reservation_timeout_ms", "Reservation timeout, ms", CMD_COUNT },
 	{ "prefetch_max_bytes", "Most ahead of need", CMD_BYTES },
 	{ "discard", "Discard", CMD_COUNT },
@@ -156,7 +157,8 @@ struct json_object *show_pool(struct kvtier_pool *pool, uint32_t pool_id,
 	static const char *const files[] = {
 		"uuid", "degraded", "unwiped", "hits", "misses", "policy", "policies",
 		"watermark_low_percent", "watermark_high_percent",
-		"reserve_percent", "reservation_timeout_ms", "prefetch_max_bytes", "discard",
+		"reserve_percent", "copies_percent", "reservation_timeout_ms",
+		"prefetch_max_bytes", "discard",
 		"meta_bytes_per_block",
 	};
 	struct kvtier_query q = KVTIER_QUERY_INIT;
