@@ -21,7 +21,7 @@ set -euo pipefail
 QUICK=(kselftest:stock host)
 FULL=(kselftest:debug kselftest:stock host crash static dkms demo rig teeth:core pmem newest removal)
 LONG=(kselftest:debug:1/2 kselftest:debug:2/2 host kselftest:stock crash kcsan demo pmem removal
-	removal:debug rig same static dkms newest teeth)
+	removal:debug rig same policy static dkms newest teeth)
 
 # Suites that boot machines, at a time.  Such a machine has two processors.  Three of them on two
 # real ones would wait for locks whose holders do not run.
