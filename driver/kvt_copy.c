@@ -80,7 +80,8 @@ bool kvt_copy_wanted(struct kvt_pool *p, u32 id)
 
 	lockdep_assert_held(&p->meta_lock);
 	if (test_all)
-		return kvt_policy_keep_copy(&p->policy, div64_u64(t->log.copy_units, units),
+		return most_bytes &&
+		       kvt_policy_keep_copy(&p->policy, div64_u64(t->log.copy_units, units),
 					    test_all, false);
 	return (t->log.copy_units + units) * t->unit_bytes <= most_bytes;
 }

@@ -5,7 +5,8 @@
  *   test_now_ms   the pool clock stands there, unless it is 0
  *   test_hash     pools made from now on hash keys as the simulator does
  *   test_blocks   what tiers are to hold, fastest first, in blocks; 0: what they can.
- *                 Blocks are of 4 KiB. A copy on the slowest tier counts there
+ *                 A copy on the slowest tier counts there, by its units: blocks are of
+ *                 4 KiB if there are any. With copies_percent 0 there are none
  *   test_settle   write a pool's number: its tiers are brought below that, now, one
  *                 block at a time, as make_room() in selftests/host/sim_core.c does
  *
@@ -148,19 +149,22 @@ static int kvt_test_lower(struct kvt_pool *p, struct kvt_tier **t, u32 nr, u32 a
 	return gone ? 1 : -EBUSY;
 }
 
+/* A block that the worker carries cannot go: another would in its place. */
 static int kvt_test_settle(struct kvt_pool *p)
 {
 	struct kvt_tier *t[KVT_TIERS];
-	int idx = srcu_read_lock(&p->srcu), err = 0;
-	u32 nr = kvt_tier_snapshot(p, t, false), i;
+	u32 nr, at = 0;
+	int idx, ret;
 
-	for (i = 0; i < nr && !err; i++) {
-		do
-			err = kvt_test_lower(p, t, nr, i);
-		while (err > 0);
-	}
-	srcu_read_unlock(&p->srcu, idx);
-	return err;
+	do {
+		flush_work(&p->work);
+		idx = srcu_read_lock(&p->srcu);
+		nr = kvt_tier_snapshot(p, t, false);
+		ret = at < nr ? kvt_test_lower(p, t, nr, at) : 0;
+		srcu_read_unlock(&p->srcu, idx);
+		at += !ret;
+	} while (ret >= 0 && at < nr);
+	return min(ret, 0);
 }
 
 static int kvt_test_settle_set(const char *val, const struct kernel_param *kp)

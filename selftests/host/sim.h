@@ -37,6 +37,8 @@ struct sim_trace {
  * @blocks:   capacity of each, fastest first
  * @segment:  blocks in a segment of the slowest tier's log; 0: it is not modelled,
  *            else at least 2. The log has its own segments besides @blocks
+ * @log_blocks: blocks that the log has room for, at least @blocks of its tier, and not those
+ *            that copies are kept of. 0: that many, and copies
  * @chunk:    a request comes in calls: one that takes what is there, then one for each
  *            so many blocks stored. 0: the policy is told once, of all
  * @numbered: calls carry the request's number
@@ -62,6 +64,7 @@ struct sim_config {
 	u32 nr_tiers;
 	u32 blocks[SIM_TIERS_MAX];
 	u32 segment;
+	u32 log_blocks;
 	u32 chunk;
 	bool numbered;
 	bool hints;

@@ -249,7 +249,7 @@ static struct store *store_new(const struct sim_config *c, u32 len_max)
 	st->path = sim_alloc(len_max, sizeof(u32));
 	st->own = sim_alloc(c->feign + 1, sizeof(u32));
 	if (c->segment && c->nr_tiers > 1)
-		st->log = sim_log_new(c->blocks[c->nr_tiers - 1], c->segment);
+		st->log = sim_log_new(c->log_blocks ?: c->blocks[c->nr_tiers - 1], c->segment);
 	kvt_table_init(&st->table, sim_alloc(chunks, sizeof(void *)),
 		       sim_alloc(chunks, sizeof(void *)), chunks);
 	for (i = 0; i < chunks; i++)
@@ -374,7 +374,8 @@ static void promote(struct store *st, u32 id)
 		return;
 	if (is_mem(st, from))
 		return;	/* the copy was counted before */
-	if (kvt_policy_keep_copy(st->policy, st->nr_dup, st->c->blocks[from], false))
+	if (!st->c->log_blocks &&
+	    kvt_policy_keep_copy(st->policy, st->nr_dup, st->c->blocks[from], false))
 		st->nr_dup++;
 	else
 		drop_copy(st, id);
@@ -476,6 +477,12 @@ static void thin_log(struct store *st)
 	}
 }
 
+/* As kvt_seg_sift(): then what is in a segment is carried, whatever it is worth. */
+static bool half_empty(const struct store *st)
+{
+	return 2 * st->nr_keep[last_tier(st)] <= st->c->log_blocks;
+}
+
 /* Write a block to the slowest tier. What is in the way there may have to move, or go. */
 static void write_copy(struct store *st, u32 id)
 {
@@ -485,7 +492,7 @@ static void write_copy(struct store *st, u32 id)
 	if (!st->log)
 		return;
 	thin_log(st);
-	st->log->let_go = let_go;
+	st->log->let_go = half_empty(st) ? NULL : let_go;
 	st->log->ctx = st;
 	carried = st->log->nr_carried;
 	dropped = st->log->nr_dropped;
@@ -500,7 +507,7 @@ static bool not_worth(struct store *st, u32 tier, u32 id)
 {
 	u32 to = tier + 1;
 	bool room = st->nr_keep[to] + st->nr_dup < st->c->blocks[to] &&
-		    !(st->log && kvt_log_tight(&st->log->log));
+		    !(st->log && !st->c->log_blocks && kvt_log_tight(&st->log->log));
 
 	return !is_mem(st, to) && !has_copy(st, id) && !policy_admit(st, to, id, room);
 }
@@ -550,8 +557,8 @@ static void make_room(struct store *st, u32 tier)
 			continue;
 		}
 		demote(st, tier, id);
-		/* A log has no room for more than it may hold, not even for a moment. */
-		if (st->log)
+		/* It may have no room for more than the tier may hold, not even for a moment. */
+		if (st->log && !st->c->log_blocks)
 			make_room(st, tier + 1);
 	}
 }

@@ -89,7 +89,7 @@ int kvt_same_run(const struct kvt_same_trace *t, const char *policy, const unsig
 	};
 	struct sim_config c = {
 		.policy = policy, .nr_tiers = nr_tiers, .chunk = how->chunk,
-		.numbered = how->numbered, .hints = how->hints,
+		.numbered = how->numbered, .hints = how->hints, .segment = how->segment,
 	};
 	struct sim_result r = { 0 };
 	u32 i;
@@ -99,11 +99,14 @@ int kvt_same_run(const struct kvt_same_trace *t, const char *policy, const unsig
 		trace.ts_ms[i] = t->ts_ms[i];
 	for (i = 0; i < nr_tiers; i++)
 		c.blocks[i] = blocks[i];
+	if (how->segment)
+		c.log_blocks = 2 * blocks[nr_tiers - 1];
 	err = sim_core_run(&trace, &c, &r);
 	free(trace.ts_ms);
 	*out = (struct kvt_same) {
 		.hits = r.hits, .promotions = r.promotions, .demotions = r.demotions,
 		.evictions = r.evictions, .written = r.slow_writes,
+		.carried = r.carried,
 	};
 	return err;
 }

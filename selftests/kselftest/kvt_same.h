@@ -11,6 +11,7 @@
 /**
  * struct kvt_same - what was decided
  * @written: blocks that were written to the slowest tier
+ * @carried: those of them that only had to make way
  */
 struct kvt_same {
 	unsigned long long hits;
@@ -18,6 +19,7 @@ struct kvt_same {
 	unsigned long long demotions;
 	unsigned long long evictions;
 	unsigned long long written;
+	unsigned long long carried;
 };
 
 /**
@@ -25,11 +27,14 @@ struct kvt_same {
  * @chunk:    most blocks of a COMMIT
  * @numbered: calls carry the request's number
  * @hints:    after each it is said when its session goes on, or that it does not
+ * @segment:  the slowest tier's log is in segments of so many blocks, twice what the tier
+ *            holds and three, and keeps no copies; 0: it has room for all that is written
  */
 struct kvt_same_how {
 	unsigned int chunk;
 	bool numbered;
 	bool hints;
+	unsigned int segment;
 };
 
 /**

@@ -4,6 +4,9 @@
  * room made at the end of each request. Hits, promotions, demotions and evictions are the
  * same numbers.
  *
+ * Where the log's segments have to be emptied that changes nothing but what is written: the module
+ * carries blocks, and so does the simulator, not the same ones, and all else is the same.
+ *
  * "same" is a small trace of its own; "traces" are those that KVT_SAME_TRACE names, a file or
  * a generator's kind as for kvtier-sim, of which it takes the first KVT_SAME_REQUESTS
  * requests, or as many of them as it has a disk for. Tiers hold 2 and 8 percent of the different
@@ -28,6 +31,9 @@
 #define DRAM_BYTES	(8 * KVT_MIB)
 #define DISK_BYTES	(256 * KVT_MIB)
 #define LOG_BYTES	(4 * BLOCK_BYTES)	/* for each block written */
+/* Or the log has few segments, which are emptied again and again: a third of it is in use. */
+#define LARGE_BYTES	(64 * KVT_KIB)
+#define SMALL_DISK	(16 * KVT_MIB)
 
 /* A pool, the trace that is replayed on it, and room for one request of that. */
 struct store {
@@ -36,6 +42,8 @@ struct store {
 	struct kvt_disk disk;
 	struct kvt_same_trace t;
 	struct kvt_same_how how;
+	unsigned int block_bytes;
+	unsigned int log_blocks;	/* see kvt_same_how.segment */
 	unsigned long long *next_ms;
 	struct kvt_key keys[KVTIER_BATCH_MAX];
 	struct kvtier_block_result res[KVTIER_BATCH_MAX];
@@ -103,9 +111,11 @@ static int store_open(struct store *s, const char *policy, const unsigned int *b
 	if (err < 0)
 		return err;
 	snprintf(buf, sizeof(buf), "%u,%u", blocks[0], blocks[1]);
-	err = kvt_client_open(&s->pool, &s->c, "same", BLOCK_BYTES) ?: kvt_hook_set("blocks", buf);
+	err = kvt_client_open(&s->pool, &s->c, "same", s->block_bytes) ?: kvt_hook_set("blocks", buf);
 	/* Nothing else is to make room. */
 	err = err ?: kvt_sysfs_write(&s->pool, "watermark_high_percent", "100");
+	if (!err && s->how.segment)
+		err = kvt_sysfs_write(&s->pool, "copies_percent", "0");
 	return err ?: kvt_sysfs_write(&s->pool, "policy", policy);
 }
 
@@ -130,8 +140,10 @@ static struct store *store_new(void)
 {
 	struct store *s = calloc(1, sizeof(*s));
 
-	if (s)
+	if (s) {
 		s->c.fd = -1;
+		s->block_bytes = BLOCK_BYTES;
+	}
 	return s;
 }
 
@@ -228,6 +240,21 @@ static void expect_room(struct __test_metadata *_metadata, const struct store *s
 	EXPECT_GT(disk_bytes_of(s, "capacity_bytes"), written + written / 4);
 }
 
+/* It has gone round, and on both sides. */
+static void expect_carried(struct __test_metadata *_metadata, const struct store *s,
+			   const struct kvt_same *want)
+{
+	unsigned long long carried = disk_bytes_of(s, "write_bytes") -
+				     disk_bytes_of(s, "demoted_bytes");
+
+	TH_LOG("%llu blocks were carried, and %llu of %llu in the simulator",
+	       carried / s->block_bytes, want->carried, want->written);
+	EXPECT_LE(10 * s->block_bytes, carried);
+	EXPECT_LT(disk_bytes_of(s, "capacity_bytes"),
+		  disk_bytes_of(s, "write_bytes") + disk_bytes_of(s, "log_bytes"));
+	EXPECT_LT(2 * (s->log_blocks + 3 * s->how.segment), want->written);
+}
+
 static void compare(struct __test_metadata *_metadata, struct store *s,
 		    const struct kvt_same *want, unsigned int most)
 {
@@ -243,7 +270,9 @@ static void compare(struct __test_metadata *_metadata, struct store *s,
 	EXPECT_EQ(want->promotions, st.promotions);
 	EXPECT_EQ(want->demotions, st.demotions);
 	EXPECT_EQ(want->evictions, st.evictions);
-	if (s->disk.file[0])
+	if (s->how.segment)
+		expect_carried(_metadata, s, want);
+	else if (s->disk.file[0])
 		expect_room(_metadata, s);
 }
 
@@ -296,6 +325,16 @@ FIXTURE_VARIANT_ADD(same, reuse_with_hints)
 	.policy = "reuse", .blocks = { 20, 40 }, .nr_tiers = 2,
 	.how = { .chunk = LEN_MAX, .numbered = true, .hints = true },
 };
+FIXTURE_VARIANT_ADD(same, lru_segments)
+{
+	.policy = "lru", .blocks = { 20, 40 }, .nr_tiers = 2,
+	.how = { .chunk = LEN_MAX, .numbered = true, .segment = 20 },
+};
+FIXTURE_VARIANT_ADD(same, reuse_segments)
+{
+	.policy = "reuse", .blocks = { 20, 40 }, .nr_tiers = 2,
+	.how = { .chunk = LEN_MAX, .numbered = true, .segment = 20 },
+};
 
 FIXTURE_SETUP(same)
 {
@@ -303,10 +342,14 @@ FIXTURE_SETUP(same)
 		SKIP(return, "the module is not a test build");
 	self->s = store_new();
 	ASSERT_NE(NULL, self->s);
+	self->s->how = variant->how;
+	self->s->log_blocks = 2 * variant->blocks[1];
+	if (variant->how.segment)
+		self->s->block_bytes = LARGE_BYTES;
 	ASSERT_EQ(0, store_open(self->s, variant->policy, variant->blocks, DRAM_BYTES,
+				variant->how.segment ? SMALL_DISK :
 				variant->nr_tiers > 1 ? DISK_BYTES : 0));
 	make_trace(&self->s->t);
-	self->s->how = variant->how;
 	self->s->next_ms = kvt_same_next(&self->s->t);
 	ASSERT_NE(NULL, self->s->next_ms);
 }
@@ -350,10 +393,12 @@ FIXTURE(traces)
 FIXTURE_VARIANT(traces)
 {
 	const char *policy;
+	bool segments;
 };
 
 FIXTURE_VARIANT_ADD(traces, lru) { .policy = "lru" };
 FIXTURE_VARIANT_ADD(traces, reuse) { .policy = "reuse" };
+FIXTURE_VARIANT_ADD(traces, reuse_segments) { .policy = "reuse", .segments = true };
 
 static unsigned int requests_wanted(void)
 {
@@ -381,12 +426,14 @@ static __u64 whole_pieces(__u64 bytes)
 
 /* What is to come out, of as many requests as there is a disk for. 0 or -errno */
 static int foresee(struct store *s, const char *policy, unsigned int distinct,
-		   unsigned int *blocks, struct kvt_same *want)
+		   unsigned int *blocks, bool segments, struct kvt_same *want)
 {
 	int err;
 
 	blocks[0] = distinct * FAST_PERCENT / 100 + 1;
 	blocks[1] = distinct * SLOW_PERCENT / 100 + 1;
+	s->log_blocks = 2 * blocks[1];
+	s->how.segment = segments ? blocks[1] / 4 + 1 : 0;
 	do
 		err = kvt_same_run(&s->t, policy, blocks, TIERS, &s->how, want);
 	while (!err && want->written > WRITTEN_MAX && (s->t.nr /= 2));
@@ -409,14 +456,17 @@ FIXTURE_SETUP(traces)
 	distinct = kvt_same_load(name, requests_wanted(), &self->s->t);
 	ASSERT_LT(0, distinct);
 	self->s->how = (struct kvt_same_how)PIECES;
-	ASSERT_EQ(0, foresee(self->s, variant->policy, distinct, self->blocks, &self->want));
+	ASSERT_EQ(0, foresee(self->s, variant->policy, distinct, self->blocks,
+			     variant->segments, &self->want));
 	most = longest(&self->s->t);
 	ASSERT_GE(KVTIER_BATCH_MAX, most);
 	/* A request is all in memory for a moment, beside what was there. */
 	dram_bytes = whole_pieces(2ull * (self->blocks[0] + most) * BLOCK_BYTES);
-	disk_bytes = whole_pieces(self->want.written * LOG_BYTES);
+	disk_bytes = DISK_BYTES + whole_pieces(self->want.written * LOG_BYTES);
+	if (variant->segments)
+		disk_bytes = SMALL_DISK + whole_pieces(self->s->log_blocks * BLOCK_BYTES);
 	ASSERT_EQ(0, store_open(self->s, variant->policy, self->blocks, DRAM_BYTES + dram_bytes,
-				DISK_BYTES + disk_bytes));
+				disk_bytes));
 }
 
 FIXTURE_TEARDOWN(traces)
@@ -426,7 +476,7 @@ FIXTURE_TEARDOWN(traces)
 
 TEST_F_TIMEOUT(traces, decisions, 3600)
 {
-	struct kvt_same_how whole = { 0 };
+	struct kvt_same_how whole = { .segment = self->s->how.segment };
 	struct kvt_same same;
 
 	/*
