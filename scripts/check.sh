@@ -19,7 +19,7 @@ set -euo pipefail
 # In the order in which they start. Long ones first: the machine is kept busy to
 # the end then.
 QUICK=(kselftest:stock host)
-FULL=(kselftest:debug kselftest:stock host crash static dkms demo rig teeth:core pmem newest removal)
+FULL=(kselftest:debug kselftest:stock host crash static dkms demo rig same teeth:core pmem newest removal)
 LONG=(kselftest:debug:1/2 kselftest:debug:2/2 host kselftest:stock crash kcsan demo pmem removal
 	removal:debug rig same policy static dkms newest teeth)
 

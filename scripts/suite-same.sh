@@ -5,7 +5,7 @@
 #
 # On the stock kernel, with a module that has hooks for tests: program same's own trace, the
 # generator's, and where TRACES names a folder the beginnings of those in it, or of the files
-# given. Then what program isolate has to set the clock for.
+# given, some of them only but at full length. Then what program isolate has to set the clock for.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -249,7 +249,9 @@ static void expect_carried(struct __test_metadata *_metadata, const struct store
 
 	TH_LOG("%llu blocks were carried, and %llu of %llu in the simulator",
 	       carried / s->block_bytes, want->carried, want->written);
-	EXPECT_LE(10 * s->block_bytes, carried);
+	/* A trace that uses little again leaves segments in which all is dead. */
+	if (s->block_bytes == LARGE_BYTES)
+		EXPECT_LE(10 * s->block_bytes, carried);
 	EXPECT_LT(disk_bytes_of(s, "capacity_bytes"),
 		  disk_bytes_of(s, "write_bytes") + disk_bytes_of(s, "log_bytes"));
 	EXPECT_LT(2 * (s->log_blocks + 3 * s->how.segment), want->written);
