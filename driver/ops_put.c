@@ -187,10 +187,11 @@ static int kvt_reserve_fixed(struct kvt_putter *w, u32 id, u32 skip, u32 *tier, 
 	return KVT_RSV_LIMIT;
 }
 
-/* Memory of the pool, in pages. */
-static u64 kvt_reserve_memory(struct kvt_pool *p)
+/* So much may a namespace have reserved for blocks to make room for more, in bytes. */
+static u64 kvt_reserve_most(struct kvt_pool *p, const struct kvt_ns *ns)
 {
-	u64 used, all, pages = 0;
+	u64 used, all, pages = 0, min_bytes = kvt_ns_min_bytes(p, ns);
+	u64 ready = ns->mem_bytes - min(ns->mem_bytes, ns->filling_bytes);
 	u32 i;
 
 	lockdep_assert_held(&p->meta_lock);
@@ -202,16 +203,6 @@ static u64 kvt_reserve_memory(struct kvt_pool *p)
 		kvt_tier_space(t, &used, &all);
 		pages += all;
 	}
-	return pages;
-}
-
-/* So much may a namespace have reserved for blocks to make room for more, in bytes. */
-static u64 kvt_reserve_most(struct kvt_pool *p, const struct kvt_ns *ns, u64 pages)
-{
-	u64 ready = ns->mem_bytes - min(ns->mem_bytes, ns->filling_bytes);
-	u64 min_bytes = kvt_ns_min_bytes(p, ns);
-
-	lockdep_assert_held(&p->meta_lock);
 	/* And what is guaranteed to it and not used yet. */
 	return div_u64((pages << KVT_PAGE_SHIFT) * READ_ONCE(p->reserve_percent), 100) +
 	       min_bytes - min(min_bytes, ready);
@@ -244,24 +235,40 @@ static u32 kvt_reserve_length(struct kvt_putter *w)
 	lockdep_assert_held(&p->meta_lock);
 	if (!w->length) {
 		w->length = w->b->nr;
-		if (kvt_reserve_parent(w, 0, &parent) && parent != KVT_NIL)
+		if (!(w->flags & KVTIER_RESERVE_PARENTS) && kvt_reserve_parent(w, 0, &parent) &&
+		    parent != KVT_NIL)
 			w->length += 1 + kvt_ch_depth(&p->table, parent, KVTIER_BATCH_MAX);
 	}
 	return w->length;
 }
 
+/* Are the blocks of the call's request more than all memory, be it absent for a while. */
+static bool kvt_reserve_too_long(struct kvt_putter *w)
+{
+	const struct kvt_pool *p = w->b->f->pool;
+	u64 bytes = 0;
+	u32 i;
+
+	lockdep_assert_held(&p->meta_lock);
+	for (i = 0; i < p->nr_tiers; i++) {
+		if (p->tiers[p->order[i]]->ops->is_mem)
+			bytes += p->tiers[p->order[i]]->capacity_bytes;
+	}
+	return (u64)kvt_reserve_length(w) * kvt_slot_bytes(w->b->group) > bytes;
+}
+
 /*
  * Does anybody lose by it: others, or its owner, who has something in memory already, to a request
- * that there is no room for in any case. @pages: of memory.
+ * that is larger. That one gets what it would get beside others, but something in each call: what
+ * its namespace has reserved may be another client's, who is to commit that.
  */
-static bool kvt_reserve_harms(struct kvt_putter *w, u64 pages)
+static bool kvt_reserve_harms(struct kvt_putter *w)
 {
 	const struct kvt_ns *ns = w->b->f->ns;
 
 	lockdep_assert_held(&w->b->f->pool->meta_lock);
 	return kvt_reserve_others(w->b->f->pool, ns) ||
-	       (ns->mem_bytes > ns->filling_bytes &&
-		(u64)kvt_reserve_length(w) * w->b->group->slot_pages > pages);
+	       (w->nr_reserved && ns->mem_bytes > ns->filling_bytes && kvt_reserve_too_long(w));
 }
 
 /*
@@ -272,7 +279,7 @@ static bool kvt_reserve_over(struct kvt_putter *w, u32 *spared)
 {
 	struct kvt_pool *p = w->b->f->pool;
 	const struct kvt_ns *ns = w->b->f->ns;
-	u64 used, all, pages;
+	u64 used, all;
 	bool any = false;
 	u32 i;
 
@@ -281,8 +288,7 @@ static bool kvt_reserve_over(struct kvt_putter *w, u32 *spared)
 	if (!ns->filling_bytes || !w->owner || w->region != KVT_NO_REGION ||
 	    READ_ONCE(p->reserve_percent) == 100)
 		return false;
-	pages = kvt_reserve_memory(p);
-	if (ns->filling_bytes < kvt_reserve_most(p, ns, pages) || !kvt_reserve_harms(w, pages))
+	if (ns->filling_bytes < kvt_reserve_most(p, ns) || !kvt_reserve_harms(w))
 		return false;
 	for (i = 0; i < p->nr_tiers; i++) {
 		struct kvt_tier *t = p->tiers[p->order[i]];
