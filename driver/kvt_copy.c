@@ -75,15 +75,15 @@ bool kvt_copy_wanted(struct kvt_pool *p, u32 id)
 	const struct kvt_hot *h = kvt_hot(&p->table, id);
 	const struct kvt_tier *t = p->tiers[h->log_tier];
 	u32 units = kvt_geo_units(&t->geo, kvt_slot_bytes(kvt_group_of(p, h->ns_group)));
-	u32 test_all = kvt_test_capacity(t);
-	u64 most_bytes = div_u64(kvt_log_capacity(t), 100) * READ_ONCE(p->copies_percent);
+	u32 test_all = kvt_test_capacity(t), percent = READ_ONCE(p->copies_percent);
 
 	lockdep_assert_held(&p->meta_lock);
 	if (test_all)
-		return most_bytes &&
+		return percent &&
 		       kvt_policy_keep_copy(&p->policy, div64_u64(t->log.copy_units, units),
 					    test_all, false);
-	return (t->log.copy_units + units) * t->unit_bytes <= most_bytes;
+	return percent == 100 || (t->log.copy_units + units) * t->unit_bytes <=
+				 div_u64(kvt_log_capacity(t), 100) * percent;
 }
 
 /**
