@@ -315,7 +315,7 @@ struct kvt_wish {
  * @nr_put_off: moves down that had to wait, though there is room below. Meta lock
  * @frames:     see kvt_frames.c
  * @looks:      ahead that are to be made
- * @hurry:      changes when somebody waits for a block of a PREFETCH, see kvt_promote.c
+ * @hurry:      by namespace: changes when he waits for a block of a PREFETCH, see kvt_promote.c
  * @garbage:    memory to be freed outside locks
  * @work:       reclaim, see kvt_reclaim.c
  * @tick:       wakes @work for what depends on time
@@ -401,7 +401,7 @@ struct kvt_pool {
 	u32 nr_put_off;
 	struct kvt_frames frames;
 	struct kvt_looks looks;
-	u32 hurry;
+	u32 hurry[KVT_WAITQS];
 	struct llist_head garbage;
 	struct work_struct work;
 	struct delayed_work tick;

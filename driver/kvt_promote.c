@@ -13,12 +13,13 @@
  * One *ahead* of need (PREFETCH) gives way: before each of its batches, which are small, it
  * waits until nobody has asked for what is still to be read from its tier. For two seconds in
  * all from when it was asked for, since its blocks are claimed: nobody else can move them, and
- * their ends wait. And not any more once somebody waits for a block of such a promotion, which
- * may be one of its own (kvt_promo_hurry()). While it waits it leases nothing; while it reads it
+ * their ends wait. And not any more once somebody waits for a block of such a promotion of its
+ * namespace, which may be one of its own (kvt_promo_hurry()). While it waits it leases nothing; while it reads it
  * does, or each of its batches would push out the one before.
  */
 #include <linux/slab.h>
 
+#include "core/kvt_policy_gate.h"
 #include "kvt_internal.h"
 
 #define KVT_PROMO_ROOM_NS	(2ull * NSEC_PER_SEC)
@@ -40,7 +41,7 @@ struct kvt_promo_block {
  * @ahead:  it gives way to those that are not
  * @started: jiffies
  * @patience: jiffies for which it still does. The worker's
- * @hurry:  pool->hurry when it began: it does as long as that is the same
+ * @hurry:  its namespace's when it began: it does as long as that is the same
  * @nr:     blocks
  * @done:   @block[].err and .leased are final
  */
@@ -82,8 +83,13 @@ struct kvt_promo *kvt_promo_alloc(struct kvt_pool *p, u32 max, bool ahead)
 	init_waitqueue_head(&pr->wait);
 	pr->max = max;
 	pr->ahead = ahead;
-	pr->hurry = READ_ONCE(p->hurry);
 	return pr;
+}
+
+/* Of a block's namespace, and a few others'. */
+static u32 *kvt_promo_hurry_of(struct kvt_pool *p, u32 id)
+{
+	return &p->hurry[(kvt_hot(&p->table, id)->ns_group >> KVT_NS_SHIFT) % KVT_WAITQS];
 }
 
 u32 kvt_promo_nr(const struct kvt_promo *pr)
@@ -117,6 +123,8 @@ bool kvt_promo_add(struct kvt_promo *pr, u32 id, u32 gen)
 		kvt_block_wake(pr->pool, id);
 		return false;
 	}
+	if (!pr->nr)
+		pr->hurry = READ_ONCE(*kvt_promo_hurry_of(pr->pool, id));
 	if (pr->ahead) {
 		/* At once: who comes upon it is to see that it gives way. */
 		spin_lock(&pr->pool->meta_lock);
@@ -335,14 +343,18 @@ static void kvt_promo_batch(struct kvt_promo *pr, u32 first, u32 nr, struct kvt_
  * @p:  pool; any context
  * @id: block
  *
- * If that gives way: whose it is cannot be seen, so none of those that have begun does any more.
+ * If that gives way: which one has it cannot be seen, so none of its namespace's, or of others that
+ * share its counter, that have begun does any more.
  */
 void kvt_promo_hurry(struct kvt_pool *p, u32 id)
 {
+	u32 *hurry;
+
 	if (!(READ_ONCE(kvt_hot(&p->table, id)->flags) & KVT_HOT_LATER))
 		return;
+	hurry = kvt_promo_hurry_of(p, id);
 	/* If two do so at once it is enough that it changes. */
-	WRITE_ONCE(p->hurry, READ_ONCE(p->hurry) + 1);
+	WRITE_ONCE(*hurry, READ_ONCE(*hurry) + 1);
 	kvt_looks_wake(p);
 }
 
@@ -354,7 +366,8 @@ static bool kvt_promo_may_go(const struct kvt_promo *pr, u32 first, u32 nr)
 	u32 i;
 	int idx;
 
-	if (READ_ONCE(p->dying) || READ_ONCE(p->hurry) != pr->hurry)
+	if (READ_ONCE(p->dying) ||
+	    READ_ONCE(*kvt_promo_hurry_of(p, pr->block[first].id)) != pr->hurry)
 		return true;
 	idx = srcu_read_lock(&p->srcu);
 	/* They are claimed: their entries stay what they are. */
@@ -470,7 +483,7 @@ int kvt_block_wait(struct kvt_pool *p, u32 id, u32 gen, u64 deadline_ns)
 	return ret > 0 ? 0 : ret < 0 ? -EINTR : -ETIMEDOUT;
 }
 
-/* Can and should this block go to a faster memory tier. Meta lock held. */
+/* Can this block go to a faster memory tier. Meta lock held. */
 static bool kvt_up_claim(struct kvt_pool *p, u32 id)
 {
 	struct kvt_hot *h = kvt_hot(&p->table, id);
@@ -485,14 +498,35 @@ static bool kvt_up_claim(struct kvt_pool *p, u32 id)
 	return kvt_move_try(h);
 }
 
-static bool kvt_up_place(struct kvt_pool *p, struct kvt_mv *mv)
+/*
+ * Is it worth what it would displace there, if anything: it costs two copies, and readers have it
+ * where it is.
+ */
+static bool kvt_up_pays(struct kvt_pool *p, struct kvt_tier *t, u32 id)
+{
+	bool pays;
+
+	spin_lock(&p->meta_lock);
+	pays = !kvt_tier_over(p, t, READ_ONCE(p->watermark_low_percent)) ||
+	       kvt_gate_trades(&p->policy, t->id, id);
+	kvt_policy_searched(&p->policy);
+	spin_unlock(&p->meta_lock);
+	return pays;
+}
+
+/* *@full: there is no room, rather than nothing to be gained. */
+static bool kvt_up_place(struct kvt_pool *p, struct kvt_mv *mv, bool *full)
 {
 	struct kvt_tier *t[KVT_TIERS];
 	u32 nr = kvt_tier_snapshot(p, t, true), i;
 
 	for (i = 0; i < nr && t[i]->rank < mv->x.src->rank; i++) {
-		if (t[i]->state == KVTIER_TIER_ONLINE && kvt_mv_place_mem(p, mv, t[i]))
+		if (t[i]->state != KVTIER_TIER_ONLINE || !kvt_up_pays(p, t[i], mv->id))
+			continue;
+		if (kvt_mv_place_mem(p, mv, t[i]))
 			return true;
+		/* A namespace at its limit is in nobody else's way. */
+		*full |= mv->over == KVT_NO_TIER;
 	}
 	return false;
 }
@@ -504,26 +538,28 @@ static bool kvt_up_place(struct kvt_pool *p, struct kvt_mv *mv)
  * @nr:  at most KVT_MOVE_BATCH
  *
  * Takes room up to the last slot, so that the tier passes its high watermark and
- * what is cold in it goes down: that way the used block trades places with it.
+ * what is cold in it goes down: that way the used block trades places with it, if it is
+ * worth more.
  */
 void kvt_promote_up(struct kvt_pool *p, const u32 *ids, u32 nr)
 {
 	struct kvt_mv *mv = kvmalloc_array(nr, sizeof(*mv), GFP_KERNEL);
 	u32 i, claimed = 0;
+	bool full = false;
 
 	if (!mv)
 		return;
 	spin_lock(&p->meta_lock);
+	/* They have been used since they were put in their places. */
+	kvt_touch_drain(p);
+	p->policy.now_ms = kvt_now_ms();
 	for (i = 0; i < nr; i++) {
 		if (kvt_up_claim(p, ids[i]))
 			kvt_mv_start(p, &mv[claimed++], ids[i]);
 	}
 	spin_unlock(&p->meta_lock);
-	for (i = 0; i < claimed; i++) {
-		/* A namespace at its limit is in nobody else's way. */
-		if (!kvt_up_place(p, &mv[i]) && mv[i].over == KVT_NO_TIER)
-			break;
-	}
+	for (i = 0; i < claimed && !full; i++)
+		kvt_up_place(p, &mv[i], &full);
 	kvt_mv_run(mv, claimed);
 	spin_lock(&p->meta_lock);
 	for (i = 0; i < claimed; i++) {

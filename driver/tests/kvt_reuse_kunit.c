@@ -708,6 +708,37 @@ static void writes_displace_what_can_go(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, f->p.ops->admit(&f->p, TIER + 1, young, false));
 }
 
+/* What was used below trades places with what is worth less, and with nothing else. */
+static void trades_for_more(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u32 low, old, young;
+
+	low = grow(test, f, KVT_NIL, 1);
+	request(f, low);
+	put_down(f, low);
+	/* Nothing is there that could go. */
+	KUNIT_EXPECT_FALSE(test, kvt_gate_trades(&f->p, TIER, low));
+	f->p.now_ms += 10 * MINUTE;
+	young = grow(test, f, KVT_NIL, 1);
+	request(f, young);
+	KUNIT_EXPECT_FALSE(test, kvt_gate_trades(&f->p, TIER, low));
+	KUNIT_EXPECT_FALSE(test, kvt_gate_trades(&f->p, TIER, young));
+	f->p.now_ms += 10 * MINUTE;
+	f->p.ops->touch(&f->p, TIER + 1, low);
+	request(f, low);
+	KUNIT_EXPECT_TRUE(test, kvt_gate_trades(&f->p, TIER, low));
+	/* One that is leased does not go, and is not what it is weighed against. */
+	kvt_lease_try(kvt_hot(f->t, young));
+	KUNIT_EXPECT_FALSE(test, kvt_gate_trades(&f->p, TIER, low));
+	old = grow(test, f, KVT_NIL, 1);
+	f->p.ops->cool(&f->p, TIER, old);
+	KUNIT_EXPECT_TRUE(test, kvt_gate_trades(&f->p, TIER, low));
+	/* Who goes by use alone takes what was used. */
+	f->p.ops = &kvt_policy_lru;
+	KUNIT_EXPECT_TRUE(test, kvt_gate_trades(&f->p, TIER, young));
+}
+
 /* What would not be let in is not carried. */
 static void carried_is_what_is_let_in(struct kunit *test)
 {
@@ -798,6 +829,7 @@ static struct kunit_case kvt_reuse_cases[] = {
 	KUNIT_CASE(long_chains_are_cut),
 	KUNIT_CASE(changes_hands),
 	KUNIT_CASE(writes_are_gated),
+	KUNIT_CASE(trades_for_more),
 	KUNIT_CASE(writes_displace_what_can_go),
 	KUNIT_CASE(carried_is_what_is_let_in),
 	KUNIT_CASE(idle_tenants_stay),
