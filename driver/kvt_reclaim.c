@@ -17,6 +17,7 @@
 
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
+#include "kvt_test.h"
 
 #define KVT_RECLAIM_TIME	(HZ / 10)	/* in one go */
 #define KVT_STEAL_TRIES		8
@@ -514,7 +515,7 @@ void kvt_reclaim_work(struct work_struct *work)
 	bool more;
 	int idx;
 
-	if (READ_ONCE(p->dying))
+	if (READ_ONCE(p->dying) || kvt_test_settles(p))
 		return;
 	idx = srcu_read_lock(&p->srcu);
 	if (kvt_housekeeping(p))

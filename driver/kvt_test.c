@@ -31,6 +31,8 @@ module_param_cb(test_hash, &param_ops_bool, &kvt_test_known_hash, 0600);
 static u32 kvt_test_blocks[KVT_TIERS];
 module_param_array_named(test_blocks, kvt_test_blocks, uint, NULL, 0600);
 
+static const struct kvt_pool *kvt_test_settling;
+
 static int kvt_test_bad_copies;
 module_param_cb(test_bad_copies, &param_ops_int, &kvt_test_bad_copies, 0600);
 
@@ -149,21 +151,33 @@ static int kvt_test_lower(struct kvt_pool *p, struct kvt_tier **t, u32 nr, u32 a
 	return gone ? 1 : -EBUSY;
 }
 
-/* A block that the worker carries cannot go: another would in its place. */
+bool kvt_test_settles(const struct kvt_pool *p)
+{
+	return READ_ONCE(kvt_test_settling) == p;
+}
+
+/*
+ * The worker rests meanwhile: while it carries a block, or has it up, another would go in its
+ * place, and what comes in is weighed against another. Calls are one at a time, by the kernel's
+ * lock of parameters.
+ */
 static int kvt_test_settle(struct kvt_pool *p)
 {
 	struct kvt_tier *t[KVT_TIERS];
 	u32 nr, at = 0;
 	int idx, ret;
 
+	WRITE_ONCE(kvt_test_settling, p);
+	flush_work(&p->work);
+	idx = srcu_read_lock(&p->srcu);
+	nr = kvt_tier_snapshot(p, t, false);
 	do {
-		flush_work(&p->work);
-		idx = srcu_read_lock(&p->srcu);
-		nr = kvt_tier_snapshot(p, t, false);
-		ret = at < nr ? kvt_test_lower(p, t, nr, at) : 0;
-		srcu_read_unlock(&p->srcu, idx);
+		ret = kvt_test_lower(p, t, nr, at);
 		at += !ret;
 	} while (ret >= 0 && at < nr);
+	srcu_read_unlock(&p->srcu, idx);
+	WRITE_ONCE(kvt_test_settling, NULL);
+	kvt_reclaim_kick(p);
 	return min(ret, 0);
 }
 

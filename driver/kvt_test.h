@@ -17,6 +17,7 @@ bool kvt_test_copies_fail(void);
 u32 kvt_test_handles(void);
 bool kvt_test_deaf(void);
 u32 kvt_test_most(u32 most);
+bool kvt_test_settles(const struct kvt_pool *p);
 #else
 /* The clock instead of the pool's, or 0. */
 static inline u32 kvt_test_clock_ms(void)
@@ -57,6 +58,11 @@ static inline bool kvt_test_deaf(void)
 static inline u32 kvt_test_most(u32 most)
 {
 	return most;
+}
+
+static inline bool kvt_test_settles(const struct kvt_pool *p)
+{
+	return false;
 }
 
 /* Blocks that a tier is to hold, or 0: what it can. Meta lock held. */

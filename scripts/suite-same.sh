@@ -16,11 +16,14 @@ set -euo pipefail
 	make -s --no-print-directory -C "$KVT_ROOT" tools kselftest
 } >&2
 PAYLOAD=$(mktemp -d)
+ALL=
+[ "${KVT_LENGTH:-full}" != long ] || ALL=yes
 trap 'rm -rf "$PAYLOAD"' EXIT
 cp "$KVT_OUT/hooked/kvtier.ko" "$PAYLOAD/"
 mkdir "$PAYLOAD/traces"
 if [ $# -gt 0 ]; then
 	cp "$@" "$PAYLOAD/traces/"
+	ALL=yes
 elif [ -n "${TRACES:-}" ]; then
 	find "$TRACES" -maxdepth 1 \( -name '*.csv' -o -name '*.csv.zst' -o -name '*.jsonl' \
 		-o -name '*.jsonl.zst' \) -exec cp {} "$PAYLOAD/traces/" \;
@@ -29,5 +32,5 @@ else
 fi
 "$KVT_ROOT/selftests/vm/run.sh" --cxl 0 --nvme 0 --mem 4096 --timeout 7200 \
 	--env KVT_LENGTH="${KVT_LENGTH:-full}" --env KVT_KERNEL=stock --env KVT_TEST_TIMEOUT_S=3600 \
-	--env KVT_SAME_REQUESTS="${KVT_SAME_REQUESTS:-}" \
+	--env KVT_SAME_REQUESTS="${KVT_SAME_REQUESTS:-}" --env KVT_SAME_ALL="$ALL" \
 	--payload "$PAYLOAD" -- bash /kvt/guest/same.sh

@@ -477,12 +477,6 @@ static void thin_log(struct store *st)
 	}
 }
 
-/* As kvt_seg_sift(): then what is in a segment is carried, whatever it is worth. */
-static bool half_empty(const struct store *st)
-{
-	return 2 * st->nr_keep[last_tier(st)] <= st->c->log_blocks;
-}
-
 /* Write a block to the slowest tier. What is in the way there may have to move, or go. */
 static void write_copy(struct store *st, u32 id)
 {
@@ -491,8 +485,11 @@ static void write_copy(struct store *st, u32 id)
 	st->r->slow_writes++;
 	if (!st->log)
 		return;
-	thin_log(st);
-	st->log->let_go = half_empty(st) ? NULL : let_go;
+	/* With room enough nothing has to, as in kvt_seg_sift() and kvt_log_dense(). */
+	if (!st->c->log_blocks) {
+		thin_log(st);
+		st->log->let_go = let_go;
+	}
 	st->log->ctx = st;
 	carried = st->log->nr_carried;
 	dropped = st->log->nr_dropped;

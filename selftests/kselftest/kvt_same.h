@@ -27,8 +27,8 @@ struct kvt_same {
  * @chunk:    most blocks of a COMMIT
  * @numbered: calls carry the request's number
  * @hints:    after each it is said when its session goes on, or that it does not
- * @segment:  the slowest tier's log is in segments of so many blocks, twice what the tier
- *            holds and three, and keeps no copies; 0: it has room for all that is written
+ * @segment:  the slowest tier's log is in segments of so many blocks, for twice what the tier
+ *            holds and three more, and keeps no copies; 0: it has room for all that is written
  */
 struct kvt_same_how {
 	unsigned int chunk;

