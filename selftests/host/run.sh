@@ -189,6 +189,13 @@ policy_kept()
 	fi
 }
 
+# What replays long traces does so without sanitizers, but at full length.
+sim_tests()
+{
+	suite host "$HOST/sim_test" -tenants
+	suite host "$HOST/sim_test.plain" tenants
+}
+
 # bench [--any-rate] : with that no figure that takes time is asked for.
 bench()
 {
@@ -224,7 +231,7 @@ case $MODE in
 check)
 	tests 1000000 20000 gcc
 	echo "skip host-clang/all # at full length only: make check-long"
-	timed suite host "$HOST/sim_test"
+	timed sim_tests
 	timed policy_kept
 	timed suite host "$HOST/crash.asan" 2000
 	timed suite host "$HOST/crash" --teeth 10000
@@ -237,9 +244,9 @@ check)
 quick)
 	tests 400000 10000 gcc
 	echo "skip host-clang/all # at full length only: make check-long"
-	timed suite host "$HOST/sim_test"
-	timed policy_kept
-	timed suite host "$HOST/crash.asan" 2000
+	timed sim_tests
+	echo "skip host/policy_report # not in make check-quick"
+	timed suite host "$HOST/crash.asan" 1000
 	timed suite host "$HOST/crash" --teeth 10000
 	timed suite host "$HOST/fsck_zoned" 6
 	timed fuzz fuzz 3

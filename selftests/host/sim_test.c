@@ -6,7 +6,8 @@
  * LRU of the core over one to three tiers by the model in sim_core.c, and LRU, FIFO
  * and MIN by their definition. All other policies are held to what is true of any.
  *
- * sim_test [NAME] : tests whose name contains NAME. SEED=N: that trace first.
+ * sim_test [[-]NAME] : tests whose name contains NAME, or, with "-", does not. SEED=N: that
+ * trace first.
  */
 #include "kvt_hint.h"
 #include "kvt_policy_ask.h"
@@ -757,6 +758,11 @@ static bool run(const char *name, void (*test)(const struct small *s), u64 first
 	return !nr_bad;
 }
 
+static bool is_asked(const char *name, const char *pattern)
+{
+	return !pattern || (*pattern == '-' ? !strstr(name, pattern + 1) : !!strstr(name, pattern));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -781,7 +787,7 @@ int main(int argc, char **argv)
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(tests); i++) {
-		if (argc < 2 || strstr(tests[i].name, argv[1]))
+		if (is_asked(tests[i].name, argc < 2 ? NULL : argv[1]))
 			ok &= run(tests[i].name, tests[i].fn, from ? strtoull(from, NULL, 0) : 1);
 	}
 	return !ok;
