@@ -564,16 +564,10 @@ static u32 kvt_demote_carry(struct kvt_pool *p, struct kvt_tier *t, const u32 *i
 			    bool any_tier)
 {
 	struct kvt_carry *c = kvt_carry_alloc(nr);
-	u32 gone, i;
+	u32 gone;
 
 	if (!c) {
-		spin_lock(&p->meta_lock);
-		for (i = 0; i < nr; i++) {
-			kvt_ctl_update(kvt_hot(&p->table, ids[i]), 0, 0, KVT_CTL_MOVING, 0);
-			kvt_block_reap(p, ids[i]);
-			kvt_block_wake(p, ids[i]);
-		}
-		spin_unlock(&p->meta_lock);
+		kvt_unclaim(p, ids, nr);
 		return 0;
 	}
 	gone = kvt_demote_batch(p, t, ids, nr, any_tier, c->mv, c);

@@ -309,8 +309,13 @@ static void kvt_sparse_again(struct kvt_tier *t)
 	spin_unlock(&t->pool->meta_lock);
 }
 
-/* Claimed blocks are left where they are. */
-static void kvt_unclaim(struct kvt_pool *p, const u32 *ids, u32 nr)
+/**
+ * kvt_unclaim() - leave claimed blocks where they are
+ * @p:   pool; no spinlock held
+ * @ids: blocks, MOVING set by the caller
+ * @nr:  how many
+ */
+void kvt_unclaim(struct kvt_pool *p, const u32 *ids, u32 nr)
 {
 	u32 i;
 

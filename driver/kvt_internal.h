@@ -830,7 +830,7 @@ bool kvt_compact_own(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group, struc
 void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t);
 bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group);
 
-/* kvt_promote.c */
+/* kvt_promote.c, kvt_up.c */
 struct kvt_promo;
 struct kvt_promo *kvt_promo_alloc(struct kvt_pool *p, u32 max, bool ahead);
 bool kvt_promo_add(struct kvt_promo *pr, u32 id, u32 gen);

@@ -19,7 +19,6 @@
  */
 #include <linux/slab.h>
 
-#include "core/kvt_policy_gate.h"
 #include "kvt_internal.h"
 
 #define KVT_PROMO_ROOM_NS	(2ull * NSEC_PER_SEC)
@@ -481,95 +480,4 @@ int kvt_block_wait(struct kvt_pool *p, u32 id, u32 gen, u64 deadline_ns)
 	ret = wait_event_killable_timeout(*kvt_block_wq(p, id), kvt_block_settled(p, id, gen),
 					  kvt_deadline_jiffies(deadline_ns));
 	return ret > 0 ? 0 : ret < 0 ? -EINTR : -ETIMEDOUT;
-}
-
-/* Can this block go to a faster memory tier. Meta lock held. */
-static bool kvt_up_claim(struct kvt_pool *p, u32 id)
-{
-	struct kvt_hot *h = kvt_hot(&p->table, id);
-	u32 ctl = kvt_ctl(h);
-
-	lockdep_assert_held(&p->meta_lock);
-	if (!(ctl & KVT_CTL_MEM) || kvt_ctl_state(ctl) != KVT_READY)
-		return false;
-	if (p->tiers[h->mem_tier]->state != KVTIER_TIER_ONLINE ||
-	    p->order[0] == h->mem_tier)
-		return false;
-	return kvt_move_try(h);
-}
-
-/*
- * Is it worth what it would displace there, if anything: it costs two copies, and readers have it
- * where it is.
- */
-static bool kvt_up_pays(struct kvt_pool *p, struct kvt_tier *t, u32 id)
-{
-	bool pays;
-
-	spin_lock(&p->meta_lock);
-	pays = !kvt_tier_over(p, t, READ_ONCE(p->watermark_low_percent)) ||
-	       kvt_gate_trades(&p->policy, t->id, id);
-	kvt_policy_searched(&p->policy);
-	spin_unlock(&p->meta_lock);
-	return pays;
-}
-
-/* *@full: there is no room, rather than nothing to be gained. */
-static bool kvt_up_place(struct kvt_pool *p, struct kvt_mv *mv, bool *full)
-{
-	struct kvt_tier *t[KVT_TIERS];
-	u32 nr = kvt_tier_snapshot(p, t, true), i;
-
-	for (i = 0; i < nr && t[i]->rank < mv->x.src->rank; i++) {
-		if (t[i]->state != KVTIER_TIER_ONLINE || !kvt_up_pays(p, t[i], mv->id))
-			continue;
-		if (kvt_mv_place_mem(p, mv, t[i]))
-			return true;
-		/* A namespace at its limit is in nobody else's way. */
-		*full |= mv->over == KVT_NO_TIER;
-	}
-	return false;
-}
-
-/**
- * kvt_promote_up() - move recently used blocks to faster memory, if there is room
- * @p:   pool; srcu held, may sleep; called by its worker
- * @ids: blocks that were used, maybe gone by now
- * @nr:  at most KVT_MOVE_BATCH
- *
- * Takes room up to the last slot, so that the tier passes its high watermark and
- * what is cold in it goes down: that way the used block trades places with it, if it is
- * worth more.
- */
-void kvt_promote_up(struct kvt_pool *p, const u32 *ids, u32 nr)
-{
-	struct kvt_mv *mv = kvmalloc_array(nr, sizeof(*mv), GFP_KERNEL);
-	u32 i, claimed = 0;
-	bool full = false;
-
-	if (!mv)
-		return;
-	spin_lock(&p->meta_lock);
-	/* They have been used since they were put in their places. */
-	kvt_touch_drain(p);
-	p->policy.now_ms = kvt_now_ms();
-	for (i = 0; i < nr; i++) {
-		if (kvt_up_claim(p, ids[i]))
-			kvt_mv_start(p, &mv[claimed++], ids[i]);
-	}
-	spin_unlock(&p->meta_lock);
-	for (i = 0; i < claimed && !full; i++)
-		kvt_up_place(p, &mv[i], &full);
-	kvt_mv_run(mv, claimed);
-	spin_lock(&p->meta_lock);
-	for (i = 0; i < claimed; i++) {
-		if (mv[i].placed)
-			kvt_mv_finish(p, &mv[i], false);
-		else
-			kvt_mv_cancel(p, &mv[i]);
-	}
-	spin_unlock(&p->meta_lock);
-	for (i = 0; i < claimed; i++)
-		kvt_block_wake(p, mv[i].id);
-	kvfree(mv);
 }

@@ -18,6 +18,9 @@ void kvt_shrink_stop(struct kvt_tier *t);
 /* kvt_demote.c: any tier */
 void kvt_tier_space(struct kvt_tier *t, u64 *used, u64 *all);
 
+/* kvt_evacuate.c: claimed blocks, of any tier */
+void kvt_unclaim(struct kvt_pool *p, const u32 *ids, u32 nr);
+
 /* kvt_clean.c: block tiers */
 enum kvt_clean {
 	KVT_CLEAN_LOWER,	/* what leaves may go to a tier below */

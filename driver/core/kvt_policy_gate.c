@@ -199,22 +199,16 @@ void kvt_gate_unadmit(struct kvt_policy *p, u32 id)
 
 /**
  * kvt_gate_trades() - is a block that was used worth more than what it would displace
- * @p:    policy; @now_ms is right
- * @tier: memory tier that is full
- * @id:   READY block on a slower memory tier
+ * @p:     policy; @now_ms is right
+ * @id:    READY block on a slower memory tier
+ * @least: what would go from a faster one that is full
  *
  * A scan of what is below would have all that is above trade places with it, else. Policies that
- * do not know what a block is worth find the one that was used last worth more.
+ * do not know what a block is worth find the one that was used worth more.
  */
-bool kvt_gate_trades(struct kvt_policy *p, u32 tier, u32 id)
+bool kvt_gate_trades(const struct kvt_policy *p, u32 id, u32 least)
 {
-	u32 budget = GATE_STEPS, least;
-
-	if (!p->ops->worth)
-		return true;
-	while ((least = p->ops->next(p, tier, false, &budget)) && !kvt_gate_can_go(p, least, false))
-		p->ops->skip(p, tier, least);
-	return least && kvt_policy_worth(p, id) > kvt_policy_worth(p, least);
+	return !p->ops->worth || kvt_policy_worth(p, id) > kvt_policy_worth(p, least);
 }
 
 /**

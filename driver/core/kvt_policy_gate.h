@@ -12,7 +12,7 @@
 
 bool kvt_gate_can_go(const struct kvt_policy *p, u32 id, bool leaf);
 bool kvt_gate_admit(struct kvt_policy *p, u32 tier, u32 id, bool room);
-bool kvt_gate_trades(struct kvt_policy *p, u32 tier, u32 id);
+bool kvt_gate_trades(const struct kvt_policy *p, u32 id, u32 least);
 void kvt_gate_unadmit(struct kvt_policy *p, u32 id);
 void kvt_gate_stored(struct kvt_mind *m, u32 hash);
 void kvt_gate_asked(struct kvt_mind *m, u32 nr);

@@ -712,31 +712,25 @@ static void writes_displace_what_can_go(struct kunit *test)
 static void trades_for_more(struct kunit *test)
 {
 	struct fixture *f = setup(test);
-	u32 low, old, young;
+	u32 low, young;
 
 	low = grow(test, f, KVT_NIL, 1);
 	request(f, low);
 	put_down(f, low);
-	/* Nothing is there that could go. */
-	KUNIT_EXPECT_FALSE(test, kvt_gate_trades(&f->p, TIER, low));
 	f->p.now_ms += 10 * MINUTE;
 	young = grow(test, f, KVT_NIL, 1);
 	request(f, young);
-	KUNIT_EXPECT_FALSE(test, kvt_gate_trades(&f->p, TIER, low));
-	KUNIT_EXPECT_FALSE(test, kvt_gate_trades(&f->p, TIER, young));
+	KUNIT_EXPECT_FALSE(test, kvt_gate_trades(&f->p, low, young));
+	KUNIT_EXPECT_FALSE(test, kvt_gate_trades(&f->p, young, young));
 	f->p.now_ms += 10 * MINUTE;
 	f->p.ops->touch(&f->p, TIER + 1, low);
 	request(f, low);
-	KUNIT_EXPECT_TRUE(test, kvt_gate_trades(&f->p, TIER, low));
-	/* One that is leased does not go, and is not what it is weighed against. */
-	kvt_lease_try(kvt_hot(f->t, young));
-	KUNIT_EXPECT_FALSE(test, kvt_gate_trades(&f->p, TIER, low));
-	old = grow(test, f, KVT_NIL, 1);
-	f->p.ops->cool(&f->p, TIER, old);
-	KUNIT_EXPECT_TRUE(test, kvt_gate_trades(&f->p, TIER, low));
+	KUNIT_EXPECT_TRUE(test, kvt_gate_trades(&f->p, low, young));
+	f->p.ops->cool(&f->p, TIER + 1, low);
+	KUNIT_EXPECT_FALSE(test, kvt_gate_trades(&f->p, low, young));
 	/* Who goes by use alone takes what was used. */
 	f->p.ops = &kvt_policy_lru;
-	KUNIT_EXPECT_TRUE(test, kvt_gate_trades(&f->p, TIER, young));
+	KUNIT_EXPECT_TRUE(test, kvt_gate_trades(&f->p, low, young));
 }
 
 /* What would not be let in is not carried. */
