@@ -171,10 +171,8 @@ static int kvt_test_settle(struct kvt_pool *p)
 	flush_work(&p->work);
 	idx = srcu_read_lock(&p->srcu);
 	nr = kvt_tier_snapshot(p, t, false);
-	do {
+	for (ret = 0; ret >= 0 && at < nr; at += !ret)
 		ret = kvt_test_lower(p, t, nr, at);
-		at += !ret;
-	} while (ret >= 0 && at < nr);
 	srcu_read_unlock(&p->srcu, idx);
 	WRITE_ONCE(kvt_test_settling, NULL);
 	kvt_reclaim_kick(p);

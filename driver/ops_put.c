@@ -251,8 +251,10 @@ static bool kvt_reserve_too_long(struct kvt_putter *w)
 
 	lockdep_assert_held(&p->meta_lock);
 	for (i = 0; i < p->nr_tiers; i++) {
-		if (p->tiers[p->order[i]]->ops->is_mem)
-			bytes += p->tiers[p->order[i]]->capacity_bytes;
+		const struct kvt_tier *t = p->tiers[p->order[i]];
+
+		if (t->ops->is_mem && t->state == KVTIER_TIER_ONLINE)
+			bytes += t->capacity_bytes - (t->mem.retired_pages << KVT_PAGE_SHIFT);
 	}
 	return (u64)kvt_reserve_length(w) * kvt_slot_bytes(w->b->group) > bytes;
 }
