@@ -289,7 +289,8 @@ static void reuse_touch(struct kvt_policy *p, u32 tier, u32 id)
 
 /*
  * Saying so costs nothing: nothing is learned, and no hint has come true by it. One that was
- * believed counts from now on.
+ * believed counts from now on. It is as young as what others used just now, and no more: marked as
+ * used it would be passed over once when it is the oldest, and others' would go.
  */
 static void reuse_warm(struct kvt_policy *p, u32 tier, u32 id)
 {
@@ -297,7 +298,9 @@ static void reuse_warm(struct kvt_policy *p, u32 tier, u32 id)
 
 	if (c->cls == KVT_CLS_COLD)
 		c->cls = KVT_CLS_SESSION;
-	reuse_renew(p, tier, id);
+	c->touch_ms = p->now_ms;
+	if (!reuse_stuck(c))
+		kvt_policy_renew_one(p, tier, c->cls, id);
 }
 
 static void reuse_cool(struct kvt_policy *p, u32 tier, u32 id)

@@ -178,6 +178,7 @@ policy_result()
 step_policy()
 {
 	local dir=$BENCH/policy trace=${TRACES:-}/claudeA.csv.zst name=gen:agent status=0
+	[ -e "$trace" ] || echo "skip bench/policy/claudeA # it is in no TRACES=DIR: agents are generated"
 	log "counting the policy's instructions"
 	rm -rf "$dir"
 	mkdir -p "$dir"

@@ -36,7 +36,7 @@ KNOWN = {"claudeA", "conv60", "mixDev"}
 # Beside a tenant who scans: guaranteed, of a tier so large; blocks of a scan; hits lost at most.
 GUARANTEE, BESIDE, SCAN, SCAN_LOSS = 1, 1.2, 512, 0.01
 # Beside a tenant who says when what it scans will be used, with nothing guaranteed.
-LIES, LIES_SIZE = (None, "1", "1000", "20000", "600000", "never", "random"), 5
+LIES, LIES_SIZE = (None, "1", "1000", "20000", "600000", "never", "random", "hot"), 5
 VICTIMS = {"beside_lies": (), "beside_lies_told": ("--hints", "exact")}
 # With hints hits vary more with anything that somebody else does.
 LIES_LOSS = {"beside_lies": 0.01, "beside_lies_told": 0.02}
@@ -174,8 +174,10 @@ def broken_known(data):
             got = data["hints"][name]["exact"][str(size)]["hit_ratio"]
             if got < hits:
                 yield f"{name}, {size} %: {got:.3f} hits with exact hints, {hits} are promised"
-    if set(data["one_tier"]) == KNOWN and data["score"]["default"] < SCORE:
-        yield f"score: {data['score']['default']:.3f}, {SCORE} is promised"
+    if KNOWN <= set(data["one_tier"]):
+        got = score({name: data["one_tier"][name] for name in KNOWN}, "default")
+        if got < SCORE:
+            yield f"score: {got:.3f}, {SCORE} is promised"
 
 
 def broken(data, loss):

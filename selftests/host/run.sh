@@ -166,7 +166,10 @@ policy_costs()
 		--chunk 16 --numbered gen:agent
 	timed policy_cost policy_cost/single $((POLICY_COST_MAX * 4)) --tier one=5% \
 		--chunk 1 --numbered gen:agent:20:600
-	[ "$MODE" = long ] && [ -e "$trace" ] || return 0
+	if [ "$MODE" != long ] || [ ! -e "$trace" ]; then
+		echo "skip host/bench/policy_cost/claudeA # at full length only, of that trace in TRACES=DIR"
+		return 0
+	fi
 	timed policy_cost policy_cost/claudeA $POLICY_COST_MAX --tier one=20% "$trace"
 	timed policy_cost policy_cost/claudeA_tiers $POLICY_COST_MAX --tier fast=2% \
 		--tier slow=8% "$trace"
@@ -233,6 +236,7 @@ check)
 	echo "skip host-clang/all # at full length only: make check-long"
 	timed sim_tests
 	timed policy_kept
+	echo "skip host/policy_report/traces # at full length only: make check-long"
 	timed suite host "$HOST/crash.asan" 2000
 	timed suite host "$HOST/crash" --teeth 10000
 	timed suite host "$HOST/fsck_zoned" 12
@@ -258,7 +262,11 @@ long)
 	tests 100000000 3000000 gcc clang
 	timed suite host "$HOST/sim_test"
 	timed policy_kept
-	[ -z "${TRACES:-}" ] || timed policy_kept "$TRACES"
+	if [ -n "${TRACES:-}" ]; then
+		timed policy_kept "$TRACES"
+	else
+		echo "skip host/policy_report/traces # no TRACES=DIR given (real traces are not part of the tree)"
+	fi
 	timed suite host "$HOST/crash.asan" 20000
 	timed suite host "$HOST/crash" 100000
 	timed suite host "$HOST/crash" --teeth 20000

@@ -50,6 +50,7 @@ struct sim_trace {
  * @lies:     that tenant says of each of these chains when it goes on
  * @lie_ms:   so long from then; KVT_HINT_NEVER: not at all
  * @lie_random: anything instead
+ * @lie_hot:  that its blocks will be used soon instead, as ADVISE HOT has it
  * @feign:    before each it asks once more for a chain of its own of so many blocks, and says the same
  *            of that
  * @feign_never: no: that it is over
@@ -73,6 +74,7 @@ struct sim_config {
 	bool lies;
 	u32 lie_ms;
 	bool lie_random;
+	bool lie_hot;
 	u32 feign;
 	bool feign_never;
 	u32 guarantee;

@@ -687,14 +687,18 @@ static u64 *find_next(const struct sim_trace *t)
 	return next;
 }
 
-/* What the other client says of the chain that it has just used. */
-static void lie(struct store *st, u32 tip)
+/* What the other client says of the chain of @nr blocks that it has just used. */
+static void lie(struct store *st, u32 nr)
 {
 	u64 random = trace_mix64(st->nr_scanned);
-	u32 ms = st->c->lie_random ? (u32)(random >> (32 + random % 32)) : st->c->lie_ms;
+	u32 ms = st->c->lie_random ? (u32)(random >> (32 + random % 32)) : st->c->lie_ms, i;
 
-	if (st->c->lies && st->policy->ops->hint)
-		st->policy->ops->hint(st->policy, tip, ms);
+	if (!st->c->lies)
+		return;
+	for (i = nr; st->c->lie_hot && i-- > 0;)
+		st->policy->ops->warm(st->policy, tier_of(st, st->path[i]), st->path[i]);
+	if (!st->c->lie_hot && st->policy->ops->hint)
+		st->policy->ops->hint(st->policy, st->path[nr - 1], ms);
 }
 
 /* It uses something, for others to believe it. */
@@ -713,7 +717,7 @@ static void feign(struct store *st)
 	if (st->c->feign_never && st->policy->ops->hint)
 		st->policy->ops->hint(st->policy, c.tip, KVT_HINT_NEVER);
 	else
-		lie(st, c.tip);
+		lie(st, st->c->feign);
 	/* Only the trace's hits count. */
 	st->r->hits = keep.hits;
 	memcpy(st->r->hits_by_tier, keep.hits_by_tier, sizeof(keep.hits_by_tier));
@@ -735,7 +739,7 @@ static void scan(struct store *st)
 		policy_touch(st, st->path[i]);
 	c.tip = st->path[st->c->scan - 1];
 	policy_call(st, &c);
-	lie(st, c.tip);
+	lie(st, st->c->scan);
 	for (i = 0; i < st->c->nr_tiers; i++)
 		make_room(st, i);
 	st->ns = SIM_NS_TRACE;

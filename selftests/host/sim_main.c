@@ -26,7 +26,7 @@
 static const char *const usage =
 	"usage: kvtier-sim --policy NAME --tier NAME=SIZE [--tier NAME=SIZE]...\n"
 	"                  [--segment BLOCKS] [--chunk BLOCKS [--numbered]]\n"
-	"                  [--hints exact|wrong20] [--scan BLOCKS [--lie MS|never|random]\n"
+	"                  [--hints exact|wrong20] [--scan BLOCKS [--lie MS|never|random|hot]\n"
 	"                  [--feign BLOCKS [--feign-never]] [--guarantee SIZE]]\n"
 	"                  [--seed NUMBER] [--timed] TRACE\n"
 	"       kvtier-sim --list\n"
@@ -98,7 +98,7 @@ static bool hints_of(const char *name, struct sim_config *c)
 	return c->wrong || !strcmp(name, "exact");
 }
 
-/* "never", "random", or ms. */
+/* "never", "random", "hot", or ms. */
 static bool lie_of(const char *what, struct sim_config *c)
 {
 	char *end;
@@ -106,9 +106,10 @@ static bool lie_of(const char *what, struct sim_config *c)
 	c->lies = true;
 	c->lie_ms = 0;
 	c->lie_random = !strcmp(what, "random");
+	c->lie_hot = !strcmp(what, "hot");
 	if (!strcmp(what, "never"))
 		c->lie_ms = KVT_HINT_NEVER;
-	if (c->lie_random || c->lie_ms)
+	if (c->lie_random || c->lie_hot || c->lie_ms)
 		return true;
 	c->lie_ms = (u32)strtoul(what, &end, 0);
 	return end != what && !*end;

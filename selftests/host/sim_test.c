@@ -566,9 +566,11 @@ static void test_lies_hurt_nobody_else(const struct small *s)
 				continue;
 			blind = hits_beside(&t, &c);
 			c.lies = true;
-			for (k = 0; k < ARRAY_SIZE(lies_ms); k++) {
-				c.lie_ms = lies_ms[k];
-				c.lie_random = !lies_ms[k];
+			/* And then that all of it is hot. */
+			for (k = 0; k <= ARRAY_SIZE(lies_ms); k++) {
+				c.lie_hot = k == ARRAY_SIZE(lies_ms);
+				c.lie_ms = c.lie_hot ? 0 : lies_ms[k];
+				c.lie_random = !c.lie_hot && !lies_ms[k];
 				got = hits_beside(&t, &c);
 				expect(got + t.nr_accesses / (c.hints ? 50 : 100) >= blind,
 				       "beside lies", got, blind);

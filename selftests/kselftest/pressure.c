@@ -436,7 +436,7 @@ TEST_F(pressure, chain_longer_than_memory)
 TEST_F(pressure, guarantee_is_kept)
 {
 	struct kvtier_group g = { .block_bytes = BLOCK_BYTES };
-	int fd = kvt_open(&self->pool), i, n = SLOTS / 4;
+	int fd = kvt_open(&self->pool), i, n = SLOTS / 4, there = 0;
 	struct kvt_key keys[SLOTS / 4];
 	struct kvtier_ns_open a;
 	struct kvt_client sure;
@@ -444,6 +444,12 @@ TEST_F(pressure, guarantee_is_kept)
 	kvt_ns_args(&a, "guaranteed", &g, 1);
 	a.min_bytes = TIER_BYTES / 4;
 	ASSERT_EQ(0, kvt_client_bind(&sure, fd, &a));
+	/* Until it is used it is everybody's. */
+	for (i = 0; i < SLOTS / CHAIN; i++)
+		ASSERT_LE(0, put_chain(&self->c, 1000 + i));
+	for (i = 0; i < SLOTS / CHAIN; i++)
+		there += check_chain(&self->c, 1000 + i);
+	EXPECT_LT(SLOTS * 8 / 10, there);
 	kvt_keys(keys, SET, 0, n);
 	ASSERT_EQ(n, kvt_put(&sure, KVTIER_RESERVE_WAIT, 0, keys, NULL, n));
 	for (i = 0; i < 2 * SLOTS / CHAIN; i++)
