@@ -101,8 +101,8 @@ static int sink(FIXTURE_DATA(ahead) *self, int first, int chains, int nr)
 		if (put(&self->w, i, nr) != nr)
 			return -1;
 	}
-	/* The youngest stay. */
-	if (put(&self->w, 4000, CHAIN) != CHAIN)
+	/* The youngest stay, of a chain that is new each time. */
+	if (put(&self->w, 4000 + first, CHAIN) != CHAIN)
 		return -1;
 	if (kvt_sysfs_write(&self->pool, "watermark_low_percent", "1") ||
 	    kvt_sysfs_write(&self->pool, "watermark_high_percent", "2"))
