@@ -9,7 +9,8 @@
 #   crash   the log on a simulated device that loses power again and again, and
 #           the same with each protection switched off, which must be noticed
 #   fsck_zoned  repair of zoned members, which loses power at each of its writes
-#   sim     the trace simulator against a naive one, on small random traces
+#   sim     the trace simulator against a naive one, on small random traces; sim_answers: what
+#           kvtier-sim prints
 #   policy_report  the default policy keeps what is promised of it
 #   fuzz    the model test driven by libFuzzer; recovery, check and repair of hostile
 #           media
@@ -199,6 +200,55 @@ sim_tests()
 	suite host "$HOST/sim_test.plain" tenants
 }
 
+# What kvtier-sim prints is JSON with all that is promised of it, whichever way the trace comes.
+sim_answers()
+{
+	if python3 - "$HOST/kvtier-sim" "$HOST" <<-'END'
+	import json, subprocess, sys
+	sim, where = sys.argv[1:3]
+	KEYS = ("requests accesses hits hits_by_tier hit_ratio promotions demotions slow_writes evictions "
+	        "ns_per_access metadata_bytes_per_block").split()
+	TIERS = ("fast=2%", "mid=10", "slow=8%")
+
+	def run(policy, nr_tiers, trace, stdin=None):
+	    args = [arg for tier in TIERS[:nr_tiers] for arg in ("--tier", tier)]
+	    done = subprocess.run([sim, "--policy", policy, *args, trace], input=stdin, check=True,
+	                          capture_output=True)
+	    got = json.loads(done.stdout)
+	    missing = [key for key in KEYS if key not in got]
+	    if missing or got["requests"] != 300 or sum(got["hits_by_tier"]) != got["hits"] or \
+	            len(got["hits_by_tier"]) != nr_tiers or not 0 < got["hits"] < got["accesses"] or \
+	            got["hit_ratio"] != round(got["hits"] / got["accesses"], 6):
+	        sys.exit(f"# {policy}, {nr_tiers} tiers: {missing or got}")
+	    return {key: got[key] for key in KEYS if key != "ns_per_access"}
+
+	# Of 60 sessions, one after the other, each of which goes on with all that it has had.
+	lines = ["ts_ms,input_len,output_len,session,ids"]
+	for i in range(300):
+	    who, turn = i // 5, i % 5
+	    lines.append(f"{i * 1000},4096,16,{who},{who * 100}-{who * 100 + 8 + 2 * turn}")
+	text = ("\n".join(lines) + "\n").encode()
+	with open(f"{where}/answers.csv", "wb") as f:
+	    f.write(text)
+	subprocess.run(["zstd", "-qf", f"{where}/answers.csv"], check=True)
+	for policy in ("default", "lru"):
+	    for nr in (1, 2, 3):
+	        plain = run(policy, nr, f"{where}/answers.csv")
+	        packed = run(policy, nr, f"{where}/answers.csv.zst")
+	        piped = run(policy, nr, "-", text)
+	        if not plain == packed == piped:
+	            sys.exit(f"# {policy}, {nr} tiers: {plain}, {packed}, {piped}")
+	for policy in ("lru-head", "arc", "s3fifo", "slru", "lirs", "min"):
+	    run(policy, 1, f"{where}/answers.csv")
+	END
+	then
+		echo "ok host/sim_answers"
+	else
+		FAILED=1
+		echo "not ok host/sim_answers"
+	fi
+}
+
 # bench [--any-rate] : with that no figure that takes time is asked for.
 bench()
 {
@@ -235,6 +285,7 @@ check)
 	tests 1000000 20000 gcc
 	echo "skip host-clang/all # at full length only: make check-long"
 	timed sim_tests
+	timed sim_answers
 	timed policy_kept
 	echo "skip host/policy_report/traces # at full length only: make check-long"
 	timed suite host "$HOST/crash.asan" 2000
@@ -249,6 +300,7 @@ quick)
 	tests 400000 10000 gcc
 	echo "skip host-clang/all # at full length only: make check-long"
 	timed sim_tests
+	timed sim_answers
 	echo "skip host/policy_report # not in make check-quick"
 	timed suite host "$HOST/crash.asan" 1000
 	timed suite host "$HOST/crash" --teeth 10000
@@ -261,6 +313,7 @@ quick)
 long)
 	tests 100000000 3000000 gcc clang
 	timed suite host "$HOST/sim_test"
+	timed sim_answers
 	timed policy_kept
 	if [ -n "${TRACES:-}" ]; then
 		timed policy_kept "$TRACES"
@@ -284,6 +337,6 @@ fuzz)
 	fuzz fuzz_fsck "${FUZZ_SECONDS:-300}"
 	;;
 bench) bench ;;
-*) sed -n '4,16s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+*) sed -n '4,17s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 exit "$FAILED"

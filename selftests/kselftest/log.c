@@ -309,6 +309,7 @@ TEST_F_TIMEOUT(log, gated, 300)
 	long long fits = tier_number(&self->pool, "capacity_bytes"), put_bytes, was;
 	struct kvtier_entry *all;
 	int nr, used, asked;
+	char name[128];
 
 	/*
 	 * What is worth a write goes by time. At one pace it matters less that the machine is busy
@@ -327,6 +328,10 @@ TEST_F_TIMEOUT(log, gated, 300)
 	EXPECT_GT(put_bytes - (put_bytes - fits) / 4, was);
 	EXPECT_LT(fits, was);
 	EXPECT_LT(0, tier_number(&self->pool, "evicted_worth"));
+	/* Whose they were is known by the same cause. */
+	snprintf(name, sizeof(name), "namespaces/%llu/evicted_worth",
+		 (unsigned long long)self->c.ns_id);
+	EXPECT_LT(0, kvt_sysfs_read(&self->pool, name, name, sizeof(name)));
 	EXPECT_LT(asked / 2, used);
 	/* 103 to 112 as the machine is idle or not, 135 to 139 where all that is left is carried. */
 	EXPECT_GE(125, amplification_percent(&self->pool));

@@ -260,6 +260,8 @@ TEST_F(session, limit)
 	EXPECT_EQ(0, decode(&other, 1, 500, CHAIN - 1));
 	/* What cannot be paid for is no part of it: committing works all the same. */
 	EXPECT_EQ(1, put(&self->c, 0, CHAIN, 1));
+	/* Who wants to know asks for it by its new end. */
+	EXPECT_EQ(-ENOSPC, decode(&self->c, 1, 0, CHAIN));
 	ASSERT_EQ(0, push(&other, REST));
 	for (i = 0; i < nr; i++)
 		EXPECT_EQ(CHAIN, there(&self->c, i, CHAIN)) TH_LOG("chain %d", i);

@@ -147,24 +147,57 @@ TEST_F(sysfs, namespaces_are_private)
 	EXPECT_EQ(-EACCES, n);
 }
 
+static const char *const causes[] = { "room", "quota", "ttl", "worth", "io", "lost", "detach" };
+
 /* Blocks that left a tier, DROP left out, by cause. */
 static long long evicted(const struct kvt_pool *p, const char *tier)
 {
-	static const char *const names[] = {
-		"room", "quota", "ttl", "worth", "io", "lost", "detach",
-	};
 	long long sum = 0, n;
 	char name[128];
 	size_t i;
 
-	for (i = 0; i < KVT_ARRAY(names); i++) {
-		snprintf(name, sizeof(name), "tiers/%s/evicted_%s", tier, names[i]);
+	for (i = 0; i < KVT_ARRAY(causes); i++) {
+		snprintf(name, sizeof(name), "tiers/%s/evicted_%s", tier, causes[i]);
 		n = number(p, "%s", name);
 		if (n < 0)
 			return n;
 		sum += n;
 	}
 	return sum;
+}
+
+/* Of the only namespace, from tier @id, for that cause. */
+static long long evicted_ns(const struct kvt_pool *p, const char *ns, int id, const char *cause)
+{
+	char name[128], buf[512] = "\n", line[32];
+	const char *at;
+	int n;
+
+	snprintf(name, sizeof(name), "%s/evicted_%s", ns, cause);
+	n = kvt_sysfs_read(p, name, buf + 1, sizeof(buf) - 1);
+	snprintf(line, sizeof(line), "\n%d ", id);
+	at = n < 0 ? NULL : strstr(buf, line);
+	return n < 0 ? n : at ? atoll(at + strlen(line)) : 0;
+}
+
+/* A tier says of each cause what its only namespace does. */
+static bool same_causes(const struct kvt_pool *p, const char *ns, int id, const char *tier)
+{
+	long long of_tier, own;
+	char name[64];
+	size_t i;
+
+	for (i = 0; i < KVT_ARRAY(causes); i++) {
+		snprintf(name, sizeof(name), "tiers/%s/evicted_%s", tier, causes[i]);
+		of_tier = number(p, "%s", name);
+		own = evicted_ns(p, ns, id, causes[i]);
+		if (of_tier < 0 || of_tier != own) {
+			fprintf(stderr, "# %s: %lld of tier %s, %lld of its namespace\n", causes[i],
+				of_tier, tier, own);
+			return false;
+		}
+	}
+	return true;
 }
 
 /* Why blocks left, by tier and by namespace; DROP is no eviction. */
@@ -189,6 +222,8 @@ TEST_F(sysfs, causes)
 			      number(&self->pool, "tiers/%s/evicted_room", "dram7")));
 	EXPECT_TRUE(KVT_UNTIL(20000, evicted(&self->pool, "dram7") ==
 			      number(&self->pool, "tiers/%s/evictions", "dram7")));
+	EXPECT_TRUE(KVT_UNTIL(20000, same_causes(&self->pool, self->ns, 1, "dram7")));
+	EXPECT_TRUE(same_causes(&self->pool, self->ns, 0, "dram0"));
 	EXPECT_EQ(0, number(&self->pool, "tiers/%s/promotions_unread", "dram0"));
 }
 
