@@ -50,13 +50,20 @@ bool kvt_tier_over(struct kvt_pool *p, struct kvt_tier *t, u32 percent)
 	return used * 100 > all * percent;
 }
 
-/*
- * Is a block guaranteed to its namespace once those that are claimed have left. They all are
- * counted still, and there may be as many as make a guarantee.
+/**
+ * kvt_collect_guarded() - is a block guaranteed to its namespace once claimed ones have left
+ * @p:     pool, meta lock held
+ * @t:     tier that they are on
+ * @h:     block
+ * @asker: namespace that needs room, NULL: none; see kvt_ns_guarded()
+ * @ids:   those that are claimed
+ * @nr:    how many
+ *
+ * They all are counted still, and there may be as many as make a guarantee.
  */
-static bool kvt_collect_guarded(struct kvt_pool *p, const struct kvt_tier *t,
-				const struct kvt_hot *h, const struct kvt_ns *asker,
-				const u32 *ids, u32 nr)
+bool kvt_collect_guarded(struct kvt_pool *p, const struct kvt_tier *t,
+			 const struct kvt_hot *h, const struct kvt_ns *asker,
+			 const u32 *ids, u32 nr)
 {
 	const struct kvt_ns *ns = kvt_ns_of(p, h->ns_group);
 	u64 leaving_bytes = 0;
@@ -74,11 +81,16 @@ static bool kvt_collect_guarded(struct kvt_pool *p, const struct kvt_tier *t,
 	return kvt_ns_guarded(p, t, h, asker, leaving_bytes);
 }
 
-/*
- * @id is worth least of what was found, and not guaranteed to its owner at present. When it was,
- * others' searches have put aside what is worth less of his: that goes first.
+/**
+ * kvt_collect_owners_least() - which of its owner's blocks is to go for one that was found
+ * @p:    pool, meta lock held
+ * @t:    tier
+ * @leaf: see kvt_collect()
+ * @id:   worth least of what was found, and not guaranteed to its owner at present
+ *
+ * When it was, others' searches have put aside what is worth less of his: that goes first.
  */
-static u32 kvt_collect_owners_least(struct kvt_pool *p, const struct kvt_tier *t, bool leaf, u32 id)
+u32 kvt_collect_owners_least(struct kvt_pool *p, const struct kvt_tier *t, bool leaf, u32 id)
 {
 	u32 ns_group = kvt_hot(&p->table, id)->ns_group;
 	const struct kvt_ns *ns = kvt_ns_of(p, ns_group);

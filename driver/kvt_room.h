@@ -17,6 +17,10 @@ void kvt_shrink_stop(struct kvt_tier *t);
 
 /* kvt_demote.c: any tier */
 void kvt_tier_space(struct kvt_tier *t, u64 *used, u64 *all);
+bool kvt_collect_guarded(struct kvt_pool *p, const struct kvt_tier *t,
+			 const struct kvt_hot *h, const struct kvt_ns *asker,
+			 const u32 *ids, u32 nr);
+u32 kvt_collect_owners_least(struct kvt_pool *p, const struct kvt_tier *t, bool leaf, u32 id);
 
 /* kvt_evacuate.c: claimed blocks, of any tier */
 void kvt_unclaim(struct kvt_pool *p, const u32 *ids, u32 nr);

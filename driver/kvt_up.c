@@ -10,13 +10,14 @@
  * passes its high watermark, and what is cold in it goes down.
  *
  * Whoever is claimed to go down does so when the other one has come, or stays: both are MOVING in
- * between, so neither is anybody else's to move. Who comes up needs a slot that is free, in a region
- * of its owner's: nothing is taken from others for that.
+ * between, so neither is anybody else's to move. Who comes up needs a slot that is free, of its
+ * owner's or in a region that nobody has: nothing is taken from others for that.
  */
 #include <linux/slab.h>
 
 #include "core/kvt_policy_gate.h"
 #include "kvt_internal.h"
+#include "kvt_limits.h"
 #include "kvt_room.h"
 
 #define KVT_UP_BUDGET	256u	/* blocks that are looked at for a batch */
@@ -25,13 +26,18 @@
  * struct kvt_up - blocks on their way
  * @nr:     how many
  * @budget: how many more may be looked at for what goes for them
- * @victim: goes down for that one, claimed, or KVT_NIL
+ * @full:   whose there is no slot for, or 0
+ * @ids, @nr_ids: all that are claimed to go down
+ * @victim: goes down for that one, or KVT_NIL
  * @from:   the tier it is on
  * @mv:     their moves
  */
 struct kvt_up {
 	u32 nr;
 	u32 budget;
+	u32 full;
+	u32 nr_ids;
+	u32 ids[KVT_MOVE_BATCH];
 	u32 victim[KVT_MOVE_BATCH];
 	struct kvt_tier *from[KVT_MOVE_BATCH];
 	struct kvt_mv mv[KVT_MOVE_BATCH];
@@ -53,39 +59,46 @@ static bool kvt_up_claim(struct kvt_pool *p, u32 id)
 }
 
 /* Claim what is worth less than @id and may go from @t for it, or KVT_NIL. */
-static u32 kvt_up_victim(struct kvt_pool *p, struct kvt_tier *t, u32 id, u32 *budget)
+static u32 kvt_up_victim(struct kvt_pool *p, struct kvt_tier *t, u32 id, struct kvt_up *u)
 {
+	const struct kvt_ns *ns = kvt_ns_of(p, kvt_hot(&p->table, id)->ns_group);
 	const struct kvt_policy_ops *ops = p->policy.ops;
 	bool claimed = false;
 	u32 least;
 
 	lockdep_assert_held(&p->meta_lock);
-	while (!claimed && (least = ops->next(&p->policy, t->id, false, budget)) != KVT_NIL) {
+	while (!claimed && (least = ops->next(&p->policy, t->id, false, &u->budget)) != KVT_NIL) {
 		struct kvt_hot *h = kvt_hot(&p->table, least);
 
-		if (kvt_ns_guarded(p, t, h, NULL, 0)) {
+		if (kvt_collect_guarded(p, t, h, ns, u->ids, u->nr_ids)) {
 			kvt_policy_guarded(&p->policy, t->id, least);
 			continue;
 		}
+		least = kvt_collect_owners_least(p, t, false, least);
 		if (!kvt_gate_trades(&p->policy, id, least))
 			return KVT_NIL;
-		claimed = kvt_move_try(h);
+		claimed = kvt_move_try(kvt_hot(&p->table, least));
 		/* Out of the way of the next question, taken or not. */
 		ops->skip(&p->policy, t->id, least);
 	}
+	if (claimed)
+		u->ids[u->nr_ids++] = least;
 	return least;
 }
 
 /* Is there room on @t for the @i-th block, or something that goes for it. */
 static bool kvt_up_pays(struct kvt_pool *p, struct kvt_tier *t, struct kvt_up *u, u32 i)
 {
+	const struct kvt_mv *mv = &u->mv[i];
 	bool pays;
 
 	spin_lock(&p->meta_lock);
 	p->policy.now_ms = kvt_now_ms();
 	pays = !p->policy.ops->worth || !kvt_tier_over(p, t, READ_ONCE(p->watermark_low_percent));
-	if (!pays) {
-		u->victim[i] = kvt_up_victim(p, t, u->mv[i].id, &u->budget);
+	/* Nothing is asked to go for who may not come. */
+	if (!pays && kvt_limit_fits(kvt_ns_of(p, kvt_hot(&p->table, mv->id)->ns_group), t,
+				    mv->x.bytes)) {
+		u->victim[i] = kvt_up_victim(p, t, mv->id, u);
 		u->from[i] = t;
 		pays = u->victim[i] != KVT_NIL;
 	}
@@ -94,48 +107,51 @@ static bool kvt_up_pays(struct kvt_pool *p, struct kvt_tier *t, struct kvt_up *u
 	return pays;
 }
 
-/* False: none of the faster tiers takes any more, whatever it is. */
-static bool kvt_up_place(struct kvt_pool *p, struct kvt_up *u, u32 i)
+static void kvt_up_place(struct kvt_pool *p, struct kvt_up *u, u32 i)
 {
 	u32 nr, k, rank = u->mv[i].x.src->rank;
 	struct kvt_tier *t[KVT_TIERS];
-	bool more = false;
+	bool full = false;
 
 	nr = kvt_tier_snapshot(p, t, true);
 	for (k = 0; k < nr && t[k]->rank < rank; k++) {
-		if (t[k]->state != KVTIER_TIER_ONLINE)
+		if (t[k]->state != KVTIER_TIER_ONLINE || !kvt_up_pays(p, t[k], u, i))
 			continue;
-		if (!kvt_up_pays(p, t[k], u, i)) {
-			more = true;
-			continue;
-		}
 		if (kvt_mv_place_mem(p, &u->mv[i], t[k]))
-			return true;
-		/* A namespace at its limit is in nobody else's way. */
-		more |= u->mv[i].over != KVT_NO_TIER;
-		if (u->victim[i] != KVT_NIL)
-			kvt_unclaim(p, &u->victim[i], 1);
+			return;
+		full |= u->mv[i].over == KVT_NO_TIER;
+		if (u->victim[i] == KVT_NIL)
+			continue;
+		kvt_unclaim(p, &u->ids[--u->nr_ids], 1);
 		u->victim[i] = KVT_NIL;
 	}
-	return more;
+	if (full)
+		u->full = kvt_hot(&p->table, u->mv[i].id)->ns_group;
 }
 
-/* Those that others have come for go, tier by tier: by the tier they are on, which may be no more. */
+/*
+ * Those that others have come for go, tier by tier: by the tier they are on, which may be no more.
+ * One that is being emptied does that itself.
+ */
 static void kvt_up_lower(struct kvt_pool *p, struct kvt_up *u)
 {
 	u32 ids[KVT_MOVE_BATCH], n, i, k;
+	struct kvt_tier *t;
 
 	for (i = 0; i < u->nr; i++) {
+		if (u->victim[i] == KVT_NIL)
+			continue;
+		t = u->from[i];
 		for (k = i, n = 0; k < u->nr; k++) {
-			if (u->victim[i] == KVT_NIL || u->victim[k] == KVT_NIL ||
-			    u->from[k] != u->from[i])
+			if (u->victim[k] == KVT_NIL || u->from[k] != t)
 				continue;
 			ids[n++] = u->victim[k];
-			if (k > i)
-				u->victim[k] = KVT_NIL;
+			u->victim[k] = KVT_NIL;
 		}
-		if (u->victim[i] != KVT_NIL)
-			kvt_demote(p, u->from[i], ids, n, false);
+		if (READ_ONCE(t->state) == KVTIER_TIER_ONLINE && kvt_tier_has_lower(p, t))
+			kvt_demote(p, t, ids, n, false);
+		else
+			kvt_unclaim(p, ids, n);
 	}
 }
 
@@ -172,7 +188,7 @@ void kvt_promote_up(struct kvt_pool *p, const u32 *ids, u32 nr)
 
 	if (!u)
 		return;
-	u->nr = 0;
+	u->nr = u->nr_ids = u->full = 0;
 	u->budget = KVT_UP_BUDGET;
 	spin_lock(&p->meta_lock);
 	/* They have been used since they were put in their places. */
@@ -184,8 +200,10 @@ void kvt_promote_up(struct kvt_pool *p, const u32 *ids, u32 nr)
 		kvt_mv_start(p, &u->mv[u->nr++], ids[i]);
 	}
 	spin_unlock(&p->meta_lock);
-	for (i = 0; i < u->nr && kvt_up_place(p, u, i); i++)
-		;
+	for (i = 0; i < u->nr; i++) {
+		if (kvt_hot(&p->table, u->mv[i].id)->ns_group != u->full)
+			kvt_up_place(p, u, i);
+	}
 	kvt_mv_run(u->mv, u->nr);
 	kvt_up_finish(p, u);
 	kvt_up_lower(p, u);
