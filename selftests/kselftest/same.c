@@ -445,7 +445,7 @@ static int foresee(struct store *s, const char *policy, unsigned int distinct,
 FIXTURE_SETUP(traces)
 {
 	const char *name = getenv("KVT_SAME_TRACE");
-	__u64 dram_bytes, disk_bytes;
+	__u64 dram_bytes, disk_bytes, thrice;
 	unsigned int most;
 	int distinct;
 
@@ -465,8 +465,12 @@ FIXTURE_SETUP(traces)
 	/* A request is all in memory for a moment, beside what was there. */
 	dram_bytes = whole_pieces(2ull * (self->blocks[0] + most) * BLOCK_BYTES);
 	disk_bytes = DISK_BYTES + whole_pieces(self->want.written * LOG_BYTES);
-	if (variant->segments)
-		disk_bytes = SMALL_DISK + whole_pieces(self->s->log_blocks * BLOCK_BYTES);
+	if (variant->segments) {
+		/* What the tier holds and a request, for a moment: nothing goes while half is free. */
+		thrice = 3ull * (self->blocks[1] + most) * BLOCK_BYTES;
+		disk_bytes = SMALL_DISK + (__u64)self->s->log_blocks * BLOCK_BYTES;
+		disk_bytes = whole_pieces(disk_bytes > thrice ? disk_bytes : thrice);
+	}
 	ASSERT_EQ(0, store_open(self->s, variant->policy, self->blocks, DRAM_BYTES + dram_bytes,
 				disk_bytes));
 }
