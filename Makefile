@@ -23,7 +23,7 @@ all: modules tools
 help:
 	@echo 'make demo            set everything up and run the main job in a VM (TRACES=DIR: real traces)'
 	@echo 'make check           all test suites; check-quick: host and stock kernel only;'
-	@echo '                     check-long: at full length, and the suites kcsan, same, policy, all of teeth'
+	@echo '                     check-long: at full length, and the suites kcsan, policy, all of teeth'
 	@echo 'make bench           measurements, into out/bench; bench-readme: puts them into README.md'
 	@echo 'make shell           an interactive VM with everything in it'
 	@echo 'make modules         kernel modules into out/FLAVOUR (FLAVOUR=stock|hooked|debug|newest|host;'

@@ -14,8 +14,8 @@
  * waits until nobody has asked for what is still to be read from its tier. For two seconds in
  * all from when it was asked for, since its blocks are claimed: nobody else can move them, and
  * their ends wait. And not any more once somebody waits for a block of such a promotion of its
- * namespace, which may be one of its own (kvt_promo_hurry()). While it waits it leases nothing; while it reads it
- * does, or each of its batches would push out the one before.
+ * namespace, which may be one of its own (kvt_promo_hurry()). While it waits it leases nothing;
+ * while it reads it does, or each of its batches would push out the one before.
  */
 #include <linux/slab.h>
 
