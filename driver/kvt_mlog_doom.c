@@ -2,10 +2,15 @@
 /*
  * A member's segments that are doomed: what is in one can neither be carried nor stay where it
  * is, so its blocks leave the pool, one by one as they can, and without kills. The end of the
- * segment tells of all of them. One at a time; none in which something is pinned.
+ * segment tells of all of them. One at a time; none in which something is pinned or held.
+ *
+ * Looking whether there is takes steps. Who pins or holds meanwhile what a segment has that is
+ * being emptied says so (spared), and none is doomed for this time. From then on what is in it
+ * cannot be pinned or held any more. So what was, stays.
  */
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
+#include "kvt_test.h"
 
 #define KVT_DOOM_STEP	256u	/* blocks under one hold of the meta lock */
 
@@ -47,18 +52,45 @@ bool kvt_mlog_doom(struct kvt_mlog *m, u32 seg)
 {
 	struct kvt_pool *p = m->tier->pool;
 	bool doomed;
+	u32 spared;
 
+	spin_lock(&p->meta_lock);
+	spared = m->spared;
+	spin_unlock(&p->meta_lock);
 	if (kvt_seg_pinned(m, seg))
 		return false;
 	spin_lock(&p->meta_lock);
 	/* One at a time: when it has ended there is room. */
-	doomed = !m->w.given_up && !m->w.nr_doomed &&
+	doomed = !m->w.given_up && !m->w.nr_doomed && m->spared == spared &&
 		 m->tier->log.segs[seg].state == KVT_SEG_CLEANING;
 	if (doomed)
 		kvt_wlog_doom(&m->w, seg);
 	spin_unlock(&p->meta_lock);
 	kvt_mlog_kick(m);
 	return doomed;
+}
+
+/**
+ * kvt_doom_spares() - somebody is about to pin or hold a block
+ * @p:  pool, meta lock held until he has
+ * @id: block, READY
+ * Return: whether it stays then. If not it is on its way out.
+ */
+bool kvt_doom_spares(struct kvt_pool *p, u32 id)
+{
+	const struct kvt_hot *h = kvt_hot(&p->table, id);
+	struct kvt_mlog *m;
+	u32 seg;
+
+	lockdep_assert_held(&p->meta_lock);
+	if ((kvt_ctl(h) & (KVT_CTL_LOG | KVT_CTL_MEM)) != KVT_CTL_LOG)
+		return true;
+	m = p->tiers[h->log_tier]->mlog;
+	seg = kvt_log_seg_of(&m->tier->log, h->log_unit);
+	if (m->w.segs[seg].doom)
+		return false;
+	m->spared += m->tier->log.segs[seg].state == KVT_SEG_CLEANING;
+	return true;
 }
 
 /* Evict from @pos on. Meta lock held. Returns where it stopped. */
@@ -125,6 +157,8 @@ bool kvt_mlog_dooms(struct kvt_mlog *m)
 	bool any = false, doomed;
 	u32 seg;
 
+	if (kvt_test_doom_waits(p))
+		return false;
 	for (seg = 0; READ_ONCE(m->w.nr_doomed) && seg < m->geo.nr_segs; seg++) {
 		spin_lock(&p->meta_lock);
 		doomed = m->w.segs[seg].doom &&

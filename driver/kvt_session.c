@@ -16,6 +16,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "kvt_mlog.h"
 #include "ops.h"
 
 #define KVT_HOLD_STEP		512u	/* under one hold of the meta lock */
@@ -106,9 +107,19 @@ static void kvt_hold_put(struct kvt_pool *p, u32 id, u32 gen)
 	} while (more);
 }
 
+static bool kvt_hold_stays(struct kvt_table *t, u32 id)
+{
+	return kvt_doom_spares(container_of(t, struct kvt_pool, table), id);
+}
+
 /* One step of holding a block and its ancestors. Meta lock held. */
 static int kvt_hold_step(struct kvt_pool *p, struct kvt_hold_walk *w, u32 id, u32 gen)
 {
+	static const int err_of[] = {
+		[KVT_HOLD_MORE] = -EAGAIN,
+		[KVT_HOLD_FULL] = -ENOSPC,
+		[KVT_HOLD_LEAVES] = -ENOENT,
+	};
 	enum kvt_hold_end end;
 	u32 ns_group;
 
@@ -116,20 +127,17 @@ static int kvt_hold_step(struct kvt_pool *p, struct kvt_hold_walk *w, u32 id, u3
 	if (!kvt_hold_there(&p->table, id, gen))
 		return -ENOENT;
 	ns_group = kvt_hot(&p->table, id)->ns_group;
-	if (w->id) {
-		w->room = kvt_hold_room(p, ns_group);
-		end = kvt_hold_climb(&p->table, w, KVT_HOLD_STEP);
-	} else {
-		end = kvt_hold_tip(&p->table, w, id, kvt_hold_room(p, ns_group));
-	}
+	w->room = kvt_hold_room(p, ns_group);
+	end = w->id ? kvt_hold_climb(&p->table, w, KVT_HOLD_STEP) :
+		      kvt_hold_tip(&p->table, w, id);
 	kvt_hold_charge(p, ns_group, w->nr);
-	return end == KVT_HOLD_FULL ? -ENOSPC : end == KVT_HOLD_MORE ? -EAGAIN : 0;
+	return err_of[end];
 }
 
 /* Hold a block and its ancestors; no spinlock held. On an error nothing is held. */
 static int kvt_hold_try(struct kvt_pool *p, u32 id, u32 gen)
 {
-	struct kvt_hold_walk w = { 0 };
+	struct kvt_hold_walk w = { .stays = kvt_hold_stays };
 	bool held = false;
 	int err;
 
@@ -359,7 +367,8 @@ static bool kvt_session_holds(struct kvt_file *f, const struct kvt_session *s)
  * @tip:      last block of its chain, or KVT_NIL: as it is known; out: what that is, or
  *            KVT_NIL: it decodes already
  * @gen:      its generation
- * Return: 0; -ENOENT: there is no such block (any more); -EINVAL: the tip is not known;
+ * Return: 0; -ENOENT: there is no such block (any more), or one of the chain is about to
+ * leave; -EINVAL: the tip is not known;
  * -ENOSPC, -ENOMEM, -EINTR. On an error the session is as it was.
  */
 int kvt_session_decode(struct kvt_file *f, u64 session, u32 *tip, u32 *gen)

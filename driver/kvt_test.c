@@ -10,6 +10,10 @@
  *   test_settle   write a pool's number: its tiers are brought below that, now, one
  *                 block at a time, as make_room() in selftests/host/sim_core.c does
  *
+ *   test_doom     write a pool's number: some full segment of its first block tier is doomed;
+ *                 EBUSY: there is none that can be. What is in it stays for the time being
+ *   test_doom_ends  write the same: it goes
+ *
  *   test_handles  generations that new records of handles have had
  *   test_most     so many open files with buffers, and namespaces, a pool has at most
  *   test_deaf     what the kernel says of bad pages is not heard
@@ -19,6 +23,7 @@
  */
 #include <linux/moduleparam.h>
 
+#include "kvt_mlog.h"
 #include "kvt_test.h"
 #include "kvt_trace.h"
 
@@ -44,6 +49,13 @@ module_param_cb(test_deaf, &param_ops_bool, &kvt_test_is_deaf, 0600);
 
 static u32 kvt_test_has_most;
 module_param_cb(test_most, &param_ops_uint, &kvt_test_has_most, 0600);
+
+static const struct kvt_pool *kvt_test_dooming;
+
+bool kvt_test_doom_waits(const struct kvt_pool *p)
+{
+	return READ_ONCE(kvt_test_dooming) == p;
+}
 
 u32 kvt_test_most(u32 most)
 {
@@ -179,7 +191,8 @@ static int kvt_test_settle(struct kvt_pool *p)
 	return min(ret, 0);
 }
 
-static int kvt_test_settle_set(const char *val, const struct kernel_param *kp)
+/* Of a pool whose number is written. */
+static int kvt_test_of_pool(const char *val, int (*what)(struct kvt_pool *p))
 {
 	struct kvt_pool *p;
 	u32 id;
@@ -190,10 +203,91 @@ static int kvt_test_settle_set(const char *val, const struct kernel_param *kp)
 	p = kvt_pool_get(id);
 	if (!p)
 		return -ENODEV;
-	err = kvt_test_settle(p);
+	err = what(p);
 	kvt_pool_put(p);
 	return err;
 }
 
+static int kvt_test_settle_set(const char *val, const struct kernel_param *kp)
+{
+	return kvt_test_of_pool(val, kvt_test_settle);
+}
+
 static const struct kernel_param_ops kvt_test_settle_ops = { .set = kvt_test_settle_set };
 module_param_cb(test_settle, &kvt_test_settle_ops, NULL, 0200);
+
+/* As kvt_log_clean() does it when nothing can be carried. */
+static bool kvt_test_doom_seg(struct kvt_tier *t, u32 seg)
+{
+	struct kvt_pool *p = t->pool;
+	bool mine;
+
+	spin_lock(&p->meta_lock);
+	mine = t->log.segs[seg].live && kvt_log_claim(&t->log, seg);
+	spin_unlock(&p->meta_lock);
+	if (!mine || kvt_mlog_doom(t->mlog, seg))
+		return mine;
+	spin_lock(&p->meta_lock);
+	kvt_log_clean_end(&t->log, seg);
+	spin_unlock(&p->meta_lock);
+	return false;
+}
+
+/* The pool's first block tier, or NULL. srcu held. */
+static struct kvt_tier *kvt_test_disk(struct kvt_pool *p)
+{
+	struct kvt_tier *t[KVT_TIERS];
+	u32 nr = kvt_tier_snapshot(p, t, false), at;
+
+	for (at = 0; at < nr; at++) {
+		if (!t[at]->ops->is_mem)
+			return t[at];
+	}
+	return NULL;
+}
+
+static int kvt_test_doom(struct kvt_pool *p)
+{
+	bool done = false;
+	struct kvt_tier *t;
+	int idx;
+	u32 seg;
+
+	WRITE_ONCE(kvt_test_dooming, p);
+	idx = srcu_read_lock(&p->srcu);
+	t = kvt_test_disk(p);
+	for (seg = 0; t && !done && seg < t->log.nr_segs; seg++)
+		done = kvt_test_doom_seg(t, seg);
+	srcu_read_unlock(&p->srcu, idx);
+	return done ? 0 : -EBUSY;
+}
+
+static int kvt_test_doom_end(struct kvt_pool *p)
+{
+	struct kvt_tier *t;
+	int idx;
+
+	WRITE_ONCE(kvt_test_dooming, NULL);
+	idx = srcu_read_lock(&p->srcu);
+	t = kvt_test_disk(p);
+	if (t)
+		kvt_mlog_kick(t->mlog);
+	srcu_read_unlock(&p->srcu, idx);
+	return 0;
+}
+
+static int kvt_test_doom_set(const char *val, const struct kernel_param *kp)
+{
+	return kvt_test_of_pool(val, kvt_test_doom);
+}
+
+static const struct kernel_param_ops kvt_test_doom_ops = { .set = kvt_test_doom_set };
+module_param_cb(test_doom, &kvt_test_doom_ops, NULL, 0200);
+
+static int kvt_test_doom_end_set(const char *val, const struct kernel_param *kp)
+{
+	return kvt_test_of_pool(val, kvt_test_doom_end);
+}
+
+static const struct kernel_param_ops kvt_test_doom_end_ops = { .set = kvt_test_doom_end_set };
+module_param_cb(test_doom_ends, &kvt_test_doom_end_ops, NULL, 0200);

@@ -106,8 +106,10 @@ int kvt_op_query(struct kvt_file *f, void *arg)
 	return err;
 }
 
-static s32 kvt_pin_locked(struct kvt_pool *p, struct kvt_ns *ns, struct kvt_hot *h, u32 bytes)
+static s32 kvt_pin_locked(struct kvt_pool *p, struct kvt_ns *ns, u32 id, u32 bytes)
 {
+	struct kvt_hot *h = kvt_hot(&p->table, id);
+
 	lockdep_assert_held(&p->meta_lock);
 	if (kvt_ctl(h) & KVT_CTL_PINNED)
 		return KVTIER_ST_DONE;
@@ -115,6 +117,8 @@ static s32 kvt_pin_locked(struct kvt_pool *p, struct kvt_ns *ns, struct kvt_hot 
 	bytes = kvt_ctl(h) & KVT_CTL_HELD ? 0 : bytes;
 	if (bytes > kvt_kept_pin_room(p, ns))
 		return KVTIER_ST_LIMIT;
+	if (!(kvt_ctl(h) & KVT_CTL_HELD) && !kvt_doom_spares(p, id))
+		return KVTIER_ST_MISS;
 	kvt_ctl_update(h, 0, 0, 0, KVT_CTL_PINNED);
 	kvt_kept_pin(p, ns, bytes);
 	return KVTIER_ST_DONE;
@@ -139,7 +143,7 @@ static s32 kvt_advise_locked(struct kvt_batch *b, u32 i, u32 advice, u32 expire_
 		p->policy.ops->warm(&p->policy, tier, id);
 		break;
 	case KVTIER_ADV_PIN:
-		return kvt_pin_locked(p, b->f->ns, h, kvt_slot_bytes(b->group));
+		return kvt_pin_locked(p, b->f->ns, id, kvt_slot_bytes(b->group));
 	case KVTIER_ADV_UNPIN:
 		if (kvt_ctl_update(h, KVT_CTL_PINNED, KVT_CTL_PINNED, KVT_CTL_PINNED, 0) &&
 		    !(kvt_ctl(h) & KVT_CTL_HELD))

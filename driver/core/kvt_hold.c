@@ -4,22 +4,23 @@
  */
 #include "kvt_hold.h"
 
-/* One more that holds @id. Whether it is the first; *@full: it cannot be paid for. */
-static bool hold_one(struct kvt_table *t, struct kvt_hold_walk *w, u32 id, bool *full)
+/* One more that holds @id. Done: it is not the first. */
+static enum kvt_hold_end hold_one(struct kvt_table *t, struct kvt_hold_walk *w, u32 id)
 {
 	struct kvt_cold *c = kvt_cold(t, id);
 	struct kvt_hot *h = kvt_hot(t, id);
 	bool first = !(c->holds & KVT_HOLD_COUNT), pay;
 
 	pay = first && !(kvt_ctl(h) & KVT_CTL_PINNED);
-	*full = pay && w->nr >= w->room;
-	if (*full)
-		return false;
+	if (pay && w->nr >= w->room)
+		return KVT_HOLD_FULL;
+	if (first && w->stays && !w->stays(t, id))
+		return KVT_HOLD_LEAVES;
 	w->nr += pay;
 	c->holds++;
 	if (first)
 		kvt_ctl_update(h, 0, 0, 0, KVT_CTL_HELD);
-	return first;
+	return first ? KVT_HOLD_MORE : KVT_HOLD_DONE;
 }
 
 static void hold_goto(struct kvt_table *t, struct kvt_hold_walk *w, u32 id)
@@ -39,20 +40,15 @@ static u32 hold_parent(struct kvt_table *t, u32 id)
 /**
  * kvt_hold_tip() - a session begins to hold a block
  * @t:    table
- * @w:    out: walk, to be gone on with if this says MORE
+ * @w:    walk with @room and @stays; out: to be gone on with if this says MORE
  * @id:   block, READY
- * @room: see struct kvt_hold_walk
- * Return: FULL: nothing has changed.
+ * Return: FULL, LEAVES: nothing has changed.
  */
-enum kvt_hold_end kvt_hold_tip(struct kvt_table *t, struct kvt_hold_walk *w, u32 id, u32 room)
+enum kvt_hold_end kvt_hold_tip(struct kvt_table *t, struct kvt_hold_walk *w, u32 id)
 {
-	bool full;
-
-	*w = (struct kvt_hold_walk) { .room = room };
+	w->nr = 0;
 	hold_goto(t, w, id);
-	if (hold_one(t, w, id, &full))
-		return KVT_HOLD_MORE;
-	return full ? KVT_HOLD_FULL : KVT_HOLD_DONE;
+	return hold_one(t, w, id);
 }
 
 /**
@@ -60,12 +56,12 @@ enum kvt_hold_end kvt_hold_tip(struct kvt_table *t, struct kvt_hold_walk *w, u32
  * @t:     table
  * @w:     walk; its @nr begins at 0
  * @steps: how many at most
- * Return: FULL: the ancestors from there on are not held; the caller takes the whole back
- * with kvt_hold_drop(), from the tip on.
+ * Return: FULL, LEAVES: the ancestors from there on are not held; the caller takes the whole
+ * back with kvt_hold_drop(), from the tip on.
  */
 enum kvt_hold_end kvt_hold_climb(struct kvt_table *t, struct kvt_hold_walk *w, u32 steps)
 {
-	bool full, first;
+	enum kvt_hold_end end;
 	u32 up;
 
 	w->nr = 0;
@@ -78,12 +74,12 @@ enum kvt_hold_end kvt_hold_climb(struct kvt_table *t, struct kvt_hold_walk *w, u
 		up = hold_parent(t, w->id);
 		if (!up || (c->holds & KVT_HOLD_UP) || !(c->holds & KVT_HOLD_COUNT))
 			return KVT_HOLD_DONE;
-		first = hold_one(t, w, up, &full);
-		if (full)
-			return KVT_HOLD_FULL;
+		end = hold_one(t, w, up);
+		if (end == KVT_HOLD_FULL || end == KVT_HOLD_LEAVES)
+			return end;
 		c->holds |= KVT_HOLD_UP;
-		if (!first)
-			return KVT_HOLD_DONE;
+		if (end == KVT_HOLD_DONE)
+			return end;
 		hold_goto(t, w, up);
 	}
 	return KVT_HOLD_MORE;

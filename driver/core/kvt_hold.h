@@ -12,6 +12,7 @@
  * the lock is dropped between them. A walk remembers one block and its generation; if that
  * has died meanwhile, nothing is left to do, because who dies gives back what it held. (If the
  * block has another entry by then, the blocks above it stay uncounted, which its tip keeps.)
+ * What leaves whoever holds it, and is no leaf, is asked for block by block: @stays.
  *
  * Invariants: HELD is set exactly if the count is not 0. UP is set only if that is so, and
  * the parent counts it, or has died since. A block that is not READY has neither.
@@ -30,6 +31,7 @@ enum kvt_hold_end {
 	KVT_HOLD_DONE,
 	KVT_HOLD_MORE,		/* to be called again */
 	KVT_HOLD_FULL,		/* @room is used up */
+	KVT_HOLD_LEAVES,	/* a block will leave all the same */
 };
 
 /**
@@ -39,15 +41,18 @@ enum kvt_hold_end {
  * @room: blocks that may be paid for yet; the caller sets it before each step
  * @nr:   blocks that this step has begun, or ceased, to hold and that are not pinned:
  *        to be charged, or given back, by the caller
+ * @stays: for who begins to hold: asked of each block before it is held, under the meta lock:
+ *        will it stay if it is. NULL: all do
  */
 struct kvt_hold_walk {
 	u32 id;
 	u32 gen;
 	u32 room;
 	u32 nr;
+	bool (*stays)(struct kvt_table *t, u32 id);
 };
 
-enum kvt_hold_end kvt_hold_tip(struct kvt_table *t, struct kvt_hold_walk *w, u32 id, u32 room);
+enum kvt_hold_end kvt_hold_tip(struct kvt_table *t, struct kvt_hold_walk *w, u32 id);
 enum kvt_hold_end kvt_hold_climb(struct kvt_table *t, struct kvt_hold_walk *w, u32 steps);
 enum kvt_hold_end kvt_hold_drop(struct kvt_table *t, struct kvt_hold_walk *w, u32 steps);
 void kvt_hold_grow(struct kvt_table *t, u32 child);

@@ -106,8 +106,8 @@ static void put_hold(struct forest *f, u32 id, u32 gen)
 
 static enum kvt_hold_end get_hold(struct forest *f, u32 id, u32 gen)
 {
-	struct kvt_hold_walk w;
-	enum kvt_hold_end end = kvt_hold_tip(f->t, &w, id, ROOM - f->paid);
+	struct kvt_hold_walk w = { .room = ROOM - f->paid };
+	enum kvt_hold_end end = kvt_hold_tip(f->t, &w, id);
 
 	if (end == KVT_HOLD_FULL)
 		return end;
@@ -226,7 +226,7 @@ static void holds_are_counted(struct kunit *test)
 static void walk_meets_a_gap(struct kunit *test)
 {
 	struct kvt_table *t = kvt_test_table(test, 1);
-	struct kvt_hold_walk w, d;
+	struct kvt_hold_walk w = { .room = 8 }, d;
 	u32 id[8], i;
 
 	for (i = 0; i < 8; i++) {
@@ -234,7 +234,7 @@ static void walk_meets_a_gap(struct kunit *test)
 		if (i)
 			kvt_ch_link(t, id[i], id[i - 1]);
 	}
-	KUNIT_EXPECT_EQ(test, (int)kvt_hold_tip(t, &w, id[7], 8), (int)KVT_HOLD_MORE);
+	KUNIT_EXPECT_EQ(test, (int)kvt_hold_tip(t, &w, id[7]), (int)KVT_HOLD_MORE);
 	w.room = 7;
 	KUNIT_EXPECT_EQ(test, (int)kvt_hold_climb(t, &w, 3), (int)KVT_HOLD_MORE);
 	KUNIT_EXPECT_EQ(test, w.nr, 3u);
@@ -270,7 +270,8 @@ static void holds_are_passed_on(struct kunit *test)
 	kvt_cold(t, id[2])->owner = ~0u;
 	/* Two through children, one of which is the tip of two, and one whose tip it is. */
 	for (i = 0; i < 4; i++) {
-		kvt_hold_tip(t, &w, i == 3 ? was : id[i / 2], 8);
+		w = (struct kvt_hold_walk) { .room = 8 };
+		kvt_hold_tip(t, &w, i == 3 ? was : id[i / 2]);
 		kvt_hold_climb(t, &w, 8);
 	}
 	KUNIT_ASSERT_EQ(test, kvt_cold(t, was)->holds & KVT_HOLD_COUNT, 3u);
@@ -292,7 +293,44 @@ static void holds_are_passed_on(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kvt_cold(t, top)->holds, 0u);
 }
 
+static u32 leaving;
+
+static bool all_but_one(struct kvt_table *t, u32 id)
+{
+	return kvt_table_valid(t, id) && id != leaving;
+}
+
+/* What will leave is not held, and neither is, in the end, what is below it. */
+static void walk_meets_what_leaves(struct kunit *test)
+{
+	struct kvt_table *t = kvt_test_table(test, 1);
+	struct kvt_hold_walk w, d;
+	u32 id[8], i;
+
+	for (i = 0; i < 8; i++) {
+		id[i] = kvt_test_block(test, t, KVT_READY);
+		if (i)
+			kvt_ch_link(t, id[i], id[i - 1]);
+	}
+	leaving = id[7];
+	w = (struct kvt_hold_walk) { .room = 8, .stays = all_but_one };
+	KUNIT_EXPECT_EQ(test, (int)kvt_hold_tip(t, &w, id[7]), (int)KVT_HOLD_LEAVES);
+	KUNIT_EXPECT_EQ(test, w.nr, 0u);
+	leaving = id[3];
+	w = (struct kvt_hold_walk) { .room = 8, .stays = all_but_one };
+	KUNIT_EXPECT_EQ(test, (int)kvt_hold_tip(t, &w, id[7]), (int)KVT_HOLD_MORE);
+	KUNIT_EXPECT_EQ(test, (int)kvt_hold_climb(t, &w, 8), (int)KVT_HOLD_LEAVES);
+	KUNIT_EXPECT_EQ(test, w.nr, 3u);
+	KUNIT_EXPECT_FALSE(test, kvt_ctl(kvt_hot(t, id[3])) & KVT_CTL_HELD);
+	d = (struct kvt_hold_walk) { .id = id[7], .gen = kvt_hot(t, id[7])->gen };
+	KUNIT_EXPECT_EQ(test, (int)kvt_hold_drop(t, &d, 8), (int)KVT_HOLD_DONE);
+	KUNIT_EXPECT_EQ(test, d.nr, 4u);
+	for (i = 0; i < 8; i++)
+		KUNIT_EXPECT_EQ(test, kvt_cold(t, id[i])->holds, 0u);
+}
+
 static struct kunit_case hold_cases[] = {
+	KUNIT_CASE(walk_meets_what_leaves),
 	KUNIT_CASE(holds_are_passed_on),
 	KUNIT_CASE(holds_are_counted),
 	KUNIT_CASE(walk_meets_a_gap),

@@ -10,6 +10,7 @@
 #define LIMIT		(SLOTS / 2)	/* blocks that a namespace may pin */
 #define CHAIN		8
 #define SET		77
+#define PUSHES		(3 * SLOTS / CHAIN / 2)	/* chains: more than memory has room for */
 #define REST		1000		/* chains from there on are there to push others out */
 
 FIXTURE(session)
@@ -107,7 +108,7 @@ static int push(const struct kvt_client *c, int from)
 {
 	int i;
 
-	for (i = 0; i < 3 * SLOTS / CHAIN / 2; i++) {
+	for (i = 0; i < PUSHES; i++) {
 		if (put(c, from + i, 0, CHAIN) != CHAIN)
 			return -1;
 	}
@@ -344,6 +345,97 @@ TEST_F(session, wanted_again_goes_down)
 	}
 	ASSERT_LT(0, kvt_sysfs_read(&self->pool, "tiers/dram0/demotions_out", down, sizeof(down)));
 	EXPECT_LE(2 * CHAIN, (int)strtol(down, NULL, 10));
+}
+
+#define DOOM		"/sys/module/kvtier/parameters/test_doom"
+
+/* A disk in small segments, with a chain of LIMIT blocks in some that are full, beside others. */
+static int sink(FIXTURE_DATA(session) *self)
+{
+	if (kvt_tier_bdev(&self->pool, 1, 64 * KVT_MIB) < 0 ||
+	    put(&self->c, 0, 0, LIMIT) != LIMIT || push(&self->c, REST) ||
+	    push(&self->c, REST + PUSHES))
+		return -1;
+	return there(&self->c, 0, LIMIT) == LIMIT ? 0 : -1;
+}
+
+/* What is in some segment is to leave, as if there were no room to carry it to. */
+static bool doom(const struct kvt_pool *p)
+{
+	return !kvt_sh("echo %u > " DOOM " 2>/dev/null", p->id);
+}
+
+/* And leaves. */
+static int doom_ends(const struct kvt_pool *p)
+{
+	return kvt_sh("echo %u > " DOOM "_ends", p->id);
+}
+
+/* How many of the chain can be pinned, and which; they are not, afterwards. */
+static int can_be_pinned(const struct kvt_client *c, __s32 *status)
+{
+	struct kvt_key keys[LIMIT];
+	int n;
+
+	kvt_keys(keys, SET, 0, LIMIT);
+	n = kvt_advise(c->fd, 0, keys, LIMIT, KVTIER_ADV_PIN, 0, status);
+	kvt_advise(c->fd, 0, keys, LIMIT, KVTIER_ADV_UNPIN, 0, NULL);
+	return n;
+}
+
+/* What is about to leave is not held, nor pinned: who is told that he has it keeps it. */
+TEST_F(session, not_what_is_about_to_leave)
+{
+	__s32 status[LIMIT], after[LIMIT];
+	struct kvt_key key;
+	int i, n, first;
+
+	if (!kvt_env_bdev())
+		SKIP(return, "no block device to use (KVT_BDEV)");
+	if (access(DOOM, W_OK))
+		SKIP(return, "this module cannot be told to doom");
+	ASSERT_EQ(0, sink(self));
+	for (i = 0; i < 2 * PUSHES; i++)
+		ASSERT_EQ(CHAIN, drop(&self->c, REST + i, CHAIN));
+	ASSERT_EQ(LIMIT, can_be_pinned(&self->c, status));
+	EXPECT_TRUE(doom(&self->pool));
+	n = can_be_pinned(&self->c, status);
+	EXPECT_GT(LIMIT, n);
+	EXPECT_LT(0, n);
+	for (first = 0; first < LIMIT - 1 && status[first] != KVTIER_ST_MISS; first++)
+		;
+	EXPECT_EQ(-ENOENT, decode(&self->c, 1, 0, first));
+	EXPECT_EQ(-ENOENT, decode(&self->c, 1, 0, LIMIT - 1));
+	ASSERT_EQ(0, doom_ends(&self->pool));
+	/* Nothing is held of what is above it either. */
+	EXPECT_EQ(1, limit_is_free(&self->c));
+	if (first)
+		EXPECT_EQ(0, decode(&self->c, 2, 0, first - 1));
+	key = key_of(0, first);
+	EXPECT_TRUE(KVT_UNTIL(10000, !kvt_lookup(self->c.fd, 0, &key, 1, NULL)));
+	EXPECT_EQ(n, can_be_pinned(&self->c, after));
+	EXPECT_EQ(0, memcmp(status, after, sizeof(after)));
+}
+
+/* Nor does it leave if it is held before. */
+TEST_F(session, held_in_time)
+{
+	int i, n = 0;
+
+	if (!kvt_env_bdev())
+		SKIP(return, "no block device to use (KVT_BDEV)");
+	if (access(DOOM, W_OK))
+		SKIP(return, "this module cannot be told to doom");
+	ASSERT_EQ(0, sink(self));
+	ASSERT_EQ(0, decode(&self->c, 1, 0, LIMIT - 1));
+	for (i = 0; i < 50; i++) {
+		/* The one before has ended, mostly. */
+		n += doom(&self->pool);
+		ASSERT_EQ(0, doom_ends(&self->pool));
+		usleep(20000);
+	}
+	EXPECT_LT(0, n);
+	EXPECT_EQ(LIMIT, there(&self->c, 0, LIMIT));
 }
 
 /* DROP takes what it is told to, and what was above it is not held any more. */
