@@ -298,6 +298,8 @@ static bool kvt_demote_refuse(struct kvt_pool *p, struct kvt_tier *t, struct kvt
 		return false;
 	/* At its limit it would take the place of its namespace's own. */
 	room = room && kvt_limit_fits(ns, t, mv->x.bytes);
+	if (!room && kvt_limit_owed(p, t, ns, mv->x.bytes))
+		return false;
 	if (kvt_policy_admit(&p->policy, t->id, mv->id, room)) {
 		mv->asked = !room;	/* until it has a place, or kvt_demote_unadmit() */
 		return false;

@@ -172,9 +172,10 @@ void kvt_limit_came(struct kvt_pool *p, struct kvt_mv *mv)
  * @t:  block tier
  * @ns: namespace
  * @leaving_bytes: what of that is to leave the tier already
+ * @coming_bytes: what is to come there from another tier
  */
 bool kvt_limit_guarded(struct kvt_pool *p, const struct kvt_tier *t, const struct kvt_ns *ns,
-		       u64 leaving_bytes)
+		       u64 leaving_bytes, u64 coming_bytes)
 {
 	struct kvt_share s = ns->share[t->id];
 	struct kvt_claim c;
@@ -184,6 +185,7 @@ bool kvt_limit_guarded(struct kvt_pool *p, const struct kvt_tier *t, const struc
 	if (!s.min && !ns->min_bytes)
 		return false;
 	s.used -= min(s.used, leaving_bytes);
+	s.used += coming_bytes;
 	c = (struct kvt_claim) {
 		.has = ns->used_bytes - min(ns->used_bytes, leaving_bytes),
 		.min = kvt_ns_min_bytes(p, ns),
@@ -193,6 +195,24 @@ bool kvt_limit_guarded(struct kvt_pool *p, const struct kvt_tier *t, const struc
 	};
 	/* One that is being emptied keeps nothing. */
 	return t->state == KVTIER_TIER_ONLINE && kvt_share_guarded(&s, &c);
+}
+
+/**
+ * kvt_limit_owed() - would a block that comes to a block tier be guaranteed there
+ * @p:  pool, meta lock held
+ * @t:  block tier
+ * @ns: its namespace
+ * @slot_bytes: its size
+ *
+ * Then it takes the place of others', whatever it is worth: what was promised is not only for
+ * who comes first.
+ */
+bool kvt_limit_owed(struct kvt_pool *p, const struct kvt_tier *t, const struct kvt_ns *ns,
+		    u64 slot_bytes)
+{
+	u64 bytes = ns->share[t->id].coming + kvt_limit_bytes(t, slot_bytes);
+
+	return kvt_limit_guarded(p, t, ns, 0, bytes) || kvt_weight_guarded(p, t, ns, 0, bytes);
 }
 
 /* --- making room among a namespace's own --------------------------------------------- */

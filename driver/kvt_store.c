@@ -260,10 +260,10 @@ bool kvt_ns_guarded(struct kvt_pool *p, const struct kvt_tier *t, const struct k
 
 	if (ns == asker)
 		return false;
-	if (kvt_weight_guarded(p, t, ns, leaving_bytes))
+	if (kvt_weight_guarded(p, t, ns, leaving_bytes, 0))
 		return true;
 	if (!t->ops->is_mem)
-		return kvt_limit_guarded(p, t, ns, leaving_bytes);
+		return kvt_limit_guarded(p, t, ns, leaving_bytes, 0);
 	return ns->mem_bytes - min(ns->mem_bytes, leaving_bytes) <= kvt_ns_min_bytes(p, ns);
 }
 

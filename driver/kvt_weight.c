@@ -45,9 +45,10 @@ static u64 kvt_weight_part(const struct kvt_pool *p, const struct kvt_ns *ns, u6
  * @t:  tier
  * @ns: namespace
  * @leaving_bytes: what of that is to leave the tier already
+ * @coming_bytes: what is to come there from another tier
  */
 bool kvt_weight_guarded(struct kvt_pool *p, const struct kvt_tier *t, const struct kvt_ns *ns,
-			u64 leaving_bytes)
+			u64 leaving_bytes, u64 coming_bytes)
 {
 	u64 promised = READ_ONCE(p->guaranteed_bytes), capacity, has;
 	const struct kvt_share *s = &ns->share[t->id];
@@ -56,7 +57,8 @@ bool kvt_weight_guarded(struct kvt_pool *p, const struct kvt_tier *t, const stru
 	/* Nearly always, and asked for each block that is to go. */
 	if (!ns->kept.weight)
 		return false;
-	has = kvt_weight_less(t->ops->is_mem ? ns->mem_bytes : s->used, leaving_bytes);
+	has = kvt_weight_less(t->ops->is_mem ? ns->mem_bytes : s->used, leaving_bytes) +
+	      coming_bytes;
 	if (t->ops->is_mem)
 		return kvt_weight_less(has, kvt_ns_min_bytes(p, ns)) <=
 		       kvt_weight_part(p, ns, kvt_mem_capacity(p), promised);

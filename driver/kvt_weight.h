@@ -16,7 +16,7 @@ struct kvt_tier;
 
 /* Meta lock held */
 bool kvt_weight_guarded(struct kvt_pool *p, const struct kvt_tier *t, const struct kvt_ns *ns,
-			u64 leaving_bytes);
+			u64 leaving_bytes, u64 coming_bytes);
 void kvt_weight_set(struct kvt_ns *ns, u32 weight);
 
 /* sysfs */

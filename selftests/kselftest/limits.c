@@ -641,6 +641,34 @@ TEST_F_TIMEOUT(disk, weight, 900)
 	EXPECT_GT(LIMIT / 4, used(p, &self->c, DISK));
 }
 
+/* Who comes late, to a disk full of what is worth more, gets what is promised to him as well. */
+TEST_F_TIMEOUT(disk, late, 900)
+{
+	const struct kvt_pool *p = &self->pool;
+	struct kvt_key keys[NR];
+	int kept[3], i;
+
+	ASSERT_EQ(1, burst(&self->other, 0));
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, set_to(p, &self->c, "tier_mins", DISK, i == 1 ? LIMIT : 0));
+		ASSERT_EQ(0, kvt_ns_set(p, &self->c, "weight", i == 2 ? "10000" : "0"));
+		ASSERT_EQ(NR, put(&self->c, SET, i * NR, NR, KVTIER_RESERVE_WAIT));
+		kvt_keys(keys, SET, i * NR, NR);
+		ASSERT_EQ(NR, kvt_advise(self->c.fd, 0, keys, NR, KVTIER_ADV_COLD, 0, NULL));
+		ASSERT_EQ(0, limit_to(p, &self->c, DRAM, 0));
+		EXPECT_TRUE(KVT_UNTIL(20000, !used(p, &self->c, DRAM)));
+		EXPECT_EQ(1, burst(&self->other, (i + 1) * 100000));
+		kept[i] = there(&self->c, SET, i * NR, NR, false);
+		ASSERT_EQ(0, limit_to(p, &self->c, DISK, 0));
+		EXPECT_TRUE(KVT_UNTIL(20000, !used(p, &self->c, DISK)));
+		ASSERT_EQ(0, kvt_ns_set(p, &self->c, "tier_limits", DRAM " max\n"));
+		ASSERT_EQ(0, kvt_ns_set(p, &self->c, "tier_limits", DISK " max\n"));
+	}
+	EXPECT_GT(NR / 2, kept[0]);
+	EXPECT_EQ(NR, kept[1]);
+	EXPECT_EQ(NR, kept[2]);
+}
+
 /* All that can be promised is: the other one still gets its blocks stored and read. */
 TEST_F_TIMEOUT(disk, all_promised, 900)
 {
