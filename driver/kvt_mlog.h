@@ -84,8 +84,6 @@ struct kvt_tier;
  * @probe_at: jiffies before which nothing is emptied, since the device could not be read. Meta lock,
  *            as the next
  * @probe_delay: that it was put off for, in jiffies; 0: it was not
- * @spared:   times that something was pinned or held in a segment that was being emptied; see
- *            kvt_mlog_doom.c. Meta lock
  * @kept:     stopped so that it is found again
  * @wiping:   its superblocks are being wiped. Meta lock, as the next one
  * @wiped:    it has none any more
@@ -144,7 +142,6 @@ struct kvt_mlog {
 	unsigned long tick_at;
 	unsigned long probe_at;
 	unsigned long probe_delay;
-	u32 spared;
 	bool kept;
 	bool wiping;
 	bool wiped;

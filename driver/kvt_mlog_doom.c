@@ -4,9 +4,9 @@
  * is, so its blocks leave the pool, one by one as they can, and without kills. The end of the
  * segment tells of all of them. One at a time; none in which something is pinned or held.
  *
- * Looking whether there is takes steps. Who pins or holds meanwhile what a segment has that is
- * being emptied says so (spared), and none is doomed for this time. From then on what is in it
- * cannot be pinned or held any more. So what was, stays.
+ * Looking whether there is takes steps. From before the first one, and for as long as it is
+ * doomed if it is, what is in it and not in memory cannot be pinned or held any more (who tries
+ * is refused). So what was, stays, and nobody keeps a segment from being doomed by trying.
  */
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
@@ -51,22 +51,22 @@ static bool kvt_seg_pinned(struct kvt_mlog *m, u32 seg)
 bool kvt_mlog_doom(struct kvt_mlog *m, u32 seg)
 {
 	struct kvt_pool *p = m->tier->pool;
-	bool doomed;
-	u32 spared;
+	bool doomed, pinned;
 
 	spin_lock(&p->meta_lock);
-	spared = m->spared;
+	m->w.segs[seg].closing = true;
 	spin_unlock(&p->meta_lock);
-	if (kvt_seg_pinned(m, seg))
-		return false;
+	pinned = kvt_seg_pinned(m, seg);
 	spin_lock(&p->meta_lock);
+	m->w.segs[seg].closing = false;
 	/* One at a time: when it has ended there is room. */
-	doomed = !m->w.given_up && !m->w.nr_doomed && m->spared == spared &&
+	doomed = !pinned && !m->w.given_up && !m->w.nr_doomed &&
 		 m->tier->log.segs[seg].state == KVT_SEG_CLEANING;
 	if (doomed)
 		kvt_wlog_doom(&m->w, seg);
 	spin_unlock(&p->meta_lock);
-	kvt_mlog_kick(m);
+	if (!pinned)
+		kvt_mlog_kick(m);
 	return doomed;
 }
 
@@ -74,23 +74,20 @@ bool kvt_mlog_doom(struct kvt_mlog *m, u32 seg)
  * kvt_doom_spares() - somebody is about to pin or hold a block
  * @p:  pool, meta lock held until he has
  * @id: block, READY
- * Return: whether it stays then. If not it is on its way out.
+ * Return: whether it stays then. If not it is on its way out, or about to be.
  */
 bool kvt_doom_spares(struct kvt_pool *p, u32 id)
 {
 	const struct kvt_hot *h = kvt_hot(&p->table, id);
-	struct kvt_mlog *m;
-	u32 seg;
+	const struct kvt_wseg *ws;
+	const struct kvt_tier *t;
 
 	lockdep_assert_held(&p->meta_lock);
 	if ((kvt_ctl(h) & (KVT_CTL_LOG | KVT_CTL_MEM)) != KVT_CTL_LOG)
 		return true;
-	m = p->tiers[h->log_tier]->mlog;
-	seg = kvt_log_seg_of(&m->tier->log, h->log_unit);
-	if (m->w.segs[seg].doom)
-		return false;
-	m->spared += m->tier->log.segs[seg].state == KVT_SEG_CLEANING;
-	return true;
+	t = p->tiers[h->log_tier];
+	ws = &t->mlog->w.segs[kvt_log_seg_of(&t->log, h->log_unit)];
+	return !ws->doom && !ws->closing;
 }
 
 /* Evict from @pos on. Meta lock held. Returns where it stopped. */

@@ -10,7 +10,7 @@
  *   test_settle   write a pool's number: its tiers are brought below that, now, one
  *                 block at a time, as make_room() in selftests/host/sim_core.c does
  *
- *   test_doom     write a pool's number: some full segment of its first block tier is doomed;
+ *   test_doom     write a pool's number: some sealed segment of its first block tier is doomed;
  *                 EBUSY: there is none that can be. What is in it stays for the time being
  *   test_doom_ends  write the same: it goes
  *
@@ -259,6 +259,8 @@ static int kvt_test_doom(struct kvt_pool *p)
 	for (seg = 0; t && !done && seg < t->log.nr_segs; seg++)
 		done = kvt_test_doom_seg(t, seg);
 	srcu_read_unlock(&p->srcu, idx);
+	if (!done)
+		WRITE_ONCE(kvt_test_dooming, NULL);
 	return done ? 0 : -EBUSY;
 }
 

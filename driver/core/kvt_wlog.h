@@ -143,6 +143,7 @@ enum kvt_wseg_phase {
  * @ended:      the life whose end is durable
  * @wait:       ENDING: ordinal of the batch
  * @doom:       number of the doom, 0: not doomed
+ * @closing:    it is being looked through for what keeps it from being doomed. The caller's
  * @nr_entries: kills and namespaces in it, of batches that recovery will find
  * @nr_lost:    likewise, of batches that it may find: their write failed, but who knows
  * @nr_defs:    definitions among @nr_entries, about: of namespaces that have not ended
@@ -178,6 +179,7 @@ struct kvt_wseg {
 	u32 unread_ms;
 	u64 fresh;
 	u8 phase;
+	bool closing;
 	bool unsealed;
 	bool hopeless;
 	bool no_end;

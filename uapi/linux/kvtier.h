@@ -841,7 +841,8 @@ enum kvtier_session_state {
  * A session ends with its open file at the latest.
  *
  * ENOENT: no such block, or none committed; DECODING: or one of the chain is on its way out of
- * the pool. ENOSPC: DECODING: the pin limit, or too many sessions. Then nothing has changed, and a chain that was held before still is.
+ * the pool. ENOSPC: DECODING: the pin limit, or too many sessions. Then nothing has changed, and
+ * a chain that was held before still is.
  */
 struct kvtier_session {
 	__u32 size;
