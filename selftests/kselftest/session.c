@@ -347,6 +347,93 @@ TEST_F(session, wanted_again_goes_down)
 	EXPECT_LE(2 * CHAIN, (int)strtol(down, NULL, 10));
 }
 
+/* A turn is over, and its chain is wanted again @reuse_ns from now. */
+static int turn(const struct kvt_client *c, int chain, __u64 reuse_ns)
+{
+	if (put(c, chain, 0, CHAIN) != CHAIN || decode(c, 1, chain, CHAIN - 1))
+		return -1;
+	return kvt_session(c->fd, 0, 1, KVTIER_SESSION_DONE, NULL, reuse_ns);
+}
+
+#define AGAIN_NS	(8 * KVT_SEC)
+#define BELIEF		160	/* chains: a namespace is believed about half then */
+
+/* Say so of many chains, and come again then. */
+static int be_right(const struct kvt_client *c, int from)
+{
+	struct kvtier_block_result res[CHAIN];
+	struct kvt_key keys[CHAIN];
+	int i, k;
+
+	for (i = 0; i < BELIEF; i++) {
+		if (turn(c, from + i, AGAIN_NS))
+			return -1;
+	}
+	kvt_sleep_ms(AGAIN_NS / (KVT_SEC / 1000));
+	for (i = 0; i < BELIEF; i++) {
+		kvt_keys(keys, SET, (from + i) * 4096ull, CHAIN);
+		if (kvt_get(c->fd, KVTIER_GET_WAIT, 0, keys, CHAIN, res, 10 * KVT_SEC) != CHAIN)
+			return -1;
+		for (k = 0; k < CHAIN; k++)
+			kvt_release(c->fd, &res[k].handle, 1, NULL);
+	}
+	return 0;
+}
+
+/* A disk that is full, of what nobody has asked for again: a chain, and one that is wanted again. */
+static int fill_disk(FIXTURE_DATA(session) *self, const char *policy)
+{
+	bool learns = !strcmp(policy, "reuse");
+	char used[32];
+	int i;
+
+	if (kvt_tier_bdev(&self->pool, 1, 64 * KVT_MIB) < 0 ||
+	    kvt_sysfs_write(&self->pool, "policy", policy) ||
+	    (learns && be_right(&self->c, 100)))
+		return -1;
+	for (i = 1; i <= 8; i++) {
+		if (push(&self->c, i * REST))
+			return -1;
+	}
+	/* What is there has been there for a while, and that has been seen. */
+	kvt_sleep_ms(learns ? 10000 : 0);
+	if (push(&self->c, 9 * REST) || put(&self->c, 0, 0, CHAIN) != CHAIN || turn(&self->c, 1, AGAIN_NS))
+		return -1;
+	if (push(&self->c, 10 * REST) ||
+	    kvt_ns_set(&self->pool, &self->c, "tier_limits", "dram0 0\n"))
+		return -1;
+	/* All of it has to leave memory now. */
+	return KVT_UNTIL(20000, kvt_sysfs_read(&self->pool, "tiers/dram0/used_bytes", used,
+					       sizeof(used)) > 0 && !atoll(used)) ? 0 : -1;
+}
+
+/* It goes down all the same, for what is worth less. */
+TEST_F_TIMEOUT(session, wanted_again_on_a_full_disk, 300)
+{
+	struct kvtier_stat st;
+
+	if (!kvt_env_bdev())
+		SKIP(return, "no block device to use (KVT_BDEV)");
+	ASSERT_EQ(0, fill_disk(self, "lru"));
+	EXPECT_EQ(CHAIN, there(&self->c, 1, CHAIN));
+	ASSERT_EQ(0, kvt_stat(self->c.fd, 0, &st));
+	EXPECT_LT(0, st.evictions);
+}
+
+/* And when what is not worth it leaves instead of going down. */
+TEST_F_TIMEOUT(session, wanted_again_by_worth, 300)
+{
+	struct kvtier_stat st;
+
+	if (!kvt_env_bdev())
+		SKIP(return, "no block device to use (KVT_BDEV)");
+	ASSERT_EQ(0, fill_disk(self, "reuse"));
+	EXPECT_EQ(CHAIN, there(&self->c, 1, CHAIN));
+	EXPECT_GT(CHAIN, there(&self->c, 0, CHAIN));
+	ASSERT_EQ(0, kvt_stat(self->c.fd, 0, &st));
+	EXPECT_LT(0, st.evictions);
+}
+
 #define DOOM		"/sys/module/kvtier/parameters/test_doom"
 
 /* A disk in small segments, with a chain of LIMIT blocks in some that are full, beside others. */
