@@ -486,7 +486,15 @@ static void kvt_demote_displace(struct kvt_pool *p, struct kvt_tier *t, struct k
 /* Evict leaves of a tier for somebody: others' if they may go, or else his own. */
 static bool kvt_evict_for(struct kvt_pool *p, struct kvt_tier *t, u32 want, u32 ns_group)
 {
-	if (kvt_evict_some(p, t, want, kvt_ns_of(p, ns_group)))
+	struct kvt_ns *ns = kvt_ns_of(p, ns_group);
+	bool owed;
+
+	spin_lock(&p->meta_lock);
+	owed = !t->ops->is_mem &&
+	       kvt_limit_owed(p, t, ns, kvt_slot_bytes(kvt_group_of(p, ns_group)));
+	spin_unlock(&p->meta_lock);
+	/* What is promised to him he does not pay for with what is. */
+	if (kvt_evict_some(p, t, want, owed ? NULL : ns))
 		return true;
 	/* What he cannot have of others' may be older than what of his is not. */
 	return (READ_ONCE(t->min_bytes) || READ_ONCE(p->guaranteed_bytes) ||

@@ -205,14 +205,15 @@ bool kvt_limit_guarded(struct kvt_pool *p, const struct kvt_tier *t, const struc
  * @slot_bytes: its size
  *
  * Then it takes the place of others', whatever it is worth: what was promised is not only for
- * who comes first.
+ * who comes first. Not what a limit would have make room among its own.
  */
 bool kvt_limit_owed(struct kvt_pool *p, const struct kvt_tier *t, const struct kvt_ns *ns,
 		    u64 slot_bytes)
 {
 	u64 bytes = ns->share[t->id].coming + kvt_limit_bytes(t, slot_bytes);
 
-	return kvt_limit_guarded(p, t, ns, 0, bytes) || kvt_weight_guarded(p, t, ns, 0, bytes);
+	return (kvt_limit_guarded(p, t, ns, 0, bytes) || kvt_weight_guarded(p, t, ns, 0, bytes)) &&
+	       kvt_limit_fits(ns, t, slot_bytes);
 }
 
 /* --- making room among a namespace's own --------------------------------------------- */

@@ -83,7 +83,8 @@ bool kvt_doom_spares(struct kvt_pool *p, u32 id)
 	const struct kvt_tier *t;
 
 	lockdep_assert_held(&p->meta_lock);
-	if ((kvt_ctl(h) & (KVT_CTL_LOG | KVT_CTL_MEM)) != KVT_CTL_LOG)
+	if ((kvt_ctl(h) & (KVT_CTL_LOG | KVT_CTL_MEM)) != KVT_CTL_LOG ||
+	    (kvt_ctl(h) & KVT_CTL_STAYS))
 		return true;
 	t = p->tiers[h->log_tier];
 	ws = &t->mlog->w.segs[kvt_log_seg_of(&t->log, h->log_unit)];

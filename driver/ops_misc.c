@@ -117,7 +117,7 @@ static s32 kvt_pin_locked(struct kvt_pool *p, struct kvt_ns *ns, u32 id, u32 byt
 	bytes = kvt_ctl(h) & KVT_CTL_HELD ? 0 : bytes;
 	if (bytes > kvt_kept_pin_room(p, ns))
 		return KVTIER_ST_LIMIT;
-	if (!(kvt_ctl(h) & KVT_CTL_HELD) && !kvt_doom_spares(p, id))
+	if (!kvt_doom_spares(p, id))
 		return KVTIER_ST_MISS;
 	kvt_ctl_update(h, 0, 0, 0, KVT_CTL_PINNED);
 	kvt_kept_pin(p, ns, bytes);
