@@ -139,73 +139,72 @@ static s64 look_ns(void)
 	return sum / LOOKS;
 }
 
+/* Some of what the policy does. */
+#define TIMED(st, call)					\
+	do {						\
+		u64 start_ns = timed_begin(st);		\
+							\
+		call;					\
+		timed_end(st, start_ns);		\
+	} while (0)
+
 /*
  * The policy's work. Functions of their own, with names that begin with "policy_", so
- * that its instructions can be counted: see policy_cost in run.sh.
+ * that its instructions can be counted, and nothing else: see policy_cost in run.sh.
  */
 static noinline void policy_insert(struct store *st, u32 tier, u32 id)
 {
-	u64 start_ns = timed_begin(st);
-
 	st->policy->ops->insert(st->policy, tier, id);
-	timed_end(st, start_ns);
 }
 
 static noinline void policy_remove(struct store *st, u32 tier, u32 id)
 {
-	u64 start_ns = timed_begin(st);
-
 	st->policy->ops->remove(st->policy, tier, id);
-	timed_end(st, start_ns);
 }
 
 static noinline void policy_touch(struct store *st, u32 id)
 {
-	u64 start_ns = timed_begin(st);
-
 	st->policy->ops->touch(st->policy, 0, id);
-	timed_end(st, start_ns);
 }
 
 static noinline u32 policy_next(struct store *st, u32 tier, bool leaf, u32 *budget)
 {
-	u64 start_ns = timed_begin(st);
-	u32 id = st->policy->ops->next(st->policy, tier, leaf, budget);
-
-	timed_end(st, start_ns);
-	return id;
+	return st->policy->ops->next(st->policy, tier, leaf, budget);
 }
 
 static noinline void policy_guarded(struct store *st, u32 tier, u32 id)
 {
-	u64 start_ns = timed_begin(st);
-
 	kvt_policy_guarded(st->policy, tier, id);
-	timed_end(st, start_ns);
 }
 
 static noinline void policy_request(struct store *st, u32 id)
 {
-	u64 start_ns = timed_begin(st);
-
 	kvt_policy_request(st->policy, id);
-	timed_end(st, start_ns);
 }
 
 static noinline void policy_call(struct store *st, const struct kvt_call *c)
 {
-	u64 start_ns = timed_begin(st);
-
 	kvt_policy_call(st->policy, c);
-	timed_end(st, start_ns);
 }
 
 static noinline bool policy_admit(struct store *st, u32 tier, u32 id, bool room)
 {
-	u64 start_ns = timed_begin(st);
-	bool yes = kvt_policy_admit(st->policy, tier, id, room);
+	return kvt_policy_admit(st->policy, tier, id, room);
+}
 
-	timed_end(st, start_ns);
+static u32 least_of(struct store *st, u32 tier, bool leaf, u32 *budget)
+{
+	u32 id;
+
+	TIMED(st, id = policy_next(st, tier, leaf, budget));
+	return id;
+}
+
+static bool admits(struct store *st, u32 tier, u32 id, bool room)
+{
+	bool yes;
+
+	TIMED(st, yes = policy_admit(st, tier, id, room));
 	return yes;
 }
 
@@ -346,7 +345,7 @@ static void move(struct store *st, u32 id, u32 from, u32 to)
 {
 	struct kvt_hot *h = kvt_hot(&st->table, id);
 
-	policy_remove(st, from, id);
+	TIMED(st, policy_remove(st, from, id));
 	st->nr_keep[from]--;
 	count_mem(st, id, from, -1u);
 	count_mem(st, id, to, 1);
@@ -358,7 +357,7 @@ static void move(struct store *st, u32 id, u32 from, u32 to)
 		set_copies(st, id, KVT_CTL_LOG, KVT_CTL_MEM);
 	}
 	st->nr_keep[to]++;
-	policy_insert(st, to, id);
+	TIMED(st, policy_insert(st, to, id));
 }
 
 static void promote(struct store *st, u32 id)
@@ -392,7 +391,7 @@ static void evict(struct store *st, u32 id)
 		st->nr_dup--;
 	if (has_copy(st, id))
 		drop_copy(st, id);
-	policy_remove(st, tier, id);
+	TIMED(st, policy_remove(st, tier, id));
 	st->nr_keep[tier]--;
 	count_mem(st, id, tier, -1u);
 	spin_lock(&s->lock);
@@ -417,9 +416,9 @@ static u32 next_of(struct store *st, u32 tier, bool leaf)
 {
 	u32 budget = 2 * st->nr_keep[tier] + 16, id;
 
-	while ((id = policy_next(st, tier, leaf, &budget)) && is_mem(st, tier) &&
+	while ((id = least_of(st, tier, leaf, &budget)) && is_mem(st, tier) &&
 	       guarded(st, id))
-		policy_guarded(st, tier, id);
+		TIMED(st, policy_guarded(st, tier, id));
 	kvt_policy_searched(st->policy);
 	return id;
 }
@@ -506,7 +505,7 @@ static bool not_worth(struct store *st, u32 tier, u32 id)
 	bool room = st->nr_keep[to] + st->nr_dup < st->c->blocks[to] &&
 		    !(st->log && !st->c->log_blocks && kvt_log_tight(&st->log->log));
 
-	return !is_mem(st, to) && !has_copy(st, id) && !policy_admit(st, to, id, room);
+	return !is_mem(st, to) && !has_copy(st, id) && !admits(st, to, id, room);
 }
 
 static void demote(struct store *st, u32 tier, u32 id)
@@ -579,7 +578,7 @@ static u32 get(struct store *st, const u32 *ids, u32 nr)
 		promote(st, st->path[i]);
 	}
 	for (i = n; i-- > 0;)
-		policy_touch(st, st->path[i]);
+		TIMED(st, policy_touch(st, st->path[i]));
 	return n;
 }
 
@@ -605,7 +604,7 @@ static void put_one(struct store *st, u32 i, u32 trace_id)
 		free(kvt_ix_resize(st->index, s, sim_alloc(nr, sizeof(u32)), nr));
 	}
 	spin_unlock(&s->lock);
-	policy_insert(st, 0, id);
+	TIMED(st, policy_insert(st, 0, id));
 	st->nr_keep[0]++;
 	st->nr_mem[st->ns]++;
 	st->path[i] = id;
@@ -619,7 +618,7 @@ static void put(struct store *st, const u32 *ids, u32 from, u32 nr)
 	for (i = from; i < nr; i++)
 		put_one(st, i, ids[i]);
 	for (i = nr; i-- > from;)
-		policy_touch(st, st->path[i]);
+		TIMED(st, policy_touch(st, st->path[i]));
 }
 
 /* GET has found @nr_hit; the rest is stored in pieces. */
@@ -631,14 +630,14 @@ static void put_calls(struct store *st, const u32 *ids, u32 nr_hit, u32 nr)
 	if (nr_hit) {
 		c.tip = st->path[nr_hit - 1];
 		c.nr = nr_hit;
-		policy_call(st, &c);
+		TIMED(st, policy_call(st, &c));
 	}
 	for (at = nr_hit; at < nr; at += len) {
 		len = min(st->c->chunk, nr - at);
 		put(st, ids, at, at + len);
 		c.tip = st->path[at + len - 1];
 		c.nr = len;
-		policy_call(st, &c);
+		TIMED(st, policy_call(st, &c));
 	}
 }
 
@@ -713,7 +712,7 @@ static void feign(struct store *st)
 	n = get(st, st->own, st->c->feign);
 	put(st, st->own, n, st->c->feign);
 	c.tip = st->path[st->c->feign - 1];
-	policy_call(st, &c);
+	TIMED(st, policy_call(st, &c));
 	if (st->c->feign_never && st->policy->ops->hint)
 		st->policy->ops->hint(st->policy, c.tip, KVT_HINT_NEVER);
 	else
@@ -736,9 +735,9 @@ static void scan(struct store *st)
 	for (i = 0; i < st->c->scan; i++)
 		put_one(st, i, st->nr_scanned * st->c->scan + i);
 	for (i = st->c->scan; i-- > 0;)
-		policy_touch(st, st->path[i]);
+		TIMED(st, policy_touch(st, st->path[i]));
 	c.tip = st->path[st->c->scan - 1];
-	policy_call(st, &c);
+	TIMED(st, policy_call(st, &c));
 	lie(st, st->c->scan);
 	for (i = 0; i < st->c->nr_tiers; i++)
 		make_room(st, i);
@@ -760,7 +759,7 @@ static void request(struct store *st, const struct sim_trace *t, u32 r, const u6
 		put_calls(st, ids, nr_hit, nr);
 	} else {
 		put(st, ids, nr_hit, nr);
-		policy_request(st, st->path[nr - 1]);
+		TIMED(st, policy_request(st, st->path[nr - 1]));
 	}
 	if (next_ms)
 		hint(st, r, nr, ts_ms, next_ms[r]);
