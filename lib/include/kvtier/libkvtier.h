@@ -598,8 +598,9 @@ int kvtier_advise(struct kvtier_ns *ns, const struct kvtier_opts *opts,
  * @state:    enum kvtier_session_state
  * @tip:      last block of its chain; NULL: as it is known
  * @reuse_ns: IDLE, DONE: expected time to the chain's next use, 0: not known
- * Returns 0. Errors: ENOENT (no such block, or none committed), ENOSPC (the
- * namespace may pin no more; too many sessions): nothing has changed.
+ * Returns 0. Errors: ENOENT (no such block, or none committed; DECODING: or one
+ * of the chain is on its way out of the pool), ENOSPC (the namespace may pin no
+ * more; too many sessions): nothing has changed.
  */
 int kvtier_session(struct kvtier_ns *ns, const struct kvtier_opts *opts,
 		   uint64_t session, uint32_t state,
