@@ -216,6 +216,25 @@ bool kvt_limit_owed(struct kvt_pool *p, const struct kvt_tier *t, const struct k
 	       kvt_limit_fits(ns, t, slot_bytes);
 }
 
+/**
+ * kvt_limit_owed_mem() - the same in memory
+ * @p:  pool, meta lock held
+ * @t:  memory tier
+ * @ns: namespace
+ * @coming_bytes: slot bytes that it is to have in memory beyond those that it has
+ *
+ * What it keeps from others without a block in it counts, too: arenas, whose used slots count
+ * twice by that, and what is in quarantine. Rather too little is owed.
+ */
+bool kvt_limit_owed_mem(struct kvt_pool *p, const struct kvt_tier *t, const struct kvt_ns *ns,
+			u64 coming_bytes)
+{
+	lockdep_assert_held(&p->meta_lock);
+	coming_bytes += ns->arena_bytes + ns->kept.quarantined_bytes;
+	return ns->mem_bytes + coming_bytes <= kvt_ns_min_bytes(p, ns) ||
+	       kvt_weight_guarded(p, t, ns, 0, coming_bytes);
+}
+
 /* --- making room among a namespace's own --------------------------------------------- */
 
 static bool kvt_limit_allows(struct kvt_tier *t, const struct kvt_ns *ns, u64 slot_bytes)

@@ -26,6 +26,8 @@ bool kvt_limit_guarded(struct kvt_pool *p, const struct kvt_tier *t, const struc
 		       u64 leaving_bytes, u64 coming_bytes);
 bool kvt_limit_owed(struct kvt_pool *p, const struct kvt_tier *t, const struct kvt_ns *ns,
 		    u64 slot_bytes);
+bool kvt_limit_owed_mem(struct kvt_pool *p, const struct kvt_tier *t, const struct kvt_ns *ns,
+			u64 coming_bytes);
 
 /* No spinlock held, may sleep */
 int kvt_limit_room(struct kvt_pool *p, struct kvt_tier *t, struct kvt_ns *ns, u32 slot_bytes);

@@ -169,22 +169,24 @@ static u32 kvt_region_to_steal(struct kvt_pool *p, struct kvt_tier *t, u32 id,
 	return r;
 }
 
-/* A region for the owner out of what others do not use, or use least. */
-static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struct kvt_want *w)
+/*
+ * A region for the owner of a want out of what is worth least, or slots if that is his own.
+ * @asker: see kvt_ns_guarded(); without one each search that finds only what is guaranteed puts
+ * that out of the way of the next.
+ */
+static bool kvt_steal_from(struct kvt_pool *p, struct kvt_tier *t, const struct kvt_want *w,
+			   const struct kvt_ns *asker, u32 put_off)
 {
 	u32 ns_group = kvt_ns_group(w->ns->idx, w->group), ids[KVT_MOVE_BATCH], nr, i, r;
-	u32 put_off = READ_ONCE(p->nr_put_off);
 	bool leaf;
 	int err;
 
-	if (w->ns->group[w->group].slot_pages > t->nr_pieces * KVT_PIECE_PAGES)
-		return false;
-	if (kvt_unused_region(p, t, w))
-		return true;
 	for (i = 0; i < KVT_STEAL_TRIES && put_off == READ_ONCE(p->nr_put_off); i++) {
 		/* What has no way down may have one out at its chain's end. */
 		leaf = i >= KVT_STEAL_TRIES / 2 || !kvt_tier_has_lower(p, t);
-		nr = kvt_collect(p, t, leaf, 0, w->ns, ids, 1);
+		nr = kvt_collect(p, t, leaf, 0, asker, ids, 1);
+		if (!nr && !asker)
+			continue;
 		if (!nr)
 			break;
 		if (kvt_hot(&p->table, ids[0])->ns_group == ns_group) {
@@ -194,17 +196,17 @@ static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struc
 					return true;
 				continue;
 			}
-			nr += kvt_collect(p, t, false, ns_group, w->ns, ids + 1,
+			nr += kvt_collect(p, t, false, ns_group, asker, ids + 1,
 					  ARRAY_SIZE(ids) - 1);
 			if (kvt_demote(p, t, ids, nr, false))
 				return true;
 			continue;
 		}
-		r = kvt_region_to_steal(p, t, ids[0], w->ns);
+		r = kvt_region_to_steal(p, t, ids[0], asker);
 		kvt_demote(p, t, ids, 1, false);
 		if (r == KVT_NO_REGION)
 			continue;
-		kvt_evacuate_region(p, t, r, true, w->ns);
+		kvt_evacuate_region(p, t, r, true, asker);
 		err = kvt_region_get(t, w->ns, w->group);
 		if (!err)
 			return true;
@@ -212,8 +214,24 @@ static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struc
 		if (err == -EDQUOT)
 			break;
 	}
+	return false;
+}
+
+/*
+ * A region for the owner out of what others do not use, or use least. @owed: not out of his own,
+ * see kvt_want_owed().
+ */
+static bool kvt_steal_region(struct kvt_pool *p, struct kvt_tier *t, const struct kvt_want *w,
+			     bool owed)
+{
+	u32 put_off = READ_ONCE(p->nr_put_off);
+
+	if (w->ns->group[w->group].slot_pages > t->nr_pieces * KVT_PIECE_PAGES)
+		return false;
+	if (kvt_unused_region(p, t, w) || kvt_steal_from(p, t, w, owed ? NULL : w->ns, put_off))
+		return true;
 	/* Others' blocks are in use: then the owner's own have to make room. */
-	return kvt_lower_own(p, t, w, put_off);
+	return !owed && kvt_lower_own(p, t, w, put_off);
 }
 
 /* Would there be memory for the owner if others made room. */
@@ -224,16 +242,35 @@ static bool kvt_owner_pays(struct kvt_tier *t, const struct kvt_want *w)
 }
 
 /*
- * Room for a want on one tier. Whether it is worth trying again: at its limit there a
- * namespace gets none, however much there is, before some of its own went.
+ * Is the slot of a want promised to its owner. What is so he does not pay for with what is:
+ * his own go only when others' on all tiers cannot.
  */
-static bool kvt_serve_tier(struct kvt_pool *p, struct kvt_tier *t, const struct kvt_want *w)
+static bool kvt_want_owed(struct kvt_pool *p, const struct kvt_tier *t, const struct kvt_want *w)
+{
+	u32 slot_bytes = kvt_slot_bytes(&w->ns->group[w->group]);
+	bool owed;
+
+	spin_lock(&p->meta_lock);
+	owed = w->region == KVT_NO_REGION && kvt_limit_owed_mem(p, t, w->ns, slot_bytes) &&
+	       kvt_limit_fits(w->ns, t, slot_bytes);
+	spin_unlock(&p->meta_lock);
+	return owed;
+}
+
+/*
+ * Room for a want on one tier. Whether it is worth trying again: at its limit there a
+ * namespace gets none, however much there is, before some of its own went. @owed: nothing but
+ * what is promised to the owner, and none of his own go.
+ */
+static bool kvt_serve_tier(struct kvt_pool *p, struct kvt_tier *t, const struct kvt_want *w,
+			   bool owed)
 {
 	struct kvt_group *g = &w->ns->group[w->group];
 	bool partial, barred;
 	int room, err;
 
-	if (t->state != KVTIER_TIER_ONLINE || (w->region != KVT_NO_REGION && t->id != w->tier))
+	if (t->state != KVTIER_TIER_ONLINE || (w->region != KVT_NO_REGION && t->id != w->tier) ||
+	    (owed && !kvt_want_owed(p, t, w)))
 		return false;
 	room = kvt_limit_room(p, t, w->ns, kvt_slot_bytes(g));
 	if (room <= 0)
@@ -246,14 +283,14 @@ static bool kvt_serve_tier(struct kvt_pool *p, struct kvt_tier *t, const struct 
 	spin_unlock(&p->meta_lock);
 	/* Nobody's blocks make room for what it would not get. */
 	if (barred && !partial)
-		return kvt_limit_lower(p, t, w->ns, kvt_slot_bytes(g));
+		return !owed && kvt_limit_lower(p, t, w->ns, kvt_slot_bytes(g));
 	/* What others have is of no use to whom his cgroup gives no more. */
 	if (!partial && !kvt_owner_pays(t, w))
-		return kvt_lower_own(p, t, w, READ_ONCE(p->nr_put_off));
+		return !owed && kvt_lower_own(p, t, w, READ_ONCE(p->nr_put_off));
 	err = partial ? 0 : kvt_region_get(t, w->ns, w->group);
 	if (err == -EDQUOT)
-		return kvt_lower_own(p, t, w, READ_ONCE(p->nr_put_off));
-	return !err || kvt_steal_region(p, t, w);
+		return !owed && kvt_lower_own(p, t, w, READ_ONCE(p->nr_put_off));
+	return !err || kvt_steal_region(p, t, w, owed);
 }
 
 static int kvt_serve(struct kvt_pool *p, const struct kvt_want *w)
@@ -262,7 +299,11 @@ static int kvt_serve(struct kvt_pool *p, const struct kvt_want *w)
 	u32 nr = kvt_tier_snapshot(p, t, true), put_off = READ_ONCE(p->nr_put_off), i;
 
 	for (i = 0; i < nr; i++) {
-		if (kvt_serve_tier(p, t[i], w))
+		if (kvt_serve_tier(p, t[i], w, true))
+			return 1;
+	}
+	for (i = 0; i < nr && put_off == READ_ONCE(p->nr_put_off); i++) {
+		if (kvt_serve_tier(p, t[i], w, false))
 			return 1;
 	}
 	if (put_off == READ_ONCE(p->nr_put_off))

@@ -33,6 +33,7 @@
 #define LARGE_NR	32		/* in the tier */
 #define LARGE_CHAIN	4
 #define LARGE_BOBS	6		/* chains, below the watermarks */
+#define BOBS_NR		16		/* of twice as large ones, of as many */
 #define SET_PROMPT	400
 #define SET_SESSION	1000
 #define SET_SCAN	399
@@ -339,18 +340,30 @@ static bool store_large(struct kvt_client *c, __u32 set, int chains, int at_leas
 	return true;
 }
 
+/* How she comes to what is hers, in blocks. */
+struct filling {
+	const char *watermark;	/* 100: nothing leaves before somebody waits for its room */
+	int first;		/* in the first tier; the rest is in a second one, if there is any */
+	int guaranteed;
+	int stored;
+};
+
 /* Though all that others have is used again and again, and none of hers, she has what is hers. */
-TEST_F(isolate, guarantee_is_filled)
+static void fill_guarantee(struct __test_metadata *_metadata, FIXTURE_DATA(isolate) *self,
+			   const char *policy, const struct filling *f)
 {
 	const struct room room = {
-		.policy = variant->policy, .bytes = LARGE_NR * LARGE, .block_bytes = LARGE,
-		.guaranteed_bytes = LARGE_NR * LARGE / 2,
+		.policy = policy, .bytes = LARGE_NR * LARGE, .block_bytes = LARGE,
+		.guaranteed_bytes = f->guaranteed * LARGE,
 	};
 	int i, k;
 
 	ASSERT_EQ(0, kvt_setup(&self->pool));
 	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "policy", room.policy));
-	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, room.bytes));
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_high_percent", f->watermark));
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, f->first * LARGE));
+	if (f->first < LARGE_NR)
+		ASSERT_LE(0, kvt_tier_dram(&self->pool, 1, (LARGE_NR - f->first) * LARGE));
 	ASSERT_EQ(0, open_both(self, &room));
 	ASSERT_TRUE(store_large(&self->bob, SET_SCAN, LARGE_BOBS, LARGE_CHAIN));
 	for (i = 1; i <= 20; i++) {
@@ -359,9 +372,90 @@ TEST_F(isolate, guarantee_is_filled)
 		for (k = 0; k < LARGE_BOBS; k++)
 			ASSERT_LE(0, ask_again(self, k, LARGE_CHAIN));
 	}
-	ASSERT_TRUE(store_large(&self->alice, SET_SESSION, LARGE_NR / LARGE_CHAIN, 1));
+	ASSERT_TRUE(store_large(&self->alice, SET_SESSION, f->stored / LARGE_CHAIN, 1));
 	EXPECT_LE(room.guaranteed_bytes - LARGE,
 		  kvt_ns_number(&self->pool, &self->alice, "used_bytes"));
+	kvt_client_close(&self->alice);
+	kvt_client_close(&self->bob);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+}
+
+TEST_F(isolate, guarantee_is_filled)
+{
+	const struct filling f = {
+		.watermark = "92", .first = LARGE_NR,
+		.guaranteed = LARGE_NR / 2, .stored = LARGE_NR,
+	};
+
+	fill_guarantee(_metadata, self, variant->policy, &f);
+}
+
+TEST_F(isolate, guarantee_is_filled_when_all_is_full)
+{
+	const struct filling f = {
+		.watermark = "100", .first = LARGE_NR,
+		.guaranteed = LARGE_NR / 2, .stored = LARGE_NR,
+	};
+
+	fill_guarantee(_metadata, self, variant->policy, &f);
+}
+
+/* Beyond it many of hers go down at a time, and as many out: she stores no more here, and below. */
+TEST_F(isolate, guarantee_is_filled_when_both_tiers_are_full)
+{
+	const struct filling f = {
+		.watermark = "100", .first = LARGE_NR / 2,
+		.guaranteed = LARGE_NR / 2, .stored = LARGE_NR / 2,
+	};
+
+	fill_guarantee(_metadata, self, variant->policy, &f);
+}
+
+/* The first tier is all hers before she has what is guaranteed to her. */
+TEST_F(isolate, guarantee_is_filled_beyond_one_tier)
+{
+	const struct filling f = {
+		.watermark = "100", .first = LARGE_NR / 4,
+		.guaranteed = LARGE_NR / 4 * 3, .stored = LARGE_NR / 4 * 3,
+	};
+
+	fill_guarantee(_metadata, self, variant->policy, &f);
+}
+
+/*
+ * She has less than what is guaranteed to her, and all that others have is in use: her own go,
+ * though they are of another group.
+ */
+TEST_F(isolate, own_go_if_others_cannot)
+{
+	struct kvtier_group group[2] = {
+		{ .block_bytes = 2 * LARGE }, { .block_bytes = LARGE },
+	};
+	struct kvtier_ns_open a;
+	int fd, i;
+
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "policy", variant->policy));
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_high_percent", "100"));
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, LARGE_NR * 2 * LARGE));
+	ASSERT_LE(0, fd = kvt_open(&self->pool));
+	kvt_ns_args(&a, "alice", group, 2);
+	a.min_bytes = (LARGE_NR - BOBS_NR + 5) * 2 * LARGE;
+	ASSERT_EQ(0, kvt_client_bind(&self->alice, fd, &a));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->bob, "bob", 2 * LARGE));
+	kvt_keys(self->keys, SET_SCAN, 0, BOBS_NR);
+	ASSERT_EQ(BOBS_NR, kvt_put(&self->bob, 0, 0, self->keys, NULL, BOBS_NR));
+	ASSERT_EQ(BOBS_NR, kvt_get(self->bob.fd, 0, 0, self->keys, BOBS_NR, self->res, 0));
+	/* All the rest, each a chain of its own, until one of them goes for the next. */
+	for (i = 0; !kvt_ns_number(&self->pool, &self->alice, "evictions"); i++) {
+		ASSERT_GT(LARGE_NR, i);
+		kvt_keys(self->keys, SET_SESSION + i, 0, 1);
+		ASSERT_EQ(1, kvt_put(&self->alice, KVTIER_RESERVE_WAIT, 0, self->keys, NULL, 1));
+	}
+	EXPECT_EQ(1, kvt_ns_number(&self->pool, &self->alice, "evictions"));
+	kvt_keys(self->keys, SET_PROMPT, 0, 1);
+	EXPECT_EQ(1, kvt_put(&self->alice, KVTIER_RESERVE_WAIT, 1, self->keys, NULL, 1));
+	EXPECT_EQ(2, kvt_ns_number(&self->pool, &self->alice, "evictions"));
 	kvt_client_close(&self->alice);
 	kvt_client_close(&self->bob);
 	EXPECT_EQ(0, kvt_teardown(&self->pool));
