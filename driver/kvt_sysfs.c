@@ -440,6 +440,29 @@ static const char *kvt_tier_state_name(u32 state)
 	return state < ARRAY_SIZE(names) && names[state] ? names[state] : "unknown";
 }
 
+/*
+ * Keys that were asked for and were neither here nor in a faster tier: they are hits of a slower
+ * one, or nobody's. Each is counted where it is counted anyhow, so GET has nothing more to do.
+ */
+static u64 kvt_tier_misses(struct kvt_tier *t)
+{
+	struct kvt_pool *p = t->pool;
+	u64 misses;
+	u32 i;
+
+	kvt_touch_flush(p);
+	misses = kvt_count_read(p->counts, KVT_CNT_MISSES);
+	spin_lock(&p->meta_lock);
+	for (i = 0; i < p->nr_tiers; i++) {
+		const struct kvt_tier *o = p->tiers[p->order[i]];
+
+		if (o->rank > t->rank)
+			misses += atomic64_read(&o->count.hits);
+	}
+	spin_unlock(&p->meta_lock);
+	return misses;
+}
+
 static ssize_t tier_device_show(struct kvt_tier *t, char *buf)
 {
 	if (t->args.type == KVTIER_TIER_NODE)
@@ -469,6 +492,7 @@ KVT_TIER_ATTR(capacity_bytes, "%llu", t->capacity_bytes);
 KVT_TIER_LOAD(used_bytes, "%llu", kvt_tier_used_bytes(t));
 KVT_TIER_LOAD(blocks, "%u", READ_ONCE(t->nr_blocks));
 KVT_TIER_COUNT(hits);
+KVT_TIER_LOAD(misses, "%llu", kvt_tier_misses(t));
 KVT_TIER_COUNT(promotions_in);
 KVT_TIER_COUNT(promotions_out);
 KVT_TIER_COUNT(demotions_in);
@@ -512,7 +536,7 @@ static struct attribute *kvt_tier_attrs[] = {
 	&tier_attr_id.attr, &tier_attr_type.attr, &tier_attr_rank.attr,
 	&tier_attr_state.attr, &tier_attr_device.attr, &tier_attr_capacity_bytes.attr,
 	&tier_attr_used_bytes.attr, &tier_attr_blocks.attr, &tier_attr_hits.attr,
-	&tier_attr_promotions_in.attr, &tier_attr_promotions_out.attr,
+	&tier_attr_misses.attr, &tier_attr_promotions_in.attr, &tier_attr_promotions_out.attr,
 	&tier_attr_demotions_in.attr, &tier_attr_demotions_out.attr,
 	&tier_attr_clean_demotions.attr, &tier_attr_demoted_bytes.attr,
 	&tier_attr_copy_bytes.attr,

@@ -10,6 +10,8 @@
 #define BLOCK_BYTES	(64 * KVT_KIB)
 #define NR		20
 #define SET		25
+#define SET_MANY	26
+#define MANY		200		/* blocks, more than the first tier has room for */
 #define ALICE		1001
 
 FIXTURE(sysfs)
@@ -117,6 +119,31 @@ TEST_F(sysfs, tiers)
 	EXPECT_TRUE(text_is(p, "tiers/dram0/state", "online"));
 	EXPECT_TRUE(text_is(p, "tiers/dram0/device", "-"));
 	EXPECT_EQ(NR, number(p, "tiers/%s/hits", "dram0"));
+}
+
+/* What one tier does not have is a hit of the one after it, or missed by both. */
+TEST_F(sysfs, misses)
+{
+	const struct kvt_pool *p = &self->pool;
+	struct kvtier_block_result res;
+	struct kvtier_tier_info info[KVTIER_TIERS_MAX];
+	struct kvt_key keys[MANY + 1];
+	struct kvtier_query q;
+	const char *slow;
+
+	ASSERT_EQ(2, kvt_query(self->c.fd, &q, info));
+	slow = info[1].name;
+	EXPECT_EQ(0, number(p, "tiers/%s/misses", "dram0"));
+	EXPECT_EQ(0, number(p, "tiers/%s/misses", slow));
+	kvt_keys(keys, SET_MANY, 0, MANY + 1);
+	ASSERT_EQ(MANY, kvt_put(&self->c, 0, 0, keys, NULL, MANY));
+	ASSERT_EQ(MANY, kvt_check(&self->c, 0, keys, MANY, 0));
+	EXPECT_EQ(0, kvt_get(self->c.fd, 0, 0, keys + MANY, 1, &res, 0));
+	EXPECT_EQ(NR + MANY, number(p, "hits", NULL));
+	EXPECT_EQ(1, number(p, "misses", NULL));
+	EXPECT_LT(0, number(p, "tiers/%s/hits", slow));
+	EXPECT_EQ(number(p, "tiers/%s/hits", slow) + 1, number(p, "tiers/%s/misses", "dram0"));
+	EXPECT_EQ(1, number(p, "tiers/%s/misses", slow));
 }
 
 TEST_F(sysfs, namespace)
