@@ -219,7 +219,8 @@ TEST_F_TIMEOUT(maps, forks_are_not_endless, 300)
 
 struct unbound {
 	int fd;
-	atomic_bool go, end;
+	atomic_uint tries;
+	atomic_bool end;
 };
 
 /* Whether it works or not is not asked. */
@@ -228,8 +229,9 @@ static void *map_unbound(void *arg)
 	struct unbound *u = arg;
 	void *at;
 
-	for (atomic_store(&u->go, true); !atomic_load(&u->end);) {
+	while (!atomic_load(&u->end)) {
 		at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, u->fd, 0);
+		atomic_fetch_add(&u->tries, 1);
 		if (at != MAP_FAILED)
 			munmap(at, 4096);
 	}
@@ -242,6 +244,7 @@ TEST_F(maps, of_a_file_that_is_being_bound)
 	int i, err, rounds = kvt_env_many(200, 1000);
 	struct kvtier_group group = { .block_bytes = BLOCK_BYTES };
 	struct kvtier_ns_open open;
+	unsigned int before;
 	struct kvt_client c;
 	pthread_t thread;
 
@@ -251,9 +254,13 @@ TEST_F(maps, of_a_file_that_is_being_bound)
 		ASSERT_LE(0, u.fd);
 		kvt_ns_args(&open, "maps", &group, 1);
 		ASSERT_EQ(0, pthread_create(&thread, NULL, map_unbound, &u));
-		while (!atomic_load(&u.go))
+		/* One before, and one after that. */
+		while (!atomic_load(&u.tries))
 			;
 		err = kvt_ioctl(u.fd, KVTIER_OP_NS_OPEN, &open);
+		before = atomic_load(&u.tries);
+		while (atomic_load(&u.tries) == before)
+			;
 		atomic_store(&u.end, true);
 		ASSERT_EQ(0, pthread_join(thread, NULL));
 		ASSERT_EQ(0, err);

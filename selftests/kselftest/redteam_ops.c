@@ -7,7 +7,8 @@
 #include <pthread.h>
 #include <sched.h>
 
-#define THREADS	4
+#define THREADS		4
+#define STORMS		200		/* until what was to meet has met */
 
 static int one_reservation(const struct kvt_client *c, __u64 n, struct kvtier_block_result *res)
 {
@@ -229,9 +230,12 @@ ATTACK(double_release, RT_BOX)
 
 struct storm {
 	_Atomic unsigned int done;
+	_Atomic unsigned int here;	/* threads that have begun */
+	_Atomic unsigned int winners;	/* who have got some of it */
 	const struct kvt_client *c;
 	__u64 *handle;
 	__u32 nr;
+	__u32 round;
 };
 
 static void storm_run(void *(*fn)(void *), struct storm *s)
@@ -245,14 +249,26 @@ static void storm_run(void *(*fn)(void *), struct storm *s)
 		pthread_join(th[i], NULL);
 }
 
+/* All of them at once. Which one this is. */
+static unsigned int storm_begin(struct storm *s)
+{
+	unsigned int which = s->here++;
+
+	while (s->here < THREADS)
+		sched_yield();
+	return which;
+}
+
 static void *release_all(void *arg)
 {
 	struct storm *s = arg;
 	int i, ret;
 
+	storm_begin(s);
 	for (i = 0; i < 5; i++) {
 		ret = kvt_release(s->c->fd, s->handle, s->nr, NULL);
 		s->done += ret > 0 ? ret : 0;
+		s->winners += ret > 0;
 	}
 	return NULL;
 }
@@ -263,33 +279,42 @@ ATTACK(release_storm, RT_UID)
 	static struct kvtier_block_result res[1000];
 	static struct kvt_key keys[1000];
 	static __u64 handle[1000];
-	struct storm s = { .c = &t->bob, .handle = handle, .nr = 1000 };
+	struct storm s = { .winners = 0 };
 	struct kvtier_stat st;
-	int i;
+	int i, round;
 
 	RT_CHECK(one_lease(&t->bob, 0, &res[0]) == 1);
 	RT_CHECK(kvt_release(t->bob.fd, &res[0].handle, 1, NULL) == 1);
 	for (i = 0; i < 1000; i++)
 		keys[i] = kvt_key(RT_SET_BOB, 0);
-	RT_CHECK(kvt_get(t->bob.fd, 0, 0, keys, 1000, res, 0) == 1000);
-	for (i = 0; i < 1000; i++)
-		handle[i] = res[i].handle;
-	storm_run(release_all, &s);
-	RT_CHECK(s.done == 1000);
-	RT_CHECK(!kvt_stat(t->bob.fd, 0, &st) && st.leases == 0);
+	/* Until two of them have shared it. */
+	for (round = 0; round < STORMS && s.winners < 2; round++) {
+		s = (struct storm) { .c = &t->bob, .handle = handle, .nr = 1000 };
+		RT_CHECK(kvt_get(t->bob.fd, 0, 0, keys, 1000, res, 0) == 1000);
+		for (i = 0; i < 1000; i++)
+			handle[i] = res[i].handle;
+		storm_run(release_all, &s);
+		RT_CHECK(s.done == 1000);
+		RT_CHECK(!kvt_stat(t->bob.fd, 0, &st) && st.leases == 0);
+	}
+	RT_CHECK(s.winners > 1);
 	RT_CHECK(kvt_drop(t->bob.fd, 0, keys, 1, NULL) == 1);
 	return 0;
 }
 
+/* Every other one gives up first: in every other round the last to come, who need not wait. */
 static void *commit_all(void *arg)
 {
-	struct storm *s = arg;
 	struct kvtier_block_result res[16];
-	int ret = kvt_commit(s->c->fd, 0, s->handle, s->nr, res);
+	struct storm *s = arg;
+	bool abort = (storm_begin(s) + s->round) % 2;
+	int i, ret;
 
-	s->done += ret > 0 ? ret : 0;
-	ret = kvt_abort(s->c->fd, s->handle, s->nr, NULL);
-	s->done += ret > 0 ? ret : 0;
+	for (i = 0; i < 2; i++, abort = !abort) {
+		ret = abort ? kvt_abort(s->c->fd, s->handle, s->nr, NULL) :
+			      kvt_commit(s->c->fd, 0, s->handle, s->nr, res);
+		s->done += ret > 0 ? ret : 0;
+	}
 	return NULL;
 }
 
@@ -297,26 +322,31 @@ static void *commit_all(void *arg)
 ATTACK(commit_storm, RT_BOX)
 {
 	struct kvtier_block_result res[16];
+	struct kvtier_stat st = { 0 };
 	struct kvt_key keys[16];
 	__u64 handle[16];
-	struct storm s = { .c = &t->bob, .handle = handle, .nr = 16 };
-	struct kvtier_stat st;
+	struct storm s;
 	int i, round;
 
-	for (round = 0; round < 5; round++) {
+	/* Until either was first. */
+	for (round = 0; round < 5 || (round < STORMS && (!st.puts || !st.aborts)); round++) {
 		kvt_keys(keys, RT_SET_BOB, round * 16, 16);
 		RT_CHECK(kvt_reserve(t->bob.fd, 0, 0, keys, NULL, 16, res, 0) == 16);
 		for (i = 0; i < 16; i++) {
 			kvt_fill(kvt_wr(&t->bob, res[i].offset), &keys[i], RT_BLOCK);
 			handle[i] = res[i].handle;
 		}
-		s.done = 0;
+		s = (struct storm) {
+			.c = &t->bob, .handle = handle, .nr = 16, .round = round
+		};
 		storm_run(commit_all, &s);
 		RT_CHECK(s.done == 16);
 		kvt_drop(t->bob.fd, 0, keys, 16, NULL);
+		RT_CHECK(!kvt_stat(t->bob.fd, 0, &st));
+		RT_CHECK(st.nr_blocks == 0 && st.used_bytes == 0);
+		RT_CHECK(st.puts + st.aborts == (round + 1) * 16ULL);
 	}
-	RT_CHECK(!kvt_stat(t->bob.fd, 0, &st));
-	RT_CHECK(st.nr_blocks == 0 && st.used_bytes == 0 && st.puts + st.aborts == 5 * 16);
+	RT_CHECK(st.puts && st.aborts);
 	return 0;
 }
 
@@ -735,6 +765,7 @@ ATTACK(commands_changed_meanwhile, RT_UID)
 
 struct swap {
 	_Atomic bool stop;
+	_Atomic __u64 swaps;
 	struct kvt_key *key;
 	struct kvt_key a;
 	struct kvt_key b;
@@ -752,6 +783,7 @@ static void *swap(void *arg)
 		*s->key = s->b;
 		*s->handle += 1;
 		__asm__ volatile("" ::: "memory");
+		s->swaps++;
 	}
 	return NULL;
 }
@@ -763,6 +795,7 @@ ATTACK(keys_changed_while_storing, RT_BOX)
 	__u64 handle = 0, rounds = kvt_env_many(500, 20000), i;
 	struct swap s = { .key = &shared, .handle = &handle };
 	char *data[2], *buf = malloc(RT_BLOCK);
+	__u64 seen[2] = { 0 };
 	pthread_t th;
 	int k, ret;
 
@@ -777,16 +810,22 @@ ATTACK(keys_changed_while_storing, RT_BOX)
 	s.b = key[1];
 	shared = key[0];
 	RT_CHECK(!pthread_create(&th, NULL, swap, &s));
-	for (i = 0; i < rounds; i++) {
+	/* On, until both have been met. */
+	for (i = 0; i < rounds || (i < 100 * rounds && (!seen[0] || !seen[1] || !s.swaps)); i++) {
+		/* What is there stays as it is; half of one and half of the other may come. */
+		ret = kvt_write1(t->bob.fd, 0, &shared, NULL, data[i % 2], RT_BLOCK, 0);
+		RT_CHECK(ret == KVTIER_ST_DONE || ret == KVTIER_ST_EXISTS);
 		ret = kvt_read1(t->bob.fd, 0, &shared, buf, RT_BLOCK, 0);
-		/* Half of one and half of the other names nothing. */
 		RT_CHECK(ret == KVTIER_ST_MISS || (ret == KVTIER_ST_HIT &&
 						   (!memcmp(buf, data[0], RT_BLOCK) ||
 						    !memcmp(buf, data[1], RT_BLOCK))));
+		for (k = 0; ret == KVTIER_ST_HIT && k < 2; k++)
+			seen[k] += !memcmp(buf, data[k], RT_BLOCK);
 		kvt_release(t->bob.fd, &handle, 1, NULL);
 	}
 	s.stop = true;
 	pthread_join(th, NULL);
+	RT_CHECK(s.swaps && seen[0] && seen[1]);
 	for (k = 0; k < 2; k++) {
 		RT_CHECK(kvt_read1(t->bob.fd, 0, &key[k], buf, RT_BLOCK, 0) == KVTIER_ST_HIT);
 		RT_CHECK(!memcmp(buf, data[k], RT_BLOCK));
