@@ -118,6 +118,7 @@ void kvtier_ctl_set_log(struct kvtier_ctl *ctl, kvtier_log_fn fn, void *data);
  * kvtier_ctl_query - the kernel's ABI revision, features, ops and pools
  * @q: @size set by the caller, KVTIER_CTL_QUERY_INIT does it; @pools and
  *     @nr_pools as in <linux/kvtier.h>. With EMSGSIZE @nr_pools is valid
+ * Returns 0. Errors: EINVAL (@size), EMSGSIZE (there are more pools).
  */
 #define KVTIER_CTL_QUERY_INIT	{ .size = sizeof(struct kvtier_ctl_query) }
 int kvtier_ctl_query(struct kvtier_ctl *ctl, struct kvtier_ctl_query *q);
@@ -125,7 +126,7 @@ int kvtier_ctl_query(struct kvtier_ctl *ctl, struct kvtier_ctl_query *q);
 /**
  * kvtier_ctl_pools - ids of all pools
  * @ids:  out: array to be given to free(3); NULL if there are none
- * Returns their number.
+ * Returns their number. Errors: ENOMEM.
  */
 int kvtier_ctl_pools(struct kvtier_ctl *ctl, uint32_t **ids);
 
@@ -272,6 +273,7 @@ int kvtier_pool_set_map_chunk(struct kvtier_pool *pool, uint64_t bytes);
  * kvtier_pool_query - limits, features and tiers
  * @q: @size set by the caller, KVTIER_QUERY_INIT does it; @tiers and @nr_tiers as
  *     in <linux/kvtier.h>. With EMSGSIZE @nr_tiers is valid
+ * Returns 0. Errors: EINVAL (@size), EMSGSIZE (there are more tiers).
  */
 #define KVTIER_QUERY_INIT	{ .size = sizeof(struct kvtier_query) }
 int kvtier_pool_query(struct kvtier_pool *pool, struct kvtier_query *q);
@@ -399,14 +401,17 @@ struct kvtier_slot {
 };
 
 /* In all of these @nr is 1..KVTIER_BATCH_MAX (EINVAL) and entry i of an output
- * array belongs to key i.
+ * array belongs to key i. Of @opts, EINVAL: @size too small; E2BIG: larger than this
+ * library's, with something set in what it does not know; EOPNOTSUPP: an unknown
+ * flag. ENOENT: the namespace has no such group. ENOMEM: the kernel is out of memory.
+ * EINTR: a fatal signal came. Beyond these:
  */
 
 /**
  * kvtier_lookup - what is there, without leasing it
  * @results: @nr entries, or NULL
  * @cost_ns: out: estimated cost of making the prefix readable; may be NULL
- * Returns the length of the contiguous prefix of hits.
+ * Returns the length of the contiguous prefix of hits. No errors of its own.
  */
 int kvtier_lookup(struct kvtier_ns *ns, const struct kvtier_opts *opts,
 		  const struct kvtier_key *keys, uint32_t nr,
@@ -478,7 +483,9 @@ int kvtier_plan(const struct kvtier_prefill *prefill,
  * @slots: @nr entries. The first ones, as many as are returned, are HIT and
  *         leased; the rest hold nothing
  * Returns the length of that prefix. When a view cannot be mapped (ENOMEM and
- * what mmap(2) says), all leases taken are given back.
+ * what mmap(2) says), all leases taken are given back. Errors, with nothing leased:
+ * EINVAL (flags that exclude each other); ASYNC: EAGAIN (64 calls are outstanding or
+ * unread), EBADF (@eventfd).
  */
 int kvtier_get(struct kvtier_ns *ns, const struct kvtier_opts *opts,
 	       const struct kvtier_key *keys, uint32_t nr,
@@ -493,7 +500,9 @@ int kvtier_get(struct kvtier_ns *ns, const struct kvtier_opts *opts,
  * @slots:   @nr entries: RESERVED ones are to be filled and given to commit or
  *           abort; EXISTS ones carry a lease only with KVTIER_RESERVE_LEASE
  * Returns the number of RESERVED. Mapping failures as for kvtier_get():
- * everything reserved is aborted, everything leased released.
+ * everything reserved is aborted, everything leased released. Errors, with nothing
+ * reserved: EACCES (this handle never writes), EINVAL (an all-zero key; flags), ENOENT
+ * (ARENA: there is none), ENOSPC (too many handles); ASYNC: as for kvtier_get().
  */
 int kvtier_reserve(struct kvtier_ns *ns, const struct kvtier_opts *opts,
 		   const struct kvtier_key *keys,
@@ -508,7 +517,8 @@ int kvtier_reserve(struct kvtier_ns *ns, const struct kvtier_opts *opts,
  *           read from (DONE if it could not be mapped: published, not leased);
  *           NOPARENT, PINNED: still reserved; STALE: was taken back, or its
  *           memory is lost
- * Returns the number committed.
+ * Returns the number committed. Errors: EACCES (this handle never writes): nothing was
+ * done; EINTR: what was committed stands.
  */
 int kvtier_commit(struct kvtier_ns *ns, uint32_t flags,
 		  const uint64_t *handles, uint32_t nr,
@@ -517,7 +527,7 @@ int kvtier_commit(struct kvtier_ns *ns, uint32_t flags,
 /**
  * kvtier_abort, kvtier_release - give reservations, leases back
  * @results: @nr entries DONE or STALE, or NULL
- * Return the number given back.
+ * Return the number given back. Errors: EINTR, of abort: the rest ends with the handle.
  */
 int kvtier_abort(struct kvtier_ns *ns, const uint64_t *handles, uint32_t nr,
 		 int32_t *results);
@@ -554,7 +564,7 @@ int kvtier_release_slots(struct kvtier_ns *ns, struct kvtier_slot *slots,
  * kvtier_read - copy blocks out, for callers that cannot map
  * @bufs:    one buffer for each key, at least a block long
  * @results: @nr entries: HIT, MISS, ...
- * Returns the length of the prefix read.
+ * Returns the length of the prefix read. Errors: EINVAL (a buffer is too small).
  */
 int kvtier_read(struct kvtier_ns *ns, const struct kvtier_opts *opts,
 		const struct kvtier_key *keys, uint32_t nr,
@@ -566,7 +576,9 @@ int kvtier_read(struct kvtier_ns *ns, const struct kvtier_opts *opts,
  *           the one before it
  * @bufs:    exactly a block long each
  * @results: @nr entries: DONE, EXISTS, ...
- * Returns the number of blocks written.
+ * Returns the number of blocks written. Errors: EACCES (this handle never writes),
+ * EINVAL (a buffer is not a block long; an all-zero key); EINTR: what was written
+ * stands.
  */
 int kvtier_write(struct kvtier_ns *ns, const struct kvtier_opts *opts,
 		 const struct kvtier_key *keys, const struct kvtier_key *parent,
@@ -575,7 +587,8 @@ int kvtier_write(struct kvtier_ns *ns, const struct kvtier_opts *opts,
 /**
  * kvtier_prefetch - bring a chain up ahead of need
  * @opts: flags KVTIER_PREFETCH_*
- * Returns the number of blocks now on their way.
+ * Returns the number of blocks now on their way. Errors, with NOTIFY: EAGAIN (64 calls
+ * are outstanding or unread), EBADF (@eventfd).
  */
 int kvtier_prefetch(struct kvtier_ns *ns, const struct kvtier_opts *opts,
 		    const struct kvtier_key *keys, uint32_t nr);
@@ -585,7 +598,8 @@ int kvtier_prefetch(struct kvtier_ns *ns, const struct kvtier_opts *opts,
  * @advice:  enum kvtier_advice
  * @value:   TTL: nanoseconds; else 0
  * @results: @nr entries, or NULL
- * Returns the number advised.
+ * Returns the number advised. Errors: EACCES (this handle never writes), EINVAL
+ * (unknown advice; @value without TTL).
  */
 int kvtier_advise(struct kvtier_ns *ns, const struct kvtier_opts *opts,
 		  uint32_t advice, uint64_t value,
@@ -626,7 +640,8 @@ int kvtier_drop(struct kvtier_ns *ns, const struct kvtier_opts *opts,
  * kvtier_iterate - the namespace's blocks, page by page
  * @cursor:  in: 0 to start; out: 0 when there are no more
  * @entries: room for @nr (1..KVTIER_BATCH_MAX)
- * Returns the number of entries, which may be 0 before the end.
+ * Returns the number of entries, which may be 0 before the end. Errors: EINVAL (@nr),
+ * ENOMEM; @cursor is as it was.
  */
 int kvtier_iterate(struct kvtier_ns *ns, uint64_t *cursor,
 		   struct kvtier_entry *entries, uint32_t nr);
