@@ -274,7 +274,21 @@ static int open_out(const char *path, FILE **file)
 	return cmd_fail(err, NULL, "cannot write %s", path);
 }
 
-/* The result is printed anyway, so that this is no more than a note beside it. */
+/* The result is printed anyway, so what went wrong is a note beside it, or a part of it. */
+static int out_failed(int err, const char *path, struct json_object *result)
+{
+	struct json_object *said = NULL, **before = opt.error;
+
+	if (!opt.json)
+		return cmd_fail(err, NULL, "cannot write %s", path);
+	opt.error = &said;
+	cmd_fail(err, NULL, "cannot write %s", path);
+	opt.error = before;
+	cmd_add(result, "error", json_object_get(json_object_object_get(said, "error")));
+	json_object_put(said);
+	return EXIT_FAILED;
+}
+
 static int write_out(const char *path, FILE *file, struct json_object *result)
 {
 	struct stat st;
@@ -287,9 +301,7 @@ static int write_out(const char *path, FILE *file, struct json_object *result)
 		err = EIO;
 	if (fclose(file) && (!err || err == EIO))
 		err = errno;
-	if (err)
-		cmd_note("cannot write %s: %s", path, strerror(err));
-	return err ? EXIT_FAILED : EXIT_OK;
+	return err ? out_failed(err, path, result) : EXIT_OK;
 }
 
 /* Is it there: asked here, as its children would not tell what to do about it. */
