@@ -223,8 +223,8 @@ bool kvt_limit_owed(struct kvt_pool *p, const struct kvt_tier *t, const struct k
  * @ns: namespace
  * @coming_bytes: slot bytes that it is to have in memory beyond those that it has
  *
- * What it keeps from others without a block in it counts, too: arenas, whose used slots count
- * twice by that, and what is in quarantine. Rather too little is owed.
+ * Arenas count as well, so that their used slots count twice, and what is in quarantine. Rather
+ * too little is owed.
  */
 bool kvt_limit_owed_mem(struct kvt_pool *p, const struct kvt_tier *t, const struct kvt_ns *ns,
 			u64 coming_bytes)

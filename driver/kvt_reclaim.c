@@ -242,8 +242,9 @@ static bool kvt_owner_pays(struct kvt_tier *t, const struct kvt_want *w)
 }
 
 /*
- * Is the slot of a want promised to its owner. What is so he does not pay for with what is:
- * his own go only when others' on all tiers cannot.
+ * Is the slot of a want promised to its owner. What is so he does not pay for with what is: his
+ * own go only when nothing of others' was found on any tier that could. At his limit on one it
+ * is his own that make room there, and others have nothing to do with it.
  */
 static bool kvt_want_owed(struct kvt_pool *p, const struct kvt_tier *t, const struct kvt_want *w)
 {
@@ -269,8 +270,7 @@ static bool kvt_serve_tier(struct kvt_pool *p, struct kvt_tier *t, const struct 
 	bool partial, barred;
 	int room, err;
 
-	if (t->state != KVTIER_TIER_ONLINE || (w->region != KVT_NO_REGION && t->id != w->tier) ||
-	    (owed && !kvt_want_owed(p, t, w)))
+	if (t->state != KVTIER_TIER_ONLINE || (w->region != KVT_NO_REGION && t->id != w->tier))
 		return false;
 	room = kvt_limit_room(p, t, w->ns, kvt_slot_bytes(g));
 	if (room <= 0)
@@ -298,11 +298,11 @@ static int kvt_serve(struct kvt_pool *p, const struct kvt_want *w)
 	struct kvt_tier *t[KVT_TIERS];
 	u32 nr = kvt_tier_snapshot(p, t, true), put_off = READ_ONCE(p->nr_put_off), i;
 
-	for (i = 0; i < nr; i++) {
+	for (i = 0; i < nr && kvt_want_owed(p, t[i], w); i++) {
 		if (kvt_serve_tier(p, t[i], w, true))
 			return 1;
 	}
-	for (i = 0; i < nr && put_off == READ_ONCE(p->nr_put_off); i++) {
+	for (i = 0; i < nr; i++) {
 		if (kvt_serve_tier(p, t[i], w, false))
 			return 1;
 	}

@@ -441,8 +441,8 @@ static const char *kvt_tier_state_name(u32 state)
 }
 
 /*
- * Keys that were asked for and were neither here nor in a faster tier: they are hits of a slower
- * one, or nobody's. Each is counted where it is counted anyhow, so GET has nothing more to do.
+ * What was asked for and came neither from here nor from a faster tier: hits of a slower one, or
+ * the pool's misses. Each is counted where it is counted anyhow, so GET has nothing more to do.
  */
 static u64 kvt_tier_misses(struct kvt_tier *t)
 {
