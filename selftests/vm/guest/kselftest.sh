@@ -28,7 +28,7 @@ too_long()
 		quick/charge | quick/copies | quick/poison_copy | quick/progress | quick/leavers)
 		why='not in make check-quick'
 		;;
-	full/redteam_* | full/udev_block | full/signature | full/device_nodes)
+	full/redteam_* | full/udev_block | full/signature | full/device_nodes | full/tool)
 		[ "${KVT_KERNEL:-stock}" = stock ] ||
 			why='at full length only on this kernel: make check-long'
 		;;
