@@ -240,6 +240,13 @@ sim_answers()
 	            sys.exit(f"# {policy}, {nr} tiers: {plain}, {packed}, {piped}")
 	for policy in ("lru-head", "arc", "s3fifo", "slru", "lirs", "min"):
 	    run(policy, 1, f"{where}/answers.csv")
+	# What is no number is told, and not taken for one.
+	for option in "segment", "chunk", "scan", "feign", "seed", "lie":
+	    for bad in "", "abc", "12x", "-1", "4294967296":
+	        done = subprocess.run([sim, "--policy", "lru", "--tier", "a=9", "--tier", "b=90", f"--{option}",
+	                               bad, f"{where}/answers.csv"], capture_output=True, text=True)
+	        if done.returncode != 2 or not done.stderr.startswith("usage:") or done.stdout:
+	            sys.exit(f"# --{option} '{bad}': {done}")
 	END
 	then
 		echo "ok host/sim_answers"

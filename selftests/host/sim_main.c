@@ -18,6 +18,9 @@
  * fastest tiers the trace's own tenant is sure of. --seed is for the hash of keys. With --timed the clock is read around what the policy does: in a machine
  * that counts instructions it tells these. See sim_core.c for the model.
  */
+#include <ctype.h>
+#include <errno.h>
+
 #include "sim.h"
 #include "kvt_hint.h"
 #include "kvt_policy.h"
@@ -91,6 +94,38 @@ static void print_result(const struct sim_trace *t, const struct sim_config *c,
 	       r->meta_bytes_per_block);
 }
 
+/* A number that fits, and nothing after it. */
+static bool number_of(const char *text, u32 *out)
+{
+	unsigned long long v;
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	v = strtoull(text, &end, 0);
+	*out = (u32)v;
+	return !errno && !*end && v <= U32_MAX;
+}
+
+/* An option that is a number, and the number. */
+static bool number_option(char *const *argv, struct sim_config *c)
+{
+	const struct {
+		const char *name;
+		u32 *to;
+	} options[] = {
+		{ "--segment", &c->segment }, { "--chunk", &c->chunk }, { "--scan", &c->scan },
+		{ "--feign", &c->feign }, { "--seed", &c->seed },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(options) / sizeof(*options); i++)
+		if (!strcmp(argv[0], options[i].name))
+			return number_of(argv[1], options[i].to);
+	return false;
+}
+
 static bool hints_of(const char *name, struct sim_config *c)
 {
 	c->hints = true;
@@ -101,8 +136,6 @@ static bool hints_of(const char *name, struct sim_config *c)
 /* "never", "random", "hot", or ms. */
 static bool lie_of(const char *what, struct sim_config *c)
 {
-	char *end;
-
 	c->lies = true;
 	c->lie_ms = 0;
 	c->lie_random = !strcmp(what, "random");
@@ -111,8 +144,7 @@ static bool lie_of(const char *what, struct sim_config *c)
 		c->lie_ms = KVT_HINT_NEVER;
 	if (c->lie_random || c->lie_hot || c->lie_ms)
 		return true;
-	c->lie_ms = (u32)strtoul(what, &end, 0);
-	return end != what && !*end;
+	return number_of(what, &c->lie_ms);
 }
 
 static int simulate(struct sim_config *c, char *const *tiers, const char *guarantee,
@@ -164,20 +196,12 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[i], "--tier") && i + 1 < argc &&
 			 c.nr_tiers < SIM_TIERS_MAX)
 			tiers[c.nr_tiers++] = argv[++i];
-		else if (!strcmp(argv[i], "--segment") && i + 1 < argc)
-			c.segment = (u32)strtoul(argv[++i], NULL, 0);
-		else if (!strcmp(argv[i], "--chunk") && i + 1 < argc)
-			c.chunk = (u32)strtoul(argv[++i], NULL, 0);
-		else if (!strcmp(argv[i], "--scan") && i + 1 < argc)
-			c.scan = (u32)strtoul(argv[++i], NULL, 0);
+		else if (i + 1 < argc && number_option(argv + i, &c))
+			i++;
 		else if (!strcmp(argv[i], "--lie") && i + 1 < argc && lie_of(argv[i + 1], &c))
 			i++;
 		else if (!strcmp(argv[i], "--feign-never"))
 			c.feign_never = true;
-		else if (!strcmp(argv[i], "--feign") && i + 1 < argc)
-			c.feign = (u32)strtoul(argv[++i], NULL, 0);
-		else if (!strcmp(argv[i], "--seed") && i + 1 < argc)
-			c.seed = (u32)strtoul(argv[++i], NULL, 0);
 		else if (!strcmp(argv[i], "--guarantee") && i + 1 < argc)
 			guarantee = argv[++i];
 		else if (!strcmp(argv[i], "--numbered"))
