@@ -187,10 +187,12 @@ int kvtier_ctl_ns_claim(struct kvtier_ctl *ctl, uint32_t pool_id,
  * @type:  enum kvtier_tier_type
  * @rank:  0..255, lower is faster
  * @node:  NODE: NUMA node, else -1
+ * @flags: KVTIER_ATTACH_*: FORCE: BDEV, PMEM: what is on the device may be lost; CHARGE: DRAM,
+ *         NODE: memory comes as namespaces need it, from their cgroups
  * @name:  unique in the pool, [a-z0-9_-]+, shorter than KVTIER_NAME_MAX
- * @path:  DAX: device name (dax0.0); BDEV: path; else NULL
- * @capacity_bytes: DRAM, NODE: wanted; DAX, BDEV: 0 for all
- * @segment_bytes: BDEV: log segment, 0 to have it chosen
+ * @path:  DAX, PMEM: device name (dax0.0); BDEV: path; else NULL
+ * @capacity_bytes: DRAM, NODE: wanted; DAX, PMEM, BDEV: 0 for all
+ * @segment_bytes: BDEV, PMEM: log segment, 0 to have it chosen
  * @bad: DAX: physical memory that is known to be bad, and is not to be used
  * @nr_bad: ranges in @bad, at most KVTIER_BAD_MAX
  */
@@ -199,7 +201,7 @@ struct kvtier_tier_params {
 	uint32_t type;
 	uint32_t rank;
 	int32_t node;
-	uint32_t flags;			/* KVTIER_ATTACH_* */
+	uint32_t flags;
 	const char *name;
 	const char *path;
 	uint64_t capacity_bytes;
