@@ -208,6 +208,7 @@ static int same_segment(FIXTURE_DATA(faults) *self, int first, int *out, int max
 
 TEST_F(faults, one_wrong_byte)
 {
+	char name[64], text[64], want[64];
 	struct kvtier_tier_stat st;
 
 	ASSERT_EQ(NR, put(self, 0, NR));
@@ -223,6 +224,12 @@ TEST_F(faults, one_wrong_byte)
 	EXPECT_EQ(0, st.retired_bytes);
 	EXPECT_EQ(1, number(self, "tiers/bdev30/checksum_errors"));
 	EXPECT_EQ(0, number(self, "tiers/bdev30/read_errors"));
+	EXPECT_EQ(1, number(self, "tiers/bdev30/evicted_io"));
+	EXPECT_EQ(0, number(self, "tiers/bdev30/evicted_lost"));
+	snprintf(name, sizeof(name), "namespaces/%llu/evicted_io", self->c.ns_id);
+	EXPECT_LT(0, kvt_sysfs_read(&self->pool, name, text, sizeof(text)));
+	snprintf(want, sizeof(want), "%d 1\n", self->tier);
+	EXPECT_STREQ(want, text);
 	if (!access(INSTANCE, F_OK)) {
 		EXPECT_EQ(1, events("fault", " cause=2 "));
 		EXPECT_EQ(1, events("fault", ""));

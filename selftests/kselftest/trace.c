@@ -61,15 +61,19 @@ static int count_reason(int why)
 	return atoi(line);
 }
 
-/* Events of a kind that say what the policy thinks of the block. */
-static int count_fields(const char *event)
+/* Events of a kind that say what the policy thinks of the block, in such figures. */
+static int count_fields(const char *event, const char *idle_ms, const char *class,
+			const char *worth)
 {
 	char line[32];
 
 	kvt_sh_line(line, sizeof(line), "grep ' kvtier_%s: ' " INSTANCE "/trace | "
-		    "grep -c ' idle_ms=[0-9]* class=[0-9]* worth=[0-9]'", event);
+		    "grep -c ' idle_ms=%s class=%s worth=%s'", event, idle_ms, class, worth);
 	return atoi(line);
 }
+
+#define ANY	"[0-9]*"
+#define SOME	"[1-9][0-9]*"
 
 TEST_F(trace, put_and_get)
 {
@@ -129,8 +133,12 @@ TEST_F(trace, down_up_and_out)
 	EXPECT_EQ(1, count_reason(1));
 	/* For want of room, or not worth a write to the tier below. */
 	EXPECT_EQ(st.evictions, count_reason(0) + count_reason(7));
-	EXPECT_EQ(st.evictions + st.drops, count_fields("evict"));
-	EXPECT_EQ(st.demotions, count_fields("demote"));
+	EXPECT_EQ(st.evictions + st.drops, count_fields("evict", ANY, ANY, "[0-9]"));
+	EXPECT_EQ(st.demotions, count_fields("demote", ANY, ANY, "[0-9]"));
+	/* Of blocks with a past, none of it is nothing. */
+	EXPECT_LT(0, count_fields("demote", SOME, ANY, ANY));
+	EXPECT_LT(0, count_fields("demote", ANY, SOME, ANY));
+	EXPECT_LT(0, count_fields("demote", ANY, ANY, SOME));
 }
 
 #define FEW	8
@@ -157,6 +165,7 @@ TEST_F(trace, detach)
 /* A device that goes takes its blocks along, and that is told. */
 TEST_F(trace, tier_lost)
 {
+	char name[64], text[64], want[64];
 	struct kvtier_stat st;
 	int dax;
 
@@ -169,6 +178,10 @@ TEST_F(trace, tier_lost)
 	ASSERT_EQ(FEW, put_few(&self->c));
 	ASSERT_EQ(0, kvt_sh("echo %s > /sys/bus/dax/drivers/kvtier/unbind", kvt_env_dax()));
 	EXPECT_EQ(FEW, count_reason(4));
+	snprintf(name, sizeof(name), "namespaces/%llu/evicted_lost", self->c.ns_id);
+	EXPECT_LT(0, kvt_sysfs_read(&self->pool, name, text, sizeof(text)));
+	snprintf(want, sizeof(want), "%d %d\n", dax, FEW);
+	EXPECT_STREQ(want, text);
 	ASSERT_EQ(0, kvt_stat(self->c.fd, 0, &st));
 	EXPECT_EQ(FEW, st.evictions);
 	ASSERT_EQ(0, kvt_tier_detach(&self->pool, dax, 0, 10 * KVT_SEC));
