@@ -419,16 +419,41 @@ static void held_chains_stay(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (u32)kvt_cold(f->t, root)->cls, (u32)KVT_CLS_COLD);
 }
 
-/* Anything, at any time: every block is on one list, and all go at last. */
-static void hints_at_random(struct kunit *test)
+/* A hint, a use that is none, or that another session holds it or does no more. */
+static void anything(struct fixture *f, u32 id, u64 *rnd)
 {
-	struct fixture *f = setup(test);
-	u32 step, id, tip = KVT_NIL, nr, list, sum;
-	u64 rnd = 5;
+	u32 what = kvt_test_random(rnd) % 8;
 
-	for (step = 0; step < 20000; step++) {
+	if (!what)
+		f->p.ops->warm(&f->p, TIER, id);
+	else if (what == 1)
+		f->p.ops->cool(&f->p, TIER, id);
+	else if (what == 2)
+		kvt_ctl_update(kvt_hot(f->t, id), 0, 0,
+			       kvt_test_random(rnd) % 2 ? KVT_CTL_HELD : 0, KVT_CTL_HELD);
+	else
+		f->p.ops->hint(&f->p, id, what < 5 ? KVT_HINT_NEVER :
+			       kvt_test_random(rnd) >> kvt_test_random(rnd) % 32);
+}
+
+/* The sum of what is on lists is what is there. */
+static void expect_all_listed(struct kunit *test, struct fixture *f)
+{
+	u32 list, sum = 0;
+
+	for (list = 0; list < KVT_LISTS; list++)
+		sum += f->p.list[TIER][list].count;
+	KUNIT_EXPECT_EQ(test, sum, f->t->nr_used);
+}
+
+static void hints_from(struct kunit *test, struct fixture *f, u64 rnd)
+{
+	u32 step, id, tip = KVT_NIL, nr;
+
+	for (step = 0; step < 10000; step++) {
 		f->p.now_ms += kvt_test_random(&rnd) % 5 ? kvt_test_random(&rnd) % 20000 :
 			       0u - kvt_test_random(&rnd) % 20000;
+		f->ns = kvt_test_random(&rnd) % 2;
 		id = 1 + kvt_test_random(&rnd) % 1000;
 		if (kvt_ctl_state(kvt_ctl(kvt_hot(f->t, id))) != KVT_READY)
 			id = tip;
@@ -436,8 +461,7 @@ static void hints_at_random(struct kunit *test)
 		if (!id || !nr)
 			tip = grow(test, f, kvt_test_random(&rnd) % 3 ? id : KVT_NIL, 1 + nr * 3);
 		else
-			f->p.ops->hint(&f->p, id, nr < 2 ? KVT_HINT_NEVER :
-				       kvt_test_random(&rnd) >> kvt_test_random(&rnd) % 32);
+			anything(f, id, &rnd);
 		while (f->t->nr_used > 800) {
 			id = next(f);
 			KUNIT_ASSERT_NE(test, id, KVT_NIL);
@@ -445,15 +469,25 @@ static void hints_at_random(struct kunit *test)
 			tip = id == tip ? KVT_NIL : tip;
 		}
 	}
-	for (sum = 0, list = 0; list < KVT_LISTS; list++)
-		sum += f->p.list[TIER][list].count;
-	KUNIT_EXPECT_EQ(test, sum, f->t->nr_used);
-	for (nr = f->t->nr_used; nr--;) {
-		id = next(f);
-		KUNIT_ASSERT_NE(test, id, KVT_NIL);
-		leave(f, id);
+}
+
+/* Anything, at any time, of two tenants: every block is on one list, and all go at last. */
+static void hints_at_random(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	u64 seed;
+	u32 id;
+
+	for (seed = 5; seed < 10; seed++) {
+		hints_from(test, f, seed);
+		expect_all_listed(test, f);
+		while (f->t->nr_used) {
+			id = next(f);
+			KUNIT_ASSERT_NE(test, id, KVT_NIL);
+			leave(f, id);
+		}
+		KUNIT_EXPECT_EQ(test, f->p.some[TIER], 0u);
 	}
-	KUNIT_EXPECT_EQ(test, f->p.some[TIER], 0u);
 }
 
 static struct kunit_case kvt_hint_cases[] = {
