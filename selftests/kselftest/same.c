@@ -272,6 +272,9 @@ static void compare(struct __test_metadata *_metadata, struct store *s,
 	EXPECT_EQ(want->promotions, st.promotions);
 	EXPECT_EQ(want->demotions, st.demotions);
 	EXPECT_EQ(want->evictions, st.evictions);
+	if (s->disk.file[0])
+		EXPECT_EQ((want->written - want->carried) * s->block_bytes,
+			  disk_bytes_of(s, "demoted_bytes"));
 	if (s->how.segment)
 		expect_carried(_metadata, s, want);
 	else if (s->disk.file[0])

@@ -3,7 +3,8 @@
 """Whether a replay exercised the whole hierarchy: demo_check.py RESULT.json
 
 Every tier must have had hits. Promotions end in memory, so every memory tier must
-have taken some in; every tier with one below it must have given some down. All
+have taken some in; every tier with one below it must have given some down; each must have moved
+some by DMA. All
 requests must have been served, every block that was hit compared as a whole, and no byte may have
 been wrong.
 """
@@ -35,10 +36,10 @@ def problems(result):
             yield f"{name}: no promotions into it"
         if place + 1 < len(tiers) and not tier["demotions_out"]:
             yield f"{name}: no demotions out of it"
+        if not tier["dma_bytes"]:
+            yield f"{name}: nothing was moved by DMA"
         if tier["io_errors"]:
             yield f'{name}: {tier["io_errors"]} I/O errors'
-    if not any(tier["dma_bytes"] for tier in tiers):
-        yield "nothing was moved by DMA"
 
 
 def main():
