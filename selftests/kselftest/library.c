@@ -19,6 +19,7 @@ FIXTURE(library)
 	struct kvt_pool pool;
 	struct kvtier_pool *store;
 	struct kvtier_ns *ns;
+	struct kvt_disk disk;	/* if it has a file */
 	struct kvt_key keys[NR];
 };
 
@@ -57,6 +58,8 @@ FIXTURE_TEARDOWN(library)
 	kvtier_ns_unref(self->ns);
 	kvtier_pool_unref(self->store);
 	EXPECT_EQ(0, kvt_teardown(&self->pool));
+	if (self->disk.file[0])
+		kvt_disk_remove(&self->disk);
 }
 
 /* All of the chain, from memory of the caller's. */
@@ -211,16 +214,15 @@ TEST_F(library, plan)
 	struct kvtier_opts opts = KVTIER_OPTS_INIT;
 	struct kvtier_slot slots[NR];
 	struct kvtier_plan plan;
-	struct kvt_disk disk;
 	uint64_t cost_ns;
 
-	ASSERT_EQ(0, kvt_disk_make(&disk, "library", 64 * KVT_MIB));
+	ASSERT_EQ(0, kvt_disk_make(&self->disk, "library", 64 * KVT_MIB));
 	ASSERT_EQ(NR, write_all(self, (int32_t[NR]){ 0 }));
 	ASSERT_EQ(NR, kvtier_lookup(self->ns, NULL, KEYS(self->keys), NR, found, &cost_ns));
 	EXPECT_EQ(0, cost_ns);
 	ASSERT_EQ(0, kvtier_plan(&cheap, found, NR, &plan));
 	EXPECT_EQ(NR, plan.nr_fetch);
-	ASSERT_LE(0, kvt_tier_disk(&self->pool, 9, &disk));
+	ASSERT_LE(0, kvt_tier_disk(&self->pool, 9, &self->disk));
 	ASSERT_EQ(0, kvt_sh("kvtier tier drain %u dram0 >/dev/null", self->pool.id));
 	ASSERT_EQ(NR, kvtier_lookup(self->ns, NULL, KEYS(self->keys), NR, found, &cost_ns));
 	EXPECT_LT(NR, cost_ns);
@@ -243,7 +245,6 @@ TEST_F(library, plan)
 	ASSERT_EQ(NR, kvtier_get(self->ns, &opts, KEYS(self->keys), NR, slots));
 	EXPECT_EQ(NR, right(self->keys, slots, NR));
 	EXPECT_EQ(NR, kvtier_release_slots(self->ns, slots, NR));
-	kvt_disk_remove(&disk);
 }
 
 TEST_HARNESS_MAIN

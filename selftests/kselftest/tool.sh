@@ -128,7 +128,7 @@ counters()
 	has memdevs regions
 }
 
-# All that is on memory goes to the disk, and is read from there.
+# What is in memory goes to the disk; what is forgotten, or goes with its tier, is not there.
 away()
 {
 	local ns=(--ns tool --block-bytes 64K --pool "$POOL")

@@ -4,9 +4,8 @@
 
 Every tier must have had hits. Promotions end in memory, so every memory tier must
 have taken some in; every tier with one below it must have given some down; each must have moved
-some by DMA. All
-requests must have been served, every block that was hit compared as a whole, and no byte may have
-been wrong.
+some by DMA. All requests must have been served, every block that was hit compared as a whole,
+and no byte may have been wrong.
 """
 import json
 import sys
