@@ -355,51 +355,40 @@ static int turn(const struct kvt_client *c, int chain, __u64 reuse_ns)
 	return kvt_session(c->fd, 0, 1, KVTIER_SESSION_DONE, NULL, reuse_ns);
 }
 
-#define AGAIN_NS	(8 * KVT_SEC)
-#define BELIEF		160	/* chains: a namespace is believed about half then */
-
-/* Say so of many chains, and come again then. */
-static int be_right(const struct kvt_client *c, int from)
+/* More than memory has room for, said to be of no use to anybody. */
+static int push_cold(const struct kvt_client *c, int from)
 {
-	struct kvtier_block_result res[CHAIN];
 	struct kvt_key keys[CHAIN];
-	int i, k;
+	int i;
 
-	for (i = 0; i < BELIEF; i++) {
-		if (turn(c, from + i, AGAIN_NS))
+	for (i = 0; i < PUSHES; i++) {
+		if (put(c, from + i, 0, CHAIN) != CHAIN)
 			return -1;
-	}
-	kvt_sleep_ms(AGAIN_NS / (KVT_SEC / 1000));
-	for (i = 0; i < BELIEF; i++) {
+		/* Of what has left by then there is nothing to say. */
 		kvt_keys(keys, SET, (from + i) * 4096ull, CHAIN);
-		if (kvt_get(c->fd, KVTIER_GET_WAIT, 0, keys, CHAIN, res, 10 * KVT_SEC) != CHAIN)
+		if (kvt_advise(c->fd, 0, keys, CHAIN, KVTIER_ADV_COLD, 0, NULL) < 0)
 			return -1;
-		for (k = 0; k < CHAIN; k++)
-			kvt_release(c->fd, &res[k].handle, 1, NULL);
 	}
 	return 0;
 }
 
-/* A disk that is full, of what nobody has asked for again: more of that, and a chain that will be. */
+/*
+ * A disk that is full of what nobody wants, and in memory more of that, and a chain that will be
+ * wanted. What is cold is worth nothing at any age, so it does not matter how long this takes.
+ */
 static int fill_disk(FIXTURE_DATA(session) *self, const char *policy)
 {
-	bool learns = !strcmp(policy, "reuse");
 	char used[32];
 	int i;
 
 	if (kvt_tier_bdev(&self->pool, 1, 64 * KVT_MIB) < 0 ||
-	    kvt_sysfs_write(&self->pool, "policy", policy) ||
-	    (learns && be_right(&self->c, 100)))
+	    kvt_sysfs_write(&self->pool, "policy", policy))
 		return -1;
-	for (i = 1; i <= 8; i++) {
-		if (push(&self->c, i * REST))
+	for (i = 1; i <= 9; i++) {
+		if (push_cold(&self->c, i * REST))
 			return -1;
 	}
-	/* What is there has been there for a while, and that has been seen. */
-	kvt_sleep_ms(learns ? 10000 : 0);
-	if (push(&self->c, 9 * REST) || turn(&self->c, 1, 30 * KVT_SEC))
-		return -1;
-	if (push(&self->c, 10 * REST) ||
+	if (turn(&self->c, 1, 30 * KVT_SEC) || push_cold(&self->c, 10 * REST) ||
 	    kvt_ns_set(&self->pool, &self->c, "tier_limits", "dram0 0\n"))
 		return -1;
 	/* All of it has to leave memory now. */
