@@ -151,6 +151,15 @@ end_suites()
 	done
 }
 
+# failures LOG : what failed, and after each the last that was said of it. Who has only the report,
+# as of a machine that is gone, is to know what was expected.
+failures()
+{
+	awk '/^not ok / { print; for (i = n > 6 ? n - 6 : 0; i < n; i++) print "    " said[i] }
+		/^(ok|not ok|skip) / || /^# *# *RUN / { n = 0; next }
+		{ said[n++] = substr($0, 1, 200) }' "$1"
+}
+
 # judge_suite SUITE STATUS SECONDS CPU-SECONDS : adds what its log says to the totals.
 judge_suite()
 {
@@ -174,7 +183,7 @@ judge_suite()
 	SUMMARY+=("$(printf '%-19s %5d s (%5d s of a processor)  %4d passed  %3d failed  %3d skipped' \
 		"$suite" "$seconds" "$cpu" "$passed" "$failed" "$skipped")")
 	mapfile -t -O "${#SKIPS[@]}" SKIPS < <(grep '^skip ' "$log" || true)
-	mapfile -t -O "${#FAILURES[@]}" FAILURES < <(grep '^not ok ' "$log" || true)
+	mapfile -t -O "${#FAILURES[@]}" FAILURES < <(failures "$log")
 }
 
 # skipped_on KERNEL [REASON] : tests that it has skipped, for that or for any reason.
