@@ -57,7 +57,8 @@ FIXTURE_SETUP(export)
 	if (variant->dax && !kvt_env_dax())
 		SKIP(return, "no device-dax instance to use (KVT_DAX)");
 	if (!variant->dax && kvt_env_dax() && !kvt_env_long() &&
-	    strcmp(_metadata->name, "device_reads") && strcmp(_metadata->name, "mapped"))
+	    strcmp(_metadata->name, "device_reads") && strcmp(_metadata->name, "mapped") &&
+	    strcmp(_metadata->name, "nothing_beside_a_block"))
 		SKIP(return, "the kind of memory makes little difference");
 	if (access("/dev/kvt_testbuf", R_OK))
 		ASSERT_EQ(0, kvt_sh("modprobe kvt_testbuf"));
@@ -203,6 +204,64 @@ TEST_F(export, mapped)
 	EXPECT_EQ(NR, leases(&self->pool));
 	munmap(part, SLOT);
 	EXPECT_EQ(0, leases(&self->pool));
+}
+
+/* Whoever gets a slot next is to find all of its last page written. Where it was, or -1. */
+static long long litter(const struct kvt_client *c, const struct kvt_key *key)
+{
+	struct kvtier_block_result res;
+
+	if (kvt_reserve(c->fd, 0, 0, key, NULL, 1, &res, 0) != 1)
+		return -1;
+	memset(kvt_wr(c, res.offset), 0x5a, SLOT);
+	return kvt_abort(c->fd, &res.handle, 1, NULL) == 1 ? (long long)res.offset : -1;
+}
+
+/* What the buffer of one leased block shows behind its bytes: is it nothing. */
+static bool alone(const struct kvt_client *c, const struct kvt_key *key, long long offset)
+{
+	struct kvtier_block_result res;
+	bool clear = true;
+	size_t i;
+	char *at;
+	int buf;
+
+	/* The two views differ in bits above those of a place. */
+	if (kvt_get(c->fd, 0, 0, key, 1, &res, 0) != 1 ||
+	    ((res.offset ^ (__u64)offset) & (1024 * KVT_MIB - 1)))
+		return false;
+	buf = export(c->fd, &res.handle, 1, NULL);
+	at = mmap(NULL, SLOT, PROT_READ, MAP_SHARED, buf, 0);
+	close(buf);
+	if (at == MAP_FAILED)
+		return false;
+	for (i = BLOCK_BYTES; i < SLOT; i++)
+		clear &= !at[i];
+	clear &= kvt_bytes_ok(at, key, BLOCK_BYTES);
+	munmap(at, SLOT);
+	return clear;
+}
+
+/* Blocks are given away, and not what their slots had before. */
+TEST_F(export, nothing_beside_a_block)
+{
+	static char bytes[BLOCK_BYTES];
+	struct kvt_key key = kvt_key(SET, 50);
+	struct kvtier_block_result res;
+	long long at = litter(&self->c, &key);
+
+	ASSERT_LE(0, at);
+	kvt_fill(bytes, &key, BLOCK_BYTES);
+	ASSERT_EQ(KVTIER_ST_DONE, kvt_write1(self->c.fd, 0, &key, NULL, bytes, BLOCK_BYTES, 0));
+	EXPECT_TRUE(alone(&self->c, &key, at));
+	key = kvt_key(SET, 51);
+	at = litter(&self->c, &key);
+	ASSERT_LE(0, at);
+	ASSERT_EQ(1, kvt_reserve(self->c.fd, 0, 0, &key, NULL, 1, &res, 0));
+	memset(kvt_wr(&self->c, res.offset), 0xa5, SLOT);
+	kvt_fill(kvt_wr(&self->c, res.offset), &key, BLOCK_BYTES);
+	ASSERT_EQ(1, kvt_commit(self->c.fd, 0, &res.handle, 1, &res));
+	EXPECT_TRUE(alone(&self->c, &key, at));
 }
 
 TEST_F(export, holds_its_tier)

@@ -862,7 +862,7 @@ struct kvtier_session {
  * @handles: @nr __u64: leases of this file. EINVAL if one is none, or its block has been
  *           dropped or lost
  * @bytes:   out: its length: the blocks' slots (block size rounded up to
- *           KVTIER_SLOT_ALIGN) one behind the other, in the order given
+ *           KVTIER_SLOT_ALIGN) one behind the other, in the order given; zeros behind a block
  *
  * The buffer holds leases of its own: @handles may be released and this file closed, the
  * blocks stay where they are until the last reference to the buffer goes. It can be read
