@@ -83,6 +83,7 @@
 #include "kvt_look.h"
 #include "kvt_maps.h"
 #include "kvt_names.h"
+#include "kvt_promote.h"
 #include "kvt_room.h"
 #include "kvt_use.h"
 #include "kvt_weight.h"
@@ -320,8 +321,8 @@ struct kvt_wish {
  * @work:       reclaim, see kvt_reclaim.c
  * @tick:       wakes @work for what depends on time
  * @reclaim_wq: one worker
- * @promote_wq: moves up, and looks ahead (one work)
- * @ahead_wq:   of these, what may have to wait for the others, and there may be many of
+ * @look_wq:    looks ahead (one work)
+ * @up_wq:      moves up, see kvt_promo_prepare()
  * @scrub:      see kvt_scrub.c
  * @async_wq:   completes asynchronous calls
  * @async_work: on it
@@ -406,8 +407,8 @@ struct kvt_pool {
 	struct work_struct work;
 	struct delayed_work tick;
 	struct workqueue_struct *reclaim_wq;
-	struct workqueue_struct *promote_wq;
-	struct workqueue_struct *ahead_wq;
+	struct workqueue_struct *look_wq;
+	struct workqueue_struct *up_wq[KVT_TIERS + 1][2];
 	struct workqueue_struct *async_wq;
 	struct workqueue_struct *log_wq;
 	struct kvt_scrub scrub;
@@ -830,19 +831,7 @@ bool kvt_compact_own(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group, struc
 void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t);
 bool kvt_arena_room(struct kvt_pool *p, struct kvt_tier *t, u32 r, u32 ns_group);
 
-/* kvt_promote.c, kvt_up.c */
-struct kvt_promo;
-struct kvt_promo *kvt_promo_alloc(struct kvt_pool *p, u32 max, bool ahead);
-bool kvt_promo_add(struct kvt_promo *pr, u32 id, u32 gen);
-u32 kvt_promo_nr(const struct kvt_promo *pr);
-void kvt_promo_start(struct kvt_promo *pr);
-void kvt_promo_hurry(struct kvt_pool *p, u32 id);
-bool kvt_promo_done(const struct kvt_promo *pr);
-int kvt_promo_wait(struct kvt_promo *pr, u64 deadline_ns);
-int kvt_promo_error(const struct kvt_promo *pr, u32 id, u32 gen);
-bool kvt_promo_has(const struct kvt_promo *pr, u32 id, u32 gen);
-u32 kvt_promo_failed(const struct kvt_promo *pr);
-void kvt_promo_put(struct kvt_promo *pr);
+/* kvt_promote.c, see kvt_promote.h too; kvt_up.c */
 bool kvt_block_settled(struct kvt_pool *p, u32 id, u32 gen);
 int kvt_block_wait(struct kvt_pool *p, u32 id, u32 gen, u64 deadline_ns);
 void kvt_promote_up(struct kvt_pool *p, const u32 *ids, u32 nr);

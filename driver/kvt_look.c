@@ -420,7 +420,7 @@ static void kvt_looks_arm(struct kvt_pool *p)
 	if (!q->nr || READ_ONCE(p->dying))
 		return;
 	start_ns = q->look[kvt_looks_first(q)].start_ns;
-	mod_delayed_work(p->promote_wq, &q->work,
+	mod_delayed_work(p->look_wq, &q->work,
 			 start_ns > now_ns ? nsecs_to_jiffies(start_ns - now_ns) + 1 : 0);
 }
 

@@ -225,10 +225,9 @@ static void kvt_pool_release(struct device *dev)
 		destroy_workqueue(p->async_wq);
 	if (p->log_wq)
 		destroy_workqueue(p->log_wq);
-	if (p->ahead_wq)
-		destroy_workqueue(p->ahead_wq);
-	if (p->promote_wq)
-		destroy_workqueue(p->promote_wq);
+	kvt_promo_end(p);
+	if (p->look_wq)
+		destroy_workqueue(p->look_wq);
 	if (p->reclaim_wq)
 		destroy_workqueue(p->reclaim_wq);
 	kvt_pool_free_memory(p);
@@ -324,12 +323,11 @@ static int kvt_pool_init_index(struct kvt_pool *p)
 static int kvt_pool_init_queues(struct kvt_pool *p)
 {
 	p->reclaim_wq = alloc_ordered_workqueue("kvtier%u-reclaim", WQ_MEM_RECLAIM, p->id);
-	p->promote_wq = alloc_workqueue("kvtier%u-promote", WQ_UNBOUND, 0, p->id);
+	p->look_wq = alloc_workqueue("kvtier%u-look", WQ_UNBOUND, 0, p->id);
 	p->async_wq = alloc_ordered_workqueue("kvtier%u-async", 0, p->id);
 	p->log_wq = alloc_workqueue("kvtier%u-log", WQ_UNBOUND | WQ_MEM_RECLAIM, 0, p->id);
-	p->ahead_wq = alloc_workqueue("kvtier%u-ahead", WQ_UNBOUND, 0, p->id);
-	return p->reclaim_wq && p->promote_wq && p->ahead_wq && p->async_wq && p->log_wq ?
-	       0 : -ENOMEM;
+	return p->reclaim_wq && p->look_wq && p->async_wq && p->log_wq ?
+	       kvt_promo_prepare(p, KVT_TIERS) : -ENOMEM;
 }
 
 static struct kvt_pool *kvt_pool_alloc(u32 id)
@@ -474,8 +472,7 @@ static void kvt_pool_stop(struct kvt_pool *p)
 	/* The tick queues the work and the work re-arms the tick only when !dying. */
 	cancel_delayed_work_sync(&p->tick);
 	cancel_work_sync(&p->work);
-	flush_workqueue(p->promote_wq);
-	flush_workqueue(p->ahead_wq);
+	kvt_promo_flush(p);
 	cancel_work_sync(&p->async_work);
 	cancel_delayed_work_sync(&p->tick);
 	cancel_work_sync(&p->work);

@@ -63,6 +63,58 @@ struct kvt_promo {
 static void kvt_promo_work(struct work_struct *work);
 
 /**
+ * kvt_promo_prepare() - have workers for what comes up
+ * @p:    pool; tier_lock held, or private
+ * @tier: number of a block tier that is about to be attached, or KVT_TIERS: what comes from
+ *        several of them
+ *
+ * There are only so many workers at a time to a queue, and a device that does not answer keeps all
+ * that are for it: so each tier has its own. What may have to wait for others, ahead of need, has
+ * its own as well. They stay until kvt_promo_end(): the next tier of the number has them, too.
+ * Return: 0 or -ENOMEM.
+ */
+int kvt_promo_prepare(struct kvt_pool *p, u32 tier)
+{
+	struct workqueue_struct **wq = p->up_wq[tier];
+
+	wq[0] = wq[0] ?: alloc_workqueue("kvtier%u-up%u", WQ_UNBOUND, 0, p->id, tier);
+	wq[1] = wq[1] ?: alloc_workqueue("kvtier%u-ahead%u", WQ_UNBOUND, 0, p->id, tier);
+	return wq[0] && wq[1] ? 0 : -ENOMEM;
+}
+
+/**
+ * kvt_promo_flush() - wait for all promotions
+ * @p: pool that nobody can ask for anything any more
+ */
+void kvt_promo_flush(struct kvt_pool *p)
+{
+	u32 i;
+
+	for (i = 0; i <= KVT_TIERS; i++) {
+		if (p->up_wq[i][0])
+			flush_workqueue(p->up_wq[i][0]);
+		if (p->up_wq[i][1])
+			flush_workqueue(p->up_wq[i][1]);
+	}
+}
+
+/**
+ * kvt_promo_end() - let the workers go
+ * @p: pool without promotions; maybe without workers
+ */
+void kvt_promo_end(struct kvt_pool *p)
+{
+	u32 i;
+
+	for (i = 0; i <= KVT_TIERS; i++) {
+		if (p->up_wq[i][0])
+			destroy_workqueue(p->up_wq[i][0]);
+		if (p->up_wq[i][1])
+			destroy_workqueue(p->up_wq[i][1]);
+	}
+}
+
+/**
  * kvt_promo_alloc() - start a promotion
  * @p:     pool
  * @max:   most blocks
@@ -174,6 +226,19 @@ static void kvt_promo_count(const struct kvt_promo *pr, struct kvt_tier *t, s64 
 		atomic64_add(bytes, &t->asked_bytes);
 }
 
+/* Where it is to run. Its blocks are claimed: they are where they are. */
+static struct workqueue_struct *kvt_promo_queue(const struct kvt_promo *pr)
+{
+	struct kvt_table *t = &pr->pool->table;
+	u32 tier = kvt_hot(t, pr->block[0].id)->log_tier, i;
+
+	for (i = 1; i < pr->nr && tier < KVT_TIERS; i++) {
+		if (kvt_hot(t, pr->block[i].id)->log_tier != tier)
+			tier = KVT_TIERS;
+	}
+	return pr->pool->up_wq[tier][pr->ahead];
+}
+
 /**
  * kvt_promo_start() - let it run
  * @pr: promotion with at least one block; the caller keeps his reference
@@ -192,7 +257,7 @@ void kvt_promo_start(struct kvt_promo *pr)
 	}
 	pr->started = jiffies;
 	kref_get(&pr->refs);
-	queue_work(pr->ahead ? p->ahead_wq : p->promote_wq, &pr->work);
+	queue_work(kvt_promo_queue(pr), &pr->work);
 }
 
 /* Are its results final. */

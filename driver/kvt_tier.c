@@ -354,7 +354,9 @@ static int kvt_tier_attach_locked(struct kvt_pool *p, const struct kvtier_tier_a
 	t->rank = a->rank;
 	t->state = KVTIER_TIER_ATTACHING;
 	heard = kvt_frames_heard();
-	err = kvt_tier_bring_up(p, t);
+	err = t->ops->is_mem ? 0 : kvt_promo_prepare(p, nr);
+	if (!err)
+		err = kvt_tier_bring_up(p, t);
 	if (err) {
 		kfree(t);
 		return err;
@@ -406,7 +408,7 @@ int kvt_tier_attach(struct kvt_pool *p, const struct kvtier_tier_attach *a,
  */
 int kvt_tier_adopt(struct kvt_pool *p, struct kvt_tier *t)
 {
-	int err = kvt_tier_alloc_space(t);
+	int err = kvt_promo_prepare(p, t->id) ?: kvt_tier_alloc_space(t);
 
 	if (err)
 		return err == -EINVAL ? -ERANGE : err;

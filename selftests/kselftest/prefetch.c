@@ -185,4 +185,102 @@ TEST_F_TIMEOUT(prefetch, does_not_push_itself_out, 300)
 	EXPECT_EQ(0, down(self, WANTED, 1));
 }
 
+#define STILL_NR	320	/* more than one queue has workers for */
+#define STILL_BYTES	(16 * KVT_KIB)
+#define STILL_SET	98
+
+FIXTURE(still)
+{
+	struct kvt_pool pool;
+	struct kvt_client here, there;	/* whose blocks are on the one disk, and on the other */
+	struct kvt_dm dm;
+	struct kvt_disk disk;
+};
+
+/* A namespace's blocks, all of them on one disk: it may have nothing on the other, which is @not. */
+static int down_to(FIXTURE_DATA(still) *self, const struct kvt_client *c, const char *not, int nr)
+{
+	char limit[64];
+	int i;
+
+	snprintf(limit, sizeof(limit), "%s 0\n", not);
+	if (kvt_ns_set(&self->pool, c, "tier_limits", limit))
+		return -1;
+	for (i = 0; i < nr; i++) {
+		struct kvt_key key = kvt_key(STILL_SET, i);
+
+		if (kvt_put(c, KVTIER_RESERVE_WAIT, 0, &key, NULL, 1) != 1)
+			return -1;
+	}
+	return kvt_ns_set(&self->pool, c, "tier_limits", "dram0 0\n");
+}
+
+/* How many of a namespace's blocks are in memory. */
+static int still_up(const struct kvt_client *c, int nr)
+{
+	struct kvtier_lookup_result look;
+	int i, n = 0;
+
+	for (i = 0; i < nr; i++) {
+		struct kvt_key key = kvt_key(STILL_SET, i);
+
+		if (kvt_lookup(c->fd, 0, &key, 1, &look) != 1)
+			return -1;
+		n += !look.tier;
+	}
+	return n;
+}
+
+FIXTURE_SETUP(still)
+{
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	ASSERT_EQ(0, kvt_tier_dram(&self->pool, 0, 32 * KVT_MIB));
+	ASSERT_EQ(0, kvt_dm_make(&self->dm, "still", 64 * KVT_MIB));
+	ASSERT_EQ(0, kvt_disk_make(&self->disk, "goes", 64 * KVT_MIB));
+	ASSERT_EQ(1, kvt_tier_disk(&self->pool, 1, &self->dm.disk));
+	ASSERT_EQ(2, kvt_tier_disk(&self->pool, 2, &self->disk));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->here, "here", STILL_BYTES));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->there, "there", STILL_BYTES));
+	ASSERT_EQ(0, down_to(self, &self->here, "bdev2", STILL_NR));
+	ASSERT_EQ(0, down_to(self, &self->there, "bdev1", 1));
+	ASSERT_TRUE(KVT_UNTIL(30000, !still_up(&self->here, STILL_NR) &&
+			      !still_up(&self->there, 1)));
+	ASSERT_EQ(0, kvt_ns_set(&self->pool, &self->here, "tier_limits", "dram0 max\n"));
+	ASSERT_EQ(0, kvt_ns_set(&self->pool, &self->there, "tier_limits", "dram0 max\n"));
+	ASSERT_EQ(0, kvt_dm_stop(&self->dm, true));
+}
+
+FIXTURE_TEARDOWN(still)
+{
+	EXPECT_EQ(0, kvt_dm_stop(&self->dm, false));
+	kvt_client_close(&self->here);
+	kvt_client_close(&self->there);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+	kvt_dm_remove(&self->dm);
+	kvt_disk_remove(&self->disk);
+}
+
+/* A disk that does not answer keeps nobody from what is on another. */
+TEST_F_TIMEOUT(still, others_go_on, 300)
+{
+	struct kvtier_block_result res;
+	struct kvt_key key;
+	int i, n = 0;
+
+	for (i = 0; i < STILL_NR; i++) {
+		key = kvt_key(STILL_SET, i);
+		kvt_get(self->here.fd, 0, 0, &key, 1, &res, 0);
+		n += res.status == KVTIER_ST_PENDING;
+	}
+	ASSERT_EQ(STILL_NR, n);
+	key = kvt_key(STILL_SET, 0);
+	ASSERT_EQ(1, kvt_get(self->there.fd, KVTIER_GET_WAIT, 0, &key, 1, &res,
+			     KVT_PATIENCE_NS(10 * KVT_SEC)));
+	kvt_release(self->there.fd, &res.handle, 1, NULL);
+	/* It does not answer, indeed. */
+	EXPECT_EQ(0, still_up(&self->here, STILL_NR));
+	ASSERT_EQ(0, kvt_dm_stop(&self->dm, false));
+	EXPECT_TRUE(KVT_UNTIL(30000, still_up(&self->here, STILL_NR) == STILL_NR));
+}
+
 TEST_HARNESS_MAIN
