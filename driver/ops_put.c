@@ -367,6 +367,15 @@ static u32 kvt_reserve_keep_parent(struct kvt_putter *w, u32 i)
 	return parent;
 }
 
+/* Is what was asked for an arena whose tier has failed: its slots do not come back. srcu held. */
+static bool kvt_reserve_lost(const struct kvt_putter *w)
+{
+	const struct kvt_tier *t = w->region == KVT_NO_REGION ? NULL :
+				   kvt_tier_at(w->b->f->pool, w->tier);
+
+	return t && READ_ONCE(t->state) == KVTIER_TIER_FAILED;
+}
+
 /*
  * Wait with srcu dropped, so that a tier can go meanwhile. @much: nothing makes room, but there may
  * be memory that no block is in. Nor is it waited for: the caller may be the one who has to commit.
@@ -383,7 +392,7 @@ static int kvt_reserve_room(struct kvt_putter *w, u32 i, bool much)
 	u32 parent;
 	int err;
 
-	if (much || !(w->flags & KVTIER_RESERVE_WAIT)) {
+	if (much || !(w->flags & KVTIER_RESERVE_WAIT) || kvt_reserve_lost(w)) {
 		kvt_room_wish(p, &want);
 		return -ENOSPC;
 	}

@@ -151,6 +151,37 @@ TEST_F(arena, left_behind_again_and_again)
 }
 
 /* Without an arena its slots cannot be asked for. */
+/* Its memory has gone, and does not come back: nobody waits for a slot of it. */
+TEST(arena_lost)
+{
+	struct kvtier_group group[2] = { { .block_bytes = BLOCK_BYTES },
+					 { .block_bytes = 2 * BLOCK_BYTES } };
+	struct kvtier_block_result res;
+	struct kvt_key key = kvt_key(SET, 0);
+	struct kvtier_arena a;
+	struct kvt_client c;
+	struct kvt_pool p;
+	int tier;
+
+	if (!kvt_env_dax())
+		SKIP(return, "no device-dax instance to use (KVT_DAX)");
+	ASSERT_EQ(0, kvt_setup(&p));
+	tier = kvt_tier_dax(&p, 0, TIER_BYTES);
+	ASSERT_LE(0, tier);
+	ASSERT_EQ(0, open_client(&p, &c, group, "lost", MIN_BYTES));
+	ASSERT_EQ(0, claim(&c, 0, SLOTS, &a));
+	ASSERT_EQ(1, kvt_reserve(c.fd, KVTIER_RESERVE_ARENA, 0, &key, NULL, 1, &res, 0));
+	ASSERT_EQ(1, kvt_abort(c.fd, &res.handle, 1, NULL));
+	ASSERT_EQ(0, kvt_sh("echo %s > /sys/bus/dax/drivers/kvtier/unbind", kvt_env_dax()));
+	EXPECT_EQ(0, kvt_reserve(c.fd, KVTIER_RESERVE_ARENA | KVTIER_RESERVE_WAIT, 0, &key, NULL, 1,
+				 &res, ~0ull));
+	EXPECT_EQ(KVTIER_ST_NOSPACE, res.status);
+	kvt_client_close(&c);
+	EXPECT_EQ(0, kvt_tier_detach(&p, tier, 0, 10 * KVT_SEC));
+	EXPECT_EQ(0, kvt_teardown(&p));
+	EXPECT_EQ(0, kvt_dax_bind(kvt_env_dax(), "kvtier"));
+}
+
 TEST_F(arena, reserve_without_one)
 {
 	struct kvt_key key = kvt_key(SET, 0);
