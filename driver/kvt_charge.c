@@ -47,6 +47,7 @@
 #include "compat/kvt_compat.h"
 #include "kvt_charge.h"
 #include "kvt_internal.h"
+#include "kvt_pages.h"
 
 #define KVT_SQUEEZE_OWNERS	8u		/* told apart in one question */
 #define KVT_SQUEEZE_PIECES	8u		/* asked for at a time */
@@ -258,13 +259,10 @@ bool kvt_charge_fits(struct kvt_tier *t, struct kvt_ns *ns, u32 pieces)
 
 static void kvt_charge_free_pieces(struct kvt_tier *t, u32 first, u32 nr)
 {
-	struct page *page;
-	u32 i, j;
+	u32 i;
 
 	for (i = first; i < first + nr; i++) {
-		page = t->ops->leave(t, i);
-		for (j = 0; j < KVT_PIECE_PAGES; j++)
-			__free_page(page + j);
+		kvt_pages_free(t->ops->leave(t, i));
 		cond_resched();
 	}
 }

@@ -13,6 +13,7 @@
 #include <linux/pseudo_fs.h>
 
 #include "kvt_internal.h"
+#include "kvt_pages.h"
 
 #define KVT_FS_MAGIC	0x6b767466
 
@@ -132,6 +133,7 @@ static void __exit kvt_exit(void)
 	kvt_charge_exit();
 	kvt_xfer_exit();
 	kern_unmount(kvt_mnt);
+	kvt_pages_exit();
 }
 
 module_init(kvt_init);

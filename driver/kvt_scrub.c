@@ -22,6 +22,7 @@
 
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
+#include "kvt_pages.h"
 #include "kvt_trace.h"
 
 #define KVT_SCRUB_PAGES		256u	/* in a round */
@@ -332,19 +333,19 @@ static bool kvt_scrub_alloc(struct kvt_scrub_run *r)
 	u32 unit = KVT_UNIT_BYTES_MAX >> PAGE_SHIFT;
 
 	for (; r->nr_pages < KVT_SCRUB_PAGES; r->nr_pages++) {
-		r->pages[r->nr_pages] = alloc_page(GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN);
+		r->pages[r->nr_pages] = kvt_page_alloc(GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN);
 		if (!r->pages[r->nr_pages])
 			break;
 	}
 	while (r->nr_pages % unit)
-		__free_page(r->pages[--r->nr_pages]);
+		kvt_page_free(r->pages[--r->nr_pages]);
 	return r->nr_pages;
 }
 
 static void kvt_scrub_free(struct kvt_scrub_run *r)
 {
 	while (r->nr_pages)
-		__free_page(r->pages[--r->nr_pages]);
+		kvt_page_free(r->pages[--r->nr_pages]);
 	kvfree(r);
 }
 

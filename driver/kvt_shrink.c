@@ -27,6 +27,7 @@
 #include <linux/shrinker.h>
 
 #include "kvt_internal.h"
+#include "kvt_pages.h"
 
 #define KVT_SHRINK_BATCH	8u		/* pieces in one go */
 #define KVT_SHRINK_PAUSE	(2 * HZ)	/* from the last question to the first return */
@@ -72,12 +73,10 @@ static u32 kvt_shrink_take(struct kvt_tier *t, struct page **first, u32 max)
 
 static void kvt_shrink_free(struct page **first, u32 nr)
 {
-	u32 i, j;
+	u32 i;
 
-	for (i = 0; i < nr; i++) {
-		for (j = 0; j < KVT_PIECE_PAGES; j++)
-			__free_page(first[i] + j);
-	}
+	for (i = 0; i < nr; i++)
+		kvt_pages_free(first[i]);
 }
 
 /* Is a node's need eased by what is in the tier. */

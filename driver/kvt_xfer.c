@@ -26,6 +26,7 @@
 #include <linux/uaccess.h>
 
 #include "core/kvt_format.h"
+#include "kvt_pages.h"
 #include "kvt_test.h"
 #include "tier.h"
 
@@ -231,7 +232,7 @@ static void kvt_xfer_start(struct kvt_xfer *x)
 static void kvt_stage_put(struct kvt_stage *s)
 {
 	while (s->nr)
-		__free_page(s->pages[--s->nr]);
+		kvt_page_free(s->pages[--s->nr]);
 	kvfree(s->pages);
 	s->pages = NULL;
 }
@@ -246,7 +247,7 @@ static bool kvt_stage_get(struct kvt_stage *s, u32 most, u32 least)
 	if (!s->pages)
 		return false;
 	for (; s->nr < most; s->nr++) {
-		s->pages[s->nr] = alloc_page(gfp | (s->nr ? __GFP_NORETRY : 0));
+		s->pages[s->nr] = kvt_page_alloc(gfp | (s->nr ? __GFP_NORETRY : 0));
 		if (!s->pages[s->nr])
 			break;
 	}

@@ -21,9 +21,9 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "kvt_pages.h"
 #include "tier.h"
 
-#define KVT_NODE_ORDER	(KVT_PIECE_SHIFT - PAGE_SHIFT)
 #define KVT_NODE_BATCH	32u	/* page pointers on the stack */
 
 /**
@@ -40,20 +40,13 @@ struct kvt_node {
 	struct page *piece[] __counted_by(nr);
 };
 
-static void kvt_node_free_piece(struct page *piece)
-{
-	u32 i;
-
-	for (i = 0; piece && i < KVT_PIECE_PAGES; i++)
-		__free_page(piece + i);
-}
-
 static void kvt_node_free(struct kvt_node *n)
 {
 	u32 i;
 
 	for (i = 0; i < n->nr; i++) {
-		kvt_node_free_piece(n->piece[i]);
+		if (n->piece[i])
+			kvt_pages_free(n->piece[i]);
 		cond_resched();
 	}
 	kvfree(n);
@@ -69,12 +62,12 @@ static struct page *kvt_node_piece(const nodemask_t *nodes, int *turn, gfp_t gfp
 
 	for (tries = nodes_weight(*nodes); tries > 0; tries--) {
 		*turn = next_node_in(*turn, *nodes);
-		page = alloc_pages_node(*turn, gfp | __GFP_NOWARN | __GFP_ZERO | __GFP_THISNODE,
-					KVT_NODE_ORDER);
-		if (page) {
-			split_page(page, KVT_NODE_ORDER);
+		/* Asked of a node that has gone, the kernel dumps its stack each time. */
+		if (!node_state(*turn, N_MEMORY))
+			continue;
+		page = kvt_pages_alloc(*turn, gfp | __GFP_NOWARN | __GFP_ZERO | __GFP_THISNODE);
+		if (page)
 			return page;
-		}
 	}
 	return NULL;
 }
