@@ -233,7 +233,8 @@ static vm_fault_t kvt_export_fault(struct vm_fault *vmf)
 	page = array_index_nospec(page, x->nr_pages);
 	kvt_fault_table(vmf);
 	down_read(&x->pool->map_sem);
-	ret = kvt_export_insert(vmf, kvt_export_find(x, page), page);
+	ret = !kvt_fault_ready(vmf) ? VM_FAULT_NOPAGE :
+				      kvt_export_insert(vmf, kvt_export_find(x, page), page);
 	up_read(&x->pool->map_sem);
 	return ret;
 }

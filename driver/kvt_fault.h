@@ -37,6 +37,15 @@ static inline void kvt_fault_table(struct vm_fault *vmf)
 	spin_unlock(ptl);
 }
 
+/*
+ * Is there a table, under map_sem. It may have gone again: MADV_DONTNEED by another thread takes
+ * empty ones, on kernels from 6.14 on. Then the fault is to be tried again.
+ */
+static inline bool kvt_fault_ready(const struct vm_fault *vmf)
+{
+	return !pmd_none(pmdp_get_lockless(vmf->pmd));
+}
+
 /* Has an entry of 2 MiB come where a table was to be. Any context. */
 static inline bool kvt_fault_huge(const struct vm_fault *vmf)
 {

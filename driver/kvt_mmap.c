@@ -177,7 +177,9 @@ static vm_fault_t kvt_fault_order(struct vm_fault *vmf, bool pmd)
 		kvt_fault_table(vmf);
 	idx = srcu_read_lock(&p->srcu);
 	down_read(&p->map_sem);
-	if (!kvt_fault_resolve(f, offset, fill, &v))
+	if (!pmd && !kvt_fault_ready(vmf))
+		ret = VM_FAULT_NOPAGE;
+	else if (!kvt_fault_resolve(f, offset, fill, &v))
 		ret = VM_FAULT_SIGBUS;
 	else if (!pmd && kvt_tier_page_bad(v.tier, v.page))
 		ret = kvt_fault_poison(&v);
