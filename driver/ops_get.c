@@ -483,15 +483,16 @@ int kvt_op_get(struct kvt_file *f, void *arg)
 	g.end = a->nr;
 	g.deadline_ns = kvt_deadline(a->flags & KVTIER_GET_WAIT ? a->timeout_ns : 0);
 	err = kvt_get_prefix(&g);
-	kvt_get_leave(&g, err ? NULL : as);
-	if (err && as)
-		kvt_async_free(as);
 	a->nr_prefix = g.at;
 	herr = kvt_get_handles(&b, g.at, err);
 	if (herr) {
 		a->nr_prefix = 0;
 		err = err ?: herr == -ENOSPC ? 0 : herr;
 	}
+	/* Of a call that fails nobody expects a completion. */
+	kvt_get_leave(&g, err ? NULL : as);
+	if (err && as)
+		kvt_async_free(as);
 	use = kvt_use_of(&b, a->nr_prefix, a->request);
 	idx = srcu_read_lock(&f->pool->srcu);
 	kvt_get_account(&b, 0, a->nr_prefix, &use);
