@@ -288,6 +288,9 @@ bool kvt_block_log_free(struct kvt_pool *p, u32 id)
 	if (t->mlog->w.nr_pending > t->mlog->w.cfg.ring / 2 &&
 	    !(t->mlog->w.nr_pending % KVT_KILLS_STEP))
 		kvt_mlog_kick(t->mlog);
+	/* It may have been the last that a doomed segment waited for. */
+	if (t->mlog->w.segs[kvt_log_seg_of(&t->log, h->log_unit)].doom)
+		kvt_mlog_kick(t->mlog);
 	while ((ids = kvt_log_stale_ids(&t->log)))
 		kvt_defer_free(p, ids);
 	h->log_tier = KVT_NO_TIER;
