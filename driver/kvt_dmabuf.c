@@ -226,6 +226,7 @@ static vm_fault_t kvt_export_fault(struct vm_fault *vmf)
 {
 	const struct kvt_export *x = vmf->vma->vm_private_data;
 	u64 page = vmf->pgoff - (kvt_fill_base(x->id) >> PAGE_SHIFT);
+	unsigned int flags;
 	vm_fault_t ret;
 
 	if (page >= x->nr_pages || (vmf->flags & FAULT_FLAG_WRITE))
@@ -233,8 +234,10 @@ static vm_fault_t kvt_export_fault(struct vm_fault *vmf)
 	page = array_index_nospec(page, x->nr_pages);
 	kvt_fault_table(vmf);
 	down_read(&x->pool->map_sem);
+	flags = kvt_fault_begin();
 	ret = !kvt_fault_ready(vmf) ? VM_FAULT_NOPAGE :
 				      kvt_export_insert(vmf, kvt_export_find(x, page), page);
+	kvt_fault_end(flags);
 	up_read(&x->pool->map_sem);
 	return ret;
 }

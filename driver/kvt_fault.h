@@ -6,14 +6,16 @@
  * for all faults under way. Page tables are charged to the cgroup of whose they are: if one
  * were allocated under map_sem, a client that has used up its memory would hold up all
  * others. So the kernel allocates one before it calls a handler, kvt_fault_table() puts it
- * to use, and entries are made within that one table only. lockdep knows that nothing under
- * map_sem may wait for memory, see kvt_pool_init_map_sem().
+ * to use, and entries are made within that one table only. Should it have gone again by then
+ * (kvt_fault_ready()), the next is not waited for (kvt_fault_begin()). lockdep knows that nothing
+ * else under map_sem may wait for memory, see kvt_pool_init_map_sem().
  */
 #ifndef KVT_FAULT_H
 #define KVT_FAULT_H
 
 #include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <asm/pgalloc.h>
 
 /**
@@ -44,6 +46,17 @@ static inline void kvt_fault_table(struct vm_fault *vmf)
 static inline bool kvt_fault_ready(const struct vm_fault *vmf)
 {
 	return !pmd_none(pmdp_get_lockless(vmf->pmd));
+}
+
+/* From here to kvt_fault_end(), which gets what this returns, no memory is waited for. */
+static inline unsigned int kvt_fault_begin(void)
+{
+	return memalloc_noreclaim_save();
+}
+
+static inline void kvt_fault_end(unsigned int flags)
+{
+	memalloc_noreclaim_restore(flags);
 }
 
 /* Has an entry of 2 MiB come where a table was to be. Any context. */

@@ -159,6 +159,7 @@ static vm_fault_t kvt_fault_order(struct vm_fault *vmf, bool pmd)
 	u64 offset = (u64)vmf->pgoff << PAGE_SHIFT;
 	bool fill = offset >= KVT_WINDOW_BYTES;
 	struct kvt_fault v;
+	unsigned int flags;
 	vm_fault_t ret;
 	int idx;
 
@@ -177,6 +178,7 @@ static vm_fault_t kvt_fault_order(struct vm_fault *vmf, bool pmd)
 		kvt_fault_table(vmf);
 	idx = srcu_read_lock(&p->srcu);
 	down_read(&p->map_sem);
+	flags = kvt_fault_begin();
 	if (!pmd && !kvt_fault_ready(vmf))
 		ret = VM_FAULT_NOPAGE;
 	else if (!kvt_fault_resolve(f, offset, fill, &v))
@@ -185,6 +187,7 @@ static vm_fault_t kvt_fault_order(struct vm_fault *vmf, bool pmd)
 		ret = kvt_fault_poison(&v);
 	else
 		ret = pmd ? kvt_fault_pmd(vmf, &v) : kvt_fault_pte(vmf, &v, fill);
+	kvt_fault_end(flags);
 	up_read(&p->map_sem);
 	srcu_read_unlock(&p->srcu, idx);
 	return ret;

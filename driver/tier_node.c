@@ -239,6 +239,8 @@ static vm_fault_t kvt_node_insert(struct kvt_tier *t, struct vm_area_struct *vma
 		err = n ? vm_insert_pages(vma, addr, pages, &left) : 0;
 		if (err == -EBUSY)
 			left--;		/* the one it stopped at is mapped: go on behind it */
+		else if (err == -EFAULT)
+			return VM_FAULT_NOPAGE;	/* the table has gone again: once more */
 		else if (err)
 			return err == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
 		n = n ? n - left : 1;
