@@ -22,6 +22,7 @@
 #include "kvt_internal.h"
 
 #define KVT_PROMO_ROOM_NS	(2ull * NSEC_PER_SEC)
+#define KVT_PROMO_WORKERS	256	/* of a queue, at a time */
 #define KVT_PROMO_KILL_WAIT	(2 * HZ)	/* for a batch, until its sources can go */
 #define KVT_PROMO_PATIENCE	(2 * HZ)	/* with what others have asked for */
 #define KVT_PROMO_AHEAD_BYTES	(4u << 20)	/* a batch of more than one block, ahead of need */
@@ -77,8 +78,8 @@ int kvt_promo_prepare(struct kvt_pool *p, u32 tier)
 {
 	struct workqueue_struct **wq = p->up_wq[tier];
 
-	wq[0] = wq[0] ?: alloc_workqueue("kvtier%u-up%u", WQ_UNBOUND, 0, p->id, tier);
-	wq[1] = wq[1] ?: alloc_workqueue("kvtier%u-ahead%u", WQ_UNBOUND, 0, p->id, tier);
+	wq[0] = wq[0] ?: alloc_workqueue("kvtier%u-up%u", WQ_UNBOUND, KVT_PROMO_WORKERS, p->id, tier);
+	wq[1] = wq[1] ?: alloc_workqueue("kvtier%u-ahead%u", WQ_UNBOUND, KVT_PROMO_WORKERS, p->id, tier);
 	return wq[0] && wq[1] ? 0 : -ENOMEM;
 }
 

@@ -150,7 +150,6 @@ TEST_F(arena, left_behind_again_and_again)
 	kvt_client_close(&c);
 }
 
-/* Without an arena its slots cannot be asked for. */
 /* Its memory has gone, and does not come back: nobody waits for a slot of it. */
 TEST(arena_lost)
 {
@@ -182,6 +181,7 @@ TEST(arena_lost)
 	EXPECT_EQ(0, kvt_dax_bind(kvt_env_dax(), "kvtier"));
 }
 
+/* Without an arena its slots cannot be asked for. */
 TEST_F(arena, reserve_without_one)
 {
 	struct kvt_key key = kvt_key(SET, 0);
