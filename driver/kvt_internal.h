@@ -626,6 +626,12 @@ static inline struct kvt_group *kvt_group_of(struct kvt_pool *p, u32 ns_group)
 {
 	return &kvt_ns_of(p, ns_group)->group[ns_group & 15];
 }
+
+/* Of a block that stays what it is. */
+static inline u64 kvt_block_bytes(struct kvt_pool *p, u32 id)
+{
+	return kvt_group_of(p, kvt_hot(&p->table, id)->ns_group)->block_bytes;
+}
 /* A READY block came to a tier, or left it. Meta lock held. */
 static inline void kvt_tier_count_block(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group,
 					int n)

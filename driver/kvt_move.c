@@ -158,6 +158,19 @@ static void kvt_mv_wipe_failed(struct kvt_mv *mv, u32 nr)
 	}
 }
 
+/* What has come from a disk, or from an arena, may have anything behind its block. */
+static void kvt_mv_pad(struct kvt_mv *mv, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		const struct kvt_xfer *x = &mv[i].x;
+
+		if (mv[i].placed && !x->err && x->dst->ops->is_mem)
+			kvt_slot_pad(x->dst, x->dst_addr, kvt_block_bytes(x->dst->pool, mv[i].id));
+	}
+}
+
 /* Is it to be carried out now; what goes to a zoned device is when it is its turn. */
 static bool kvt_mv_runs(const struct kvt_mv *mv)
 {
@@ -220,6 +233,7 @@ void kvt_mv_run(struct kvt_mv *mv, u32 nr)
 		return;
 	kvt_mv_transfer(mv, nr);
 	kvt_mv_wipe_failed(mv, nr);
+	kvt_mv_pad(mv, nr);
 	kvt_mv_prepare_limbo(mv, nr);
 }
 

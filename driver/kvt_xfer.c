@@ -147,6 +147,18 @@ bool kvt_pages_scrub(struct kvt_tier *t, u32 page, u32 nr)
 	return bad;
 }
 
+/* See tier.h. */
+void kvt_slot_pad(struct kvt_tier *t, u32 page, u64 bytes)
+{
+	size_t from = offset_in_page(bytes);
+
+	BUILD_BUG_ON(KVTIER_SLOT_ALIGN != PAGE_SIZE);
+	page += (u32)(bytes >> PAGE_SHIFT);
+	/* A bad page is found out by whoever looks at the block next. */
+	if (from && !kvt_tier_page_bad(t, page))
+		memset(kvt_page_addr(t, page) + from, 0, PAGE_SIZE - from);
+}
+
 /* By side, not by tier: the cleaner's moves have the same one on both. */
 static void kvt_xfer_failed(struct kvt_xfer *x, bool src, int err)
 {

@@ -144,7 +144,6 @@ struct kvt_putter {
 
 int kvt_reserve_one(struct kvt_putter *w, u32 i);
 int kvt_parents_copy(struct kvt_putter *w, u64 uptr);
-void kvt_slot_pad(struct kvt_pool *p, u32 id);
 s32 kvt_commit_locked(struct kvt_pool *p, struct kvt_ns *ns, u32 id, bool lease);
 bool kvt_key_zero(const u8 *key);
 

@@ -7,7 +7,6 @@
  * the right to end it: see kvt_fill.c. A call goes on in chunks, and what has become of one
  * stands whatever becomes of the next.
  */
-#include <linux/highmem.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -57,29 +56,6 @@ s32 kvt_commit_locked(struct kvt_pool *p, struct kvt_ns *ns, u32 id, bool lease)
 		status = KVTIER_ST_HIT;
 	kvt_slot_unfix(p, t, h->mem_page);
 	return status;
-}
-
-/**
- * kvt_slot_pad() - clear what a slot has beyond its block
- * @p:  pool
- * @id: block claimed with kvt_filling_claim(), write access taken away
- *
- * Whole pages are shown by mappings and exported buffers, and written to disks: what was in that
- * place before, maybe of another block, is not to be seen by who is given this one. In an arena
- * whoever may write there still may.
- */
-void kvt_slot_pad(struct kvt_pool *p, u32 id)
-{
-	struct kvt_hot *h = kvt_hot(&p->table, id);
-	u64 bytes = kvt_group_of(p, h->ns_group)->block_bytes;
-	struct kvt_tier *t = p->tiers[h->mem_tier];
-	u32 page = h->mem_page + (u32)(bytes >> PAGE_SHIFT);
-	size_t from = offset_in_page(bytes);
-
-	BUILD_BUG_ON(KVTIER_SLOT_ALIGN != PAGE_SIZE);
-	/* A bad page is found out by whoever is to commit it. */
-	if (from && !kvt_tier_page_bad(t, page))
-		memzero_page(t->ops->page(t, page), from, PAGE_SIZE - from);
 }
 
 /*
@@ -158,8 +134,11 @@ static void kvt_commit_pad(struct kvt_pool *p, const struct kvt_commit_chunk *c)
 	u32 i;
 
 	for (i = 0; i < c->nr; i++) {
+		const struct kvt_hot *h = kvt_hot(&p->table, c->id[i]);
+
 		if (c->id[i] != KVT_NIL)
-			kvt_slot_pad(p, c->id[i]);
+			kvt_slot_pad(p->tiers[h->mem_tier], h->mem_page,
+				     kvt_block_bytes(p, c->id[i]));
 	}
 }
 

@@ -289,7 +289,7 @@ static int kvt_write_copy(struct kvt_pool *p, u32 id, u32 gen, u64 bytes, u64 up
 			return -EINTR;
 		cond_resched();
 	}
-	kvt_slot_pad(p, id);
+	kvt_slot_pad(t, h->mem_page, bytes);
 	return kvt_copy_end(t);
 }
 

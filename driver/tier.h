@@ -485,6 +485,15 @@ u64 kvt_xfer_moves_cpu(void);
 bool kvt_pages_scrub(struct kvt_tier *t, u32 page, u32 nr);
 
 /*
+ * kvt_slot_pad() - clear what a slot has behind its block's @bytes, from @page of a memory tier on
+ *
+ * Whole pages are shown by mappings and exported buffers, and written to disks: what was in that
+ * place before, maybe of another block, is not to be seen by who is given this one. The slot is
+ * nobody's but the caller's to write to; in an arena whoever may write there still may. Any context.
+ */
+void kvt_slot_pad(struct kvt_tier *t, u32 page, u64 bytes);
+
+/*
  * kvt_page_readable() - can the processor read all of a page of a memory tier
  *
  * What cannot be read is reported. May sleep, no spinlock held.
