@@ -632,6 +632,7 @@ static inline u64 kvt_block_bytes(struct kvt_pool *p, u32 id)
 {
 	return kvt_group_of(p, kvt_hot(&p->table, id)->ns_group)->block_bytes;
 }
+
 /* A READY block came to a tier, or left it. Meta lock held. */
 static inline void kvt_tier_count_block(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group,
 					int n)
