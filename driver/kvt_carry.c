@@ -206,6 +206,7 @@ static bool kvt_carry_stay(struct kvt_pool *p, struct kvt_mv *mv)
 	if (!mv->stray) {
 		kvt_limit_came(p, mv);
 		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
+		kvt_doom_look(p, mv->id);
 		kvt_block_reap(p, mv->id);
 		kvt_block_wake(p, mv->id);
 	}

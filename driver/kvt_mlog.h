@@ -177,6 +177,7 @@ void kvt_mlog_write_empty(struct kvt_mlog *m, const struct kvt_wlog_io *io);
 bool kvt_mlog_progress(struct kvt_mlog *m);
 bool kvt_mlog_flush_locked(struct kvt_mlog *m);
 void kvt_mlog_advance(struct kvt_mlog *m);
+void kvt_mlog_wake_others(struct kvt_mlog *m);	/* meta lock held */
 void kvt_mlog_lose(struct kvt_mlog *m);	/* meta lock held */
 void kvt_mlog_give_up(struct kvt_tier *t, const char *why);
 
@@ -235,6 +236,7 @@ void kvt_mlog_tick(struct kvt_mlog *m);
 bool kvt_mlog_doom(struct kvt_mlog *m, u32 seg);
 bool kvt_mlog_dooms(struct kvt_mlog *m);
 bool kvt_doom_spares(struct kvt_pool *p, u32 id);	/* meta lock held */
+void kvt_doom_look(struct kvt_pool *p, u32 id);		/* meta lock held */
 
 /* kvt_mlog_sync.c */
 int kvt_mlog_fsync(struct kvt_pool *p, u64 *seen);

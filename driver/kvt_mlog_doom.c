@@ -62,8 +62,11 @@ bool kvt_mlog_doom(struct kvt_mlog *m, u32 seg)
 	/* One at a time: when it has ended there is room. */
 	doomed = !pinned && !m->w.given_up && !m->w.nr_doomed &&
 		 m->tier->log.segs[seg].state == KVT_SEG_CLEANING;
-	if (doomed)
+	if (doomed) {
 		kvt_wlog_doom(&m->w, seg);
+		/* Blocks that were carried out of it need no room in the ring any more. */
+		kvt_mlog_wake_others(m);
+	}
 	spin_unlock(&p->meta_lock);
 	if (!pinned)
 		kvt_mlog_kick(m);
@@ -89,6 +92,26 @@ bool kvt_doom_spares(struct kvt_pool *p, u32 id)
 	t = p->tiers[h->log_tier];
 	ws = &t->mlog->w.segs[kvt_log_seg_of(&t->log, h->log_unit)];
 	return !ws->doom && !ws->closing;
+}
+
+/**
+ * kvt_doom_look() - a block stays on a block tier that was about to leave it
+ * @p:  pool, meta lock held
+ * @id: block, not MOVING any more
+ *
+ * If its segment is doomed it may be what is left of that, and is to go now.
+ */
+void kvt_doom_look(struct kvt_pool *p, u32 id)
+{
+	const struct kvt_hot *h = kvt_hot(&p->table, id);
+	struct kvt_tier *t;
+
+	lockdep_assert_held(&p->meta_lock);
+	if (!(kvt_ctl(h) & KVT_CTL_LOG))
+		return;
+	t = p->tiers[h->log_tier];
+	if (t->mlog->w.segs[kvt_log_seg_of(&t->log, h->log_unit)].doom)
+		kvt_mlog_kick(t->mlog);
 }
 
 /* Evict from @pos on. Meta lock held. Returns where it stopped. */

@@ -222,6 +222,47 @@ static void kvt_mlog_retry_parked(struct kvt_pool *p)
 }
 
 /**
+ * kvt_mlog_wake_others() - have batches of others looked at that wait for this member
+ * @m: member, meta lock held
+ */
+void kvt_mlog_wake_others(struct kvt_mlog *m)
+{
+	struct kvt_pool *p = m->tier->pool;
+	u32 i;
+
+	lockdep_assert_held(&p->meta_lock);
+	for (i = 0; i < KVT_TIERS; i++) {
+		struct kvt_tier *t = p->tiers[i];
+
+		if (t && t->mlog && t->mlog != m)
+			kvt_mlog_kick(t->mlog);
+	}
+}
+
+/*
+ * What blocks were carried from lies with other members: of what has been freed there, and of
+ * what could not be, they are not told in any other way. Meta lock held.
+ */
+static void kvt_mlog_tell_sources(struct kvt_mlog *m)
+{
+	struct kvt_pool *p = m->tier->pool;
+	u32 i;
+
+	lockdep_assert_held(&p->meta_lock);
+	for (i = 0; i < KVT_TIERS; i++) {
+		struct kvt_mlog *o = p->tiers[i] ? p->tiers[i]->mlog : NULL;
+
+		if (!o || !o->w.nudged)
+			continue;
+		/* Once: two that wait for each other would keep each other running. */
+		o->w.nudged = false;
+		kvt_mlog_kick(o);
+	}
+	if (kvt_wlog_wakes(&m->w))
+		kvt_mlog_wake_others(m);
+}
+
+/**
  * kvt_mlog_advance() - draw the consequences of what has been reported
  * @m: member; no spinlock held
  */
@@ -242,6 +283,7 @@ void kvt_mlog_advance(struct kvt_mlog *m)
 	kvt_mlog_retry_parked(p);
 	spin_lock(&p->meta_lock);
 	kvt_carry_retry(p);
+	kvt_mlog_tell_sources(m);
 	while ((ids = kvt_log_stale_ids(&m->tier->log)))
 		kvt_defer_free(p, ids);
 	spin_unlock(&p->meta_lock);

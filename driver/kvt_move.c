@@ -279,6 +279,7 @@ static void kvt_mv_void(struct kvt_pool *p, struct kvt_mv *mv)
 	kvt_limit_came(p, mv);
 	kvt_mv_unplace(p, mv);
 	kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
+	kvt_doom_look(p, mv->id);
 	kvt_block_reap(p, mv->id);
 }
 

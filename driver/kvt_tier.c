@@ -461,7 +461,9 @@ static bool kvt_tier_empty(struct kvt_pool *p, struct kvt_tier *t)
 	bool empty;
 
 	spin_lock(&p->meta_lock);
-	empty = t->ops->is_mem ? kvt_mem_empty(&t->mem) : t->log.live_units == 0;
+	/* Also places on other tiers, which only its writer gives back. */
+	empty = t->ops->is_mem ? kvt_mem_empty(&t->mem) :
+				 !t->log.live_units && !kvt_wlog_owes(&t->mlog->w);
 	spin_unlock(&p->meta_lock);
 	return empty;
 }

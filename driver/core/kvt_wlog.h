@@ -326,6 +326,9 @@ struct kvt_wkill {
  * @obsoleted:  kills that have become obsolete, at least, in whatever segments they are
  * @nr_lost:    batches that could not be made durable
  * @given_up:   see kvt_wlog_give_up()
+ * @awaited:    others' batches wait for room in the ring: see kvt_wlog_wakes()
+ * @nudged:     a batch, maybe another's, has begun to wait for that, or has taken the last
+ *              block out of what is doomed: there may be work. The caller clears it
  */
 struct kvt_wlog {
 	struct kvt_wlog_cfg cfg;
@@ -361,6 +364,8 @@ struct kvt_wlog {
 	u64 obsoleted;
 	u64 nr_lost;
 	bool given_up;
+	bool awaited;
+	bool nudged;
 };
 
 /**
@@ -477,6 +482,8 @@ void kvt_wlog_footer_written(struct kvt_wlog *w, u32 handle, int err);
 u64 kvt_wlog_flush_start(struct kvt_wlog *w);
 void kvt_wlog_flush_done(struct kvt_wlog *w, u64 flush);
 bool kvt_wlog_advance(struct kvt_wlog *w, struct kvt_wlog_done *d);
+bool kvt_wlog_owes(const struct kvt_wlog *w);
+bool kvt_wlog_wakes(struct kvt_wlog *w);
 u32 kvt_wlog_work(const struct kvt_wlog *w);
 enum kvt_wlog_status kvt_wlog_free(struct kvt_wlog *w, u32 unit, u32 units);
 void kvt_wlog_unput(struct kvt_wlog *w, u32 unit, u32 units);

@@ -186,17 +186,40 @@ static void kvt_wbatch_ends(struct kvt_wlog *w, struct kvt_wbatch *b)
 	b->nr_ends = 0;
 }
 
-/* What dies with a batch becoming durable. False: the ring is full; go on later. */
+/* Give back one place that a block was carried from. False: not now. */
+static bool kvt_wsrc_free(struct kvt_wlog *w, const struct kvt_wsrc *src)
+{
+	struct kvt_wlog *s = src->log;
+	u32 seg;
+
+	if (!s)
+		return true;
+	if (kvt_wlog_free(s, src->unit, src->units)) {
+		s->nudged |= s != w && !s->awaited;
+		s->awaited |= s != w;
+		return false;
+	}
+	seg = kvt_log_seg_of(s->cfg.log, src->unit);
+	s->nudged |= s->segs[seg].doom && !s->cfg.log->segs[seg].live;
+	return true;
+}
+
+/*
+ * What dies with a batch becoming durable. False: some ring is full; go on later. One that
+ * waits does not keep others waiting: the room that it waits for may depend on them.
+ */
 static bool kvt_wbatch_drain(struct kvt_wlog *w, struct kvt_wbatch *b)
 {
 	struct kvt_wopen *o = &w->opens[b->open];
+	u32 i, left = 0;
 
-	for (; b->nr_src; b->nr_src--) {
-		struct kvt_wsrc *src = &b->src[b->nr_src - 1];
-
-		if (src->log && kvt_wlog_free(src->log, src->unit, src->units))
-			return false;
+	for (i = 0; i < b->nr_src; i++) {
+		if (!kvt_wsrc_free(w, &b->src[i]))
+			b->src[left++] = b->src[i];
 	}
+	b->nr_src = left;
+	if (left)
+		return false;
 	for (; b->drained < b->nr_blocks; b->drained++) {
 		struct kvt_wrec *rec = &o->blocks[b->first_block + b->drained];
 
@@ -437,6 +460,38 @@ bool kvt_wlog_advance(struct kvt_wlog *w, struct kvt_wlog_done *d)
 	d->unit = b->seg * w->cfg.geo->seg_units + b->unit + b->header_units;
 	d->units = b->payload_units;
 	d->err = b->lost ? -EIO : 0;
+	return true;
+}
+
+/**
+ * kvt_wlog_owes() - do others' places wait for this writer
+ * @w: writer
+ *
+ * Those that blocks in durable batches were carried from. Nobody else knows of them.
+ * Return: whether there are any.
+ */
+bool kvt_wlog_owes(const struct kvt_wlog *w)
+{
+	u32 i;
+
+	for (i = 0; i < KVT_WLOG_BATCHES; i++) {
+		if (w->batches[i].state == KVT_WBATCH_DURABLE && w->batches[i].nr_src)
+			return true;
+	}
+	return false;
+}
+
+/**
+ * kvt_wlog_wakes() - may batches of others go on that waited for room in this ring
+ * @w: writer
+ *
+ * Return: whether kvt_wlog_advance() is to be called for all others; told once.
+ */
+bool kvt_wlog_wakes(struct kvt_wlog *w)
+{
+	if (!w->awaited || (!w->given_up && !kvt_wlog_kill_room(w)))
+		return false;
+	w->awaited = false;
 	return true;
 }
 
