@@ -199,15 +199,12 @@ static void kvt_carry_arrive(struct kvt_pool *p, struct kvt_mv *mv)
 /* It stays where it was. Whether the new address could be given back. */
 static bool kvt_carry_stay(struct kvt_pool *p, struct kvt_mv *mv)
 {
-	struct kvt_hot *h = kvt_hot(&p->table, mv->id);
 	struct kvt_mlog *m = mv->x.dst->mlog;
 
 	lockdep_assert_held(&p->meta_lock);
 	if (!mv->stray) {
 		kvt_limit_came(p, mv);
-		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
-		kvt_doom_look(p, mv->id);
-		kvt_block_reap(p, mv->id);
+		kvt_mv_stays(p, mv->id);
 		kvt_block_wake(p, mv->id);
 	}
 	p->nr_strays -= mv->stray;

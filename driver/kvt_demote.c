@@ -172,11 +172,12 @@ bool kvt_evict_claimed(struct kvt_pool *p, u32 id, enum kvt_why why)
 	if (why != KVT_WHY_DETACH)
 		may = may && kvt_ch_leaf(&p->table, id) && !(ctl & KVT_CTL_STAYS);
 	/* A lease taken after this look keeps a dead block's bytes; it is still a miss. */
-	kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
-	if (may)
+	if (may) {
+		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
 		kvt_block_lose(p, id, why);
-	else
-		kvt_block_reap(p, id);
+	} else {
+		kvt_mv_stays(p, id);
+	}
 	/* Somebody may have seen it MOVING and wait for its end. */
 	kvt_block_wake(p, id);
 	return may;

@@ -321,8 +321,7 @@ void kvt_unclaim(struct kvt_pool *p, const u32 *ids, u32 nr)
 
 	spin_lock(&p->meta_lock);
 	for (i = 0; i < nr; i++) {
-		kvt_ctl_update(kvt_hot(&p->table, ids[i]), 0, 0, KVT_CTL_MOVING, 0);
-		kvt_block_reap(p, ids[i]);
+		kvt_mv_stays(p, ids[i]);
 		kvt_block_wake(p, ids[i]);
 	}
 	spin_unlock(&p->meta_lock);

@@ -790,6 +790,7 @@ bool kvt_mv_place_mem(struct kvt_pool *p, struct kvt_mv *mv, struct kvt_tier *t)
 void kvt_mv_place_beside(struct kvt_pool *p, struct kvt_mv *mv);	/* meta lock held */
 bool kvt_mv_place_clean(struct kvt_pool *p, struct kvt_mv *mv);
 void kvt_mv_cancel(struct kvt_pool *p, struct kvt_mv *mv);
+void kvt_mv_stays(struct kvt_pool *p, u32 id);	/* meta lock held */
 void kvt_mv_wait_kill(struct kvt_pool *p, const struct kvt_mv *mv, unsigned long end);
 void kvt_mv_run(struct kvt_mv *mv, u32 nr);
 bool kvt_mv_finish(struct kvt_pool *p, struct kvt_mv *mv, bool lease);

@@ -757,7 +757,7 @@ static bool kvt_mlog_kills_wanted(struct kvt_mlog *m, bool urgent)
 
 	spin_lock(&p->meta_lock);
 	wanted = (kvt_wlog_work(&m->w) & KVT_WORK_KILLS) ||
-		 (m->w.nr_pending && (urgent || p->parked.count));
+		 (m->w.nr_pending && (urgent || p->parked.count || m->w.awaited));
 	spin_unlock(&p->meta_lock);
 	return wanted;
 }

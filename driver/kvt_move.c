@@ -271,16 +271,25 @@ static void kvt_mv_unplace(struct kvt_pool *p, struct kvt_mv *mv)
 	}
 }
 
-/* The move did not happen: as it was before, or dead. Meta lock held. */
+/**
+ * kvt_mv_stays() - a block does not move after all: it is where it was, or dead
+ * @p:  pool, meta lock held
+ * @id: block, MOVING set by the caller; who waits for its end the caller wakes
+ */
+void kvt_mv_stays(struct kvt_pool *p, u32 id)
+{
+	lockdep_assert_held(&p->meta_lock);
+	kvt_ctl_update(kvt_hot(&p->table, id), 0, 0, KVT_CTL_MOVING, 0);
+	kvt_doom_look(p, id);
+	kvt_block_reap(p, id);
+}
+
+/* The move did not happen. Meta lock held. */
 static void kvt_mv_void(struct kvt_pool *p, struct kvt_mv *mv)
 {
-	struct kvt_hot *h = kvt_hot(&p->table, mv->id);
-
 	kvt_limit_came(p, mv);
 	kvt_mv_unplace(p, mv);
-	kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
-	kvt_doom_look(p, mv->id);
-	kvt_block_reap(p, mv->id);
+	kvt_mv_stays(p, mv->id);
 }
 
 /**

@@ -169,8 +169,7 @@ bool kvt_promo_add(struct kvt_promo *pr, u32 id, u32 gen)
 	if (h->gen != gen) {
 		/* Another block by now; nobody can have relied on the claim. */
 		spin_lock(&pr->pool->meta_lock);
-		kvt_ctl_update(h, 0, 0, KVT_CTL_MOVING, 0);
-		kvt_block_reap(pr->pool, id);
+		kvt_mv_stays(pr->pool, id);
 		spin_unlock(&pr->pool->meta_lock);
 		kvt_block_wake(pr->pool, id);
 		return false;

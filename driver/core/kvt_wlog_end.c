@@ -622,8 +622,9 @@ bool kvt_wlog_fence_passed(const struct kvt_wlog *w, struct kvt_wlog_fence *f)
 {
 	u32 i;
 
+	/* Of this member's own nothing is waited for; where its blocks came from is another's. */
 	if (w->given_up)
-		return true;
+		return !kvt_wlog_owes(w);
 	if (w->flush_done < w->found_flush || kvt_wlog_durable_seq(w) < f->batch)
 		return false;
 	if (f->kill == U64_MAX)
@@ -644,7 +645,7 @@ bool kvt_wlog_fence_passed(const struct kvt_wlog *w, struct kvt_wlog_fence *f)
  *
  * For a device that failed a flush, is gone, or is about to be let go: what it has
  * forgotten nobody knows. Blocks leave without a kill, nothing more is put, ended or
- * sealed, and fences pass. Batches that are not durable are lost as soon as their
+ * sealed, and fences pass, unless it owes: see kvt_wlog_owes(). Batches that are not durable are lost as soon as their
  * writes are over: kvt_wlog_advance() tells.
  */
 void kvt_wlog_give_up(struct kvt_wlog *w)

@@ -122,6 +122,22 @@ static void drain_given_up(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kvt_wlog_owes(&p.to->w));
 }
 
+/* A fence is not over while a target that is given up has kills to bring elsewhere. */
+static void drain_target_given_up(struct kunit *test)
+{
+	struct pair p = pair_new(test);
+	struct kvt_wlog_fence fence;
+
+	carry(test, &p, 2);
+	kvt_wlog_give_up(&p.to->w);
+	kvt_wlog_fence(&p.to->w, &fence);
+	KUNIT_EXPECT_FALSE(test, kvt_wlog_fence_passed(&p.to->w, &fence));
+	write_kills(test, p.from);
+	flush(p.to);
+	KUNIT_EXPECT_EQ(test, live(&p), 1u);
+	KUNIT_EXPECT_TRUE(test, kvt_wlog_fence_passed(&p.to->w, &fence));
+}
+
 /* What leaves a doomed segment needs no room; who waits for that to be empty is told. */
 static void drain_doomed(struct kunit *test)
 {
@@ -162,6 +178,7 @@ static struct kunit_case drain_cases[] = {
 	KUNIT_CASE(drain_waits),
 	KUNIT_CASE(drain_in_parts),
 	KUNIT_CASE(drain_given_up),
+	KUNIT_CASE(drain_target_given_up),
 	KUNIT_CASE(drain_doomed),
 	KUNIT_CASE(drain_past_each_other),
 	{ }
