@@ -733,7 +733,7 @@ TEST_F_TIMEOUT(crowd, log_goes_round, 600)
 {
 	long long down, least = 1LL << 40, all = CROWD * CHAIN * 4096;
 	struct kvt_key key;
-	int round, i, rounds = kvt_env_many(30, 60);
+	int round, i, rounds = kvt_env_many(FULL_AFTER + 4, 60);
 
 	for (round = 0; round < rounds; round++) {
 		down = crowd_round(self, round);

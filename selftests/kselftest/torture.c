@@ -384,7 +384,7 @@ static __u64 seconds(void)
 		return strtoull(value, NULL, 0);
 	if (kvt_env_long())
 		return 300;
-	return kvt_env_quick() || (kernel && strcmp(kernel, "stock")) ? 10 : 20;
+	return kvt_env_quick() || (kernel && strcmp(kernel, "stock")) ? 8 : 12;
 }
 
 static bool all_did_something(const struct shared *s, const struct kvt_client *c)

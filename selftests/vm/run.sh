@@ -251,6 +251,9 @@ boot_args()
 	cmdline+=" nowatchdog no_timer_check rcupdate.rcu_cpu_stall_suppress=1"
 	# It is there for interrupts alone.
 	cmdline+=" intel_iommu=off"
+	# No program here spies on others, and not being able to costs a tenth of all time. Where
+	# instructions are counted they are to be those of a host.
+	[ "$ICOUNT" = yes ] || cmdline+=" mitigations=off"
 	# The kernel forgets for a moment of its boot what its processor can do. An interrupt
 	# in that moment is a wild access to KASAN, which asks whether five levels are in use.
 	[ "$KERNEL_KIND" != debug ] || cmdline+=" no5lvl"
