@@ -592,6 +592,8 @@ bool abi_unchanged(const struct abi_snap *before, const struct abi_snap *after)
 int abi_call(struct abi *a, const struct abi_row *row, void *arg)
 {
 	a->seen = false;
+	/* It may have been, whatever it answers: that need not reach the caller. */
+	a->done = true;
 	return kvt_ioctl(a->fd, row->op, arg);
 }
 
@@ -607,6 +609,7 @@ int abi_call_refused(struct abi *a, const struct abi_row *row, void *arg)
 	ret = kvt_ioctl(a->fd, row->op, arg);
 	abi_snap(a, &a->snap);
 	a->seen = ret != 0;
+	a->done |= !ret;
 	if (ret && !abi_unchanged(&before, &a->snap)) {
 		fprintf(stderr, "# %s was refused (%d) and changed something\n", row->name, ret);
 		return -EUCLEAN;
@@ -641,7 +644,8 @@ int abi_open(struct abi *a)
 		       0);
 	if (a->page == MAP_FAILED || mprotect(a->page + 2 * ABI_PAGE, ABI_PAGE, PROT_NONE))
 		return -ENOMEM;
-	return 0;
+	a->settings = abi_settings_note(&a->pool);
+	return a->settings ? 0 : -EIO;
 }
 
 int abi_close(struct abi *a)
@@ -654,6 +658,9 @@ int abi_close(struct abi *a)
 			(unsigned long long)st.leases, (unsigned long long)st.nr_blocks);
 		left = -EUCLEAN;
 	}
+	if (a->settings && !a->done && abi_settings_changed(a->settings))
+		left = -EUCLEAN;
+	abi_settings_free(a->settings);
 	kvt_client_close(&a->main);
 	err = err ? err : left;
 	left = kvt_teardown(&a->pool);

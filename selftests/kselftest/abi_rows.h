@@ -35,6 +35,8 @@ struct abi_snap {
  * @disk:  member of a pool that has ended; made when it is needed first
  * @member: argument
  * @snap:  after the last refusal; @seen: nothing was done since
+ * @settings: at the beginning
+ * @done:  something may not have been refused
  */
 struct abi {
 	struct kvt_pool pool;
@@ -48,6 +50,8 @@ struct abi {
 	struct kvtier_group group;
 	struct abi_snap snap;
 	bool seen;
+	bool done;
+	struct abi_settings *settings;
 	char payload[ABI_BLOCK_BYTES];
 };
 
@@ -102,6 +106,12 @@ void abi_snap(struct abi *a, struct abi_snap *s);
 bool abi_unchanged(const struct abi_snap *before, const struct abi_snap *after);
 /* As abi_call(); -EUCLEAN when a refused command has changed something. */
 int abi_call_refused(struct abi *a, const struct abi_row *row, void *arg);
+
+/* NULL if that fails; the caller's to free. */
+struct abi_settings *abi_settings_note(const struct kvt_pool *p);
+/* How many are not as they were; says which. */
+int abi_settings_changed(const struct abi_settings *s);
+void abi_settings_free(struct abi_settings *s);
 
 static inline __u32 *abi_word(void *arg, int offset)
 {
