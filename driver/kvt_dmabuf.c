@@ -8,7 +8,7 @@
  * drained and the pool not be destroyed while it lives: what a device has mapped is never
  * taken away. It ends with the last reference: importers, mappings and file descriptors
  * hold it. Whoever still refers to one of its pages then (a pin that an importer took
- * through a mapping, a pipe) is waited for: the buffer lingers, with its leases, until the
+ * through a mapping, a pipe, an entry of a socket's mapping) is waited for: the buffer lingers, with its leases, until the
  * pool's worker finds that they have gone. So who was given a buffer never sees another
  * block by way of it.
  *
@@ -387,6 +387,49 @@ static void kvt_export_free(struct kvt_export *x)
 	kvt_pool_put(p);
 }
 
+/* Are these pages alone, once who may have them mapped has not: readers, and an arena's file. */
+static bool kvt_export_alone(struct kvt_export *x, struct kvt_tier *t, u32 page, u32 nr)
+{
+	u64 offset = kvt_window_offset(t, page), bytes = (u64)nr << KVT_PAGE_SHIFT;
+	u32 arena;
+	bool alone;
+
+	/* Most parts nobody has mapped. */
+	if (kvt_pages_alone(t, page, nr))
+		return true;
+	spin_lock(&x->pool->meta_lock);
+	arena = kvt_mem_region_of(&t->mem, page)->arena;
+	spin_unlock(&x->pool->meta_lock);
+	/* No fault makes an entry meanwhile. */
+	down_write(&x->pool->map_sem);
+	kvt_unmap(x->ns, offset, bytes);
+	if (arena)
+		kvt_unmap(x->ns, kvt_fill_base(arena) + offset, bytes);
+	alone = kvt_pages_alone(t, page, nr);
+	up_write(&x->pool->map_sem);
+	return alone;
+}
+
+/*
+ * Does somebody refer to a page of that part whom we do not know of. Those who may have it mapped
+ * cannot be told from others whose entries are not ours (see kvt_page_extra_refs()): so it is
+ * taken away from them, and they fault again after the look. Another buffer's mapping of the same
+ * block has this one wait.
+ */
+static bool kvt_part_foreign(struct kvt_export *x, const struct kvt_export_part *part)
+{
+	u32 page, nr, left = part->nr_pages;
+
+	if (kvt_pages_foreign(part->tier, part->page, left))
+		return true;
+	for (page = part->page; left; page += nr, left -= nr) {
+		nr = min(left, KVT_PIECE_PAGES);
+		if (!kvt_export_alone(x, part->tier, page, nr))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Does somebody refer to a page of it. What is on lost memory goes to nobody anyway. Who
  * keeps a page keeps it for long: the look begins where it ended the last time.
@@ -401,7 +444,7 @@ static bool kvt_export_foreign(struct kvt_export *x)
 		at = at < x->nr ? at : 0;
 		part = &x->part[at];
 		if (READ_ONCE(part->tier->state) != KVTIER_TIER_FAILED &&
-		    kvt_pages_foreign(part->tier, part->page, part->nr_pages)) {
+		    kvt_part_foreign(x, part)) {
 			x->seen = at;
 			return true;
 		}

@@ -685,6 +685,7 @@ bool kvt_region_release_empty(struct kvt_pool *p, struct kvt_tier *t, u32 pieces
 bool kvt_region_release_own(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group);
 void kvt_region_release_all(struct kvt_pool *p, struct kvt_tier *t);
 bool kvt_pages_foreign(struct kvt_tier *t, u32 page, u32 nr);
+bool kvt_pages_alone(struct kvt_tier *t, u32 page, u32 nr);
 bool kvt_slot_foreign(struct kvt_tier *t, u32 page, u32 nr);
 bool kvt_slot_in_arena(struct kvt_tier *t, u32 page);
 void kvt_map_barrier(struct kvt_pool *p);

@@ -62,7 +62,11 @@ static bool kvt_page_counts(struct page *page, int *maps, int *refs)
 }
 
 /*
- * References to a page beyond the tier's own one and its page-table entries. Any
+ * References to a page beyond the tier's own one and its page-table entries, whoever's those
+ * are: where somebody may have it mapped who is meant to. Entries need not be ours. Who has a
+ * page in a pipe can have another part of the kernel map it (TCP_ZEROCOPY_RECEIVE), for
+ * reading, where kvt_unmap() does not reach; so where nobody is to see what comes into the page
+ * next, kvt_pages_alone() asks. Any
  * context; racy by nature, so callers first make sure that no new ones can come.
  * Entries do come and go, as the read view's. One that comes adds to the references first,
  * and one that goes leaves them last, so there are never fewer references than entries. But
@@ -86,11 +90,13 @@ static int kvt_page_extra_refs(struct page *page)
 
 /*
  * How many of these pages, from the first on, nobody else holds references to: up to one that
- * somebody does. Bad pages do not count. May sleep.
+ * somebody does. @alone: entries that map them are such references, too. Bad pages do not count.
+ * May sleep.
  */
-static u32 kvt_pages_own(struct kvt_tier *t, u32 page, u32 nr)
+static u32 kvt_pages_own(struct kvt_tier *t, u32 page, u32 nr, bool alone)
 {
 	u32 left = nr, run, i;
+	int extra;
 
 	/* Once for each page of each block that is stored: no call for a page. */
 	for (; left; left -= run, page += run) {
@@ -98,7 +104,9 @@ static u32 kvt_pages_own(struct kvt_tier *t, u32 page, u32 nr)
 
 		run = kvt_page_run(page, left);
 		for (i = 0; i < run; i++) {
-			if (kvt_page_extra_refs(first + i) <= 0)
+			extra = alone ? page_ref_count(first + i) - 1 :
+					kvt_page_extra_refs(first + i);
+			if (extra <= 0)
 				continue;
 			if (!PageHWPoison(first + i))
 				return nr - left + i;
@@ -121,7 +129,21 @@ static u32 kvt_pages_own(struct kvt_tier *t, u32 page, u32 nr)
  */
 bool kvt_pages_foreign(struct kvt_tier *t, u32 page, u32 nr)
 {
-	return kvt_pages_own(t, page, nr) < nr;
+	return kvt_pages_own(t, page, nr, false) < nr;
+}
+
+/**
+ * kvt_pages_alone() - does nobody refer to these pages, or have them mapped, wherever
+ * @t:    memory tier
+ * @page: first
+ * @nr:   how many
+ *
+ * For what has been unmapped and cannot be mapped again, or to find out whether anybody has it
+ * at all. References that are just being dropped count, bad pages do not. May sleep.
+ */
+bool kvt_pages_alone(struct kvt_tier *t, u32 page, u32 nr)
+{
+	return kvt_pages_own(t, page, nr, true) == nr;
 }
 
 /**
@@ -144,6 +166,19 @@ bool kvt_slot_foreign(struct kvt_tier *t, u32 page, u32 nr)
 		usleep_range(100 << i, 200 << i);
 	}
 	return true;
+}
+
+/* Are these pages alone, or will they be in some tens of milliseconds. */
+static bool kvt_region_alone(struct kvt_tier *t, u32 page, u32 nr)
+{
+	int i;
+
+	for (i = 0; i < KVT_FOREIGN_TRIES; i++) {
+		if (kvt_pages_alone(t, page, nr))
+			return true;
+		usleep_range(100 << i, 200 << i);
+	}
+	return false;
 }
 
 /**
@@ -482,7 +517,7 @@ void kvt_region_clean(struct kvt_tier *t, struct kvt_region *reg)
 		  (u64)nr << KVT_PAGE_SHIFT);
 	/* Who pins many regions is waited for once, not once for each. */
 	foreign = time_before(jiffies, READ_ONCE(t->foreign_until)) ?
-		  kvt_pages_foreign(t, page, nr) : kvt_slot_foreign(t, page, nr);
+		  !kvt_pages_alone(t, page, nr) : !kvt_region_alone(t, page, nr);
 	if (foreign)
 		WRITE_ONCE(t->foreign_until, jiffies + HZ);
 	else
@@ -584,7 +619,8 @@ static bool kvt_region_quarantined(const struct kvt_region *reg)
 static bool kvt_region_forsaken(struct kvt_tier *t, struct kvt_region *reg, u32 *budget)
 {
 	u32 left = reg->nr_pieces * KVT_PIECE_PAGES - reg->seen;
-	u32 own = kvt_pages_own(t, reg->first * KVT_PIECE_PAGES + reg->seen, min(left, *budget));
+	u32 own = kvt_pages_own(t, reg->first * KVT_PIECE_PAGES + reg->seen, min(left, *budget),
+				true);
 
 	reg->seen += own;
 	*budget -= own;

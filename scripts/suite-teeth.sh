@@ -11,6 +11,7 @@
 #
 #   scrub    memory is not wiped before another namespace gets it
 #   pin      foreign references to pages are overlooked
+#   alone    page-table entries elsewhere count as the namespace's own
 #   zap      mappings of a region are left when it changes hands
 #   revoke   a slot stays writable after COMMIT
 #   mode     a mode's bits do not count
@@ -29,7 +30,7 @@ set -euo pipefail
 WORK="$KVT_OUT/teeth"
 POINTS=10000	# crashes in which a missing flush must show
 FAILED=0
-ALL=(super mode fixed budget charge sum scrub pin revoke zap)
+ALL=(super mode fixed budget charge sum alone scrub pin revoke zap)
 
 # tooth NAME : file, what is taken out, program, what of it has to fail, all of that; no program:
 # the crash test has to.
@@ -45,10 +46,16 @@ tooth()
 		;;
 	pin)
 		FILE=driver/kvt_region.c
-		EDIT='s/if (kvt_page_extra_refs(first + i) <= 0)/if (kvt_page_extra_refs(first + i) <= INT_MAX)/'
+		EDIT='s/if (extra <= 0)/if (extra <= INT_MAX)/'
 		PROGRAM=redteam_mem
 		ATTACK='redteam.commit_with_a_page_in_a_pipe redteam.page_in_a_pipe_over_handover
 			redteam.registered_buffer_over_eviction'
+		;;
+	alone)
+		FILE=driver/kvt_region.c
+		EDIT='s/extra = alone ? page_ref_count(first + i) - 1 :/extra = !t ? 0 :/'
+		PROGRAM=redteam_mem
+		ATTACK=redteam.page_in_a_socket_over_handover
 		;;
 	zap)
 		FILE=driver/kvt_region.c

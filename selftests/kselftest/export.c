@@ -279,6 +279,59 @@ TEST_F(export, holds_its_tier)
 				     10 * KVT_SEC));
 }
 
+/* Who has put a page of it where only the kernel's counts show it sees no other block there. */
+TEST_F(export, page_in_a_socket)
+{
+	struct kvt_key key = kvt_key(SET, 50);
+	struct kvtier_block_result res;
+	static char bytes[4096], now[4096];
+	const char *view;
+	char *at;
+	int buf;
+
+	ASSERT_EQ(1, kvt_put(&self->c, 0, 0, &key, NULL, 1));
+	ASSERT_EQ(1, kvt_get(self->c.fd, 0, 0, &key, 1, &res, 0));
+	buf = export(self->c.fd, &res.handle, 1, NULL);
+	ASSERT_LE(0, buf);
+	at = mmap(NULL, SLOT, PROT_READ, MAP_SHARED, buf, 0);
+	ASSERT_NE(MAP_FAILED, at);
+	view = kvt_socket_view(at);
+	ASSERT_NE(NULL, view);
+	memcpy(bytes, view, sizeof(bytes));
+	EXPECT_EQ(0, memcmp(bytes, at, sizeof(bytes)));
+	munmap(at, SLOT);
+	close(buf);
+	EXPECT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
+	EXPECT_EQ(1, kvt_drop(self->c.fd, 0, &key, 1, NULL));
+	/* The worker looks at it twenty times meanwhile. */
+	usleep(1000 * 1000);
+	EXPECT_EQ(2 * NR + 1, leases(&self->pool));
+	key = kvt_key(SET, 51);
+	ASSERT_EQ(1, kvt_put(&self->c, 0, 0, &key, NULL, 1));
+	memcpy(now, view, sizeof(now));
+	EXPECT_EQ(0, memcmp(bytes, now, sizeof(now)));
+	munmap((void *)view, sizeof(bytes));
+	EXPECT_TRUE(KVT_UNTIL(10000, leases(&self->pool) == 2 * NR));
+}
+
+/* Readers who have a block mapped do not keep a buffer of it from ending. */
+TEST_F(export, ends_though_it_is_read)
+{
+	struct kvt_key key = kvt_key(SET, 50);
+	struct kvtier_block_result res;
+	int buf;
+
+	ASSERT_EQ(1, kvt_put(&self->c, 0, 0, &key, NULL, 1));
+	ASSERT_EQ(1, kvt_get(self->c.fd, 0, 0, &key, 1, &res, 0));
+	EXPECT_TRUE(kvt_bytes_ok(kvt_rd(&self->c, res.offset), &key, BLOCK_BYTES));
+	buf = export(self->c.fd, &res.handle, 1, NULL);
+	ASSERT_LE(0, buf);
+	close(buf);
+	EXPECT_TRUE(KVT_UNTIL(10000, leases(&self->pool) == 2 * NR + 1));
+	EXPECT_TRUE(kvt_bytes_ok(kvt_rd(&self->c, res.offset), &key, BLOCK_BYTES));
+	EXPECT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
+}
+
 TEST_F(export, what_is_no_lease)
 {
 	struct kvt_key fresh = kvt_key(SET, 50);
@@ -468,6 +521,71 @@ TEST_F(export, of_an_arena)
 	EXPECT_EQ(-EACCES, import(buf, IMPORT_BOTH));
 	close(buf);
 	kvt_client_close(&other);
+	kvt_client_close(&c);
+}
+
+/* --- blocks that have come from another tier ------------------------------------------------- */
+
+FIXTURE(moved)
+{
+	struct kvt_pool pool;
+	struct kvt_client c;
+	struct kvt_key key;	/* in the tier that stays */
+	int tier;		/* another one, above it */
+};
+
+FIXTURE_VARIANT(moved)
+{
+	bool disk;
+};
+
+FIXTURE_VARIANT_ADD(moved, up_from_a_disk) { .disk = true };
+FIXTURE_VARIANT_ADD(moved, down_in_memory) { .disk = false };
+
+FIXTURE_SETUP(moved)
+{
+	if (variant->disk && !kvt_env_bdev())
+		SKIP(return, "no block device to use (KVT_BDEV)");
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+	ASSERT_LE(0, variant->disk ? kvt_tier_bdev(&self->pool, 1, 64 * KVT_MIB) :
+				     kvt_tier_dram(&self->pool, 1, 8 * KVT_MIB));
+	self->tier = variant->disk ? kvt_tier_dram(&self->pool, 0, 8 * KVT_MIB) : -1;
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "moved", BLOCK_BYTES));
+	self->key = kvt_key(SET, 60);
+}
+
+FIXTURE_TEARDOWN(moved)
+{
+	kvt_client_close(&self->c);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+}
+
+/* A move writes a block's bytes, and clears what is behind them in the slot that it goes to. */
+TEST_F(moved, nothing_beside_a_block)
+{
+	struct kvt_key other = kvt_key(SET, 61);
+	struct kvt_client c;
+	long long at = 0;
+
+	if (variant->disk) {
+		ASSERT_EQ(1, kvt_put(&self->c, 0, 0, &self->key, NULL, 1));
+		ASSERT_EQ(0, kvt_tier_detach(&self->pool, self->tier, 0, 10 * KVT_SEC));
+	} else {
+		at = litter(&self->c, &other);
+	}
+	self->tier = kvt_tier_dram(&self->pool, 0, 8 * KVT_MIB);
+	ASSERT_LE(0, self->tier);
+	/* Another one, which has the new tier in its views. */
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &c, "moved", BLOCK_BYTES));
+	if (variant->disk) {
+		at = litter(&c, &other);
+		ASSERT_EQ(1, kvt_check(&c, 0, &self->key, 1, 10 * KVT_SEC));
+	} else {
+		ASSERT_EQ(1, kvt_put(&c, 0, 0, &self->key, NULL, 1));
+		ASSERT_EQ(0, kvt_tier_detach(&self->pool, self->tier, 0, 10 * KVT_SEC));
+	}
+	ASSERT_LE(0, at);
+	EXPECT_TRUE(alone(&c, &self->key, at));
 	kvt_client_close(&c);
 }
 

@@ -275,6 +275,8 @@ int kvt_map(int fd, int prot, __u64 offset, __u64 bytes, struct kvt_view *v);
 void kvt_unmap(struct kvt_view *v);
 /* 0, or the signal that touching it raised. */
 int kvt_touch_read(const void *p);
+/* That page, in a mapping that a socket has; munmap() it. NULL: it cannot be had. */
+const char *kvt_socket_view(const void *page);
 int kvt_touch_write(void *p, char value);
 /* As memcpy(): 0, or the signal that it raised. */
 int kvt_copy_probe(void *dst, const void *src, size_t bytes);

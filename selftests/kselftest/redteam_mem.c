@@ -518,6 +518,29 @@ ATTACK(page_in_a_pipe_over_handover, RT_UID)
 	return rt_expect(t);
 }
 
+/* The same, in a mapping of a socket: it is of no file of the pool's, and its entries are mappings. */
+ATTACK(page_in_a_socket_over_handover, RT_UID)
+{
+	struct kvt_key key = kvt_key(RT_SET_BOB, 0);
+	struct kvtier_block_result res;
+	__u64 offset[RT_SLOTS];
+	const char *view;
+	int n;
+
+	RT_CHECK(fill_up(&t->bob, RT_SET_BOB, 0, 1) == 1);
+	RT_CHECK(kvt_get(t->bob.fd, 0, 0, &key, 1, &res, 0) == 1);
+	view = kvt_socket_view(kvt_rd(&t->bob, res.offset));
+	RT_CHECK(view && rt_same_bytes(view, &key));
+	RT_CHECK(kvt_release(t->bob.fd, &res.handle, 1, NULL) == 1);
+	RT_CHECK(kvt_drop(t->bob.fd, 0, &key, 1, NULL) == 1);
+	n = rt_free_slots(&t->alice, RT_SET, offset);
+	RT_CHECK(n > 0 && !among(offset, n, res.offset));
+	RT_CHECK(fill_up(&t->alice, RT_SET, 1000, RT_SLOTS / 2) > RT_SLOTS / 4);
+	RT_CHECK(rt_same_bytes(view, &key));
+	RT_CHECK(!munmap((void *)view, 4096));
+	return rt_expect(t);
+}
+
 /* ALICE fills what there is, and gives it up: where that was, how much of it; 0: something fails. */
 static int had(struct rt *t, __u64 *hers)
 {
