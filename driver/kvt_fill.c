@@ -91,7 +91,8 @@ static void kvt_fill_run_add(struct kvt_pool *p, struct kvt_fill_run *r, u32 id)
 	u32 nr = kvt_group_of(p, h->ns_group)->slot_pages;
 	u32 owner = kvt_cold(&p->table, id)->owner;
 
-	if (r->nr && r->owner == owner && r->t == p->tiers[h->mem_tier]) {
+	if (r->nr && r->owner == owner && r->ns == kvt_ns_of(p, h->ns_group) &&
+	    r->t == p->tiers[h->mem_tier]) {
 		if (r->page + r->nr == h->mem_page) {
 			r->nr += nr;
 			return;
@@ -225,31 +226,39 @@ static u32 kvt_expire_claim(struct kvt_pool *p, u32 *ids, u32 max)
 	return nr;
 }
 
+/*
+ * Whose it is: a file of a namespace. The number of a file that was closed while this one was
+ * being taken back may be another's by now, of another namespace.
+ */
+static u64 kvt_expire_of(const struct kvt_table *t, u32 id)
+{
+	return (u64)kvt_cold(t, id)->owner << 32 | kvt_hot(t, id)->ns_group >> 4;
+}
+
 static int kvt_expire_cmp(const void *a, const void *b, const void *priv)
 {
-	const struct kvt_table *t = priv;
+	u64 of_a = kvt_expire_of(priv, *(const u32 *)a), of_b = kvt_expire_of(priv, *(const u32 *)b);
 
-	/* Numbers of open files: they are small. */
-	return (int)kvt_cold(t, *(const u32 *)a)->owner -
-	       (int)kvt_cold(t, *(const u32 *)b)->owner;
+	return of_a < of_b ? -1 : of_a > of_b;
 }
 
 /* Take write access to expired slots, sorted by their files. */
 static void kvt_expire_revoke(struct kvt_pool *p, const u32 *ids, u32 nr)
 {
-	u32 i, end, owner;
+	u32 i, end;
+	u64 of;
 
 	kvt_map_barrier(p);
 	for (i = 0; i < nr; i = end) {
-		owner = kvt_cold(&p->table, ids[i])->owner;
+		of = kvt_expire_of(&p->table, ids[i]);
 		end = i + 1;
-		while (end < nr && kvt_cold(&p->table, ids[end])->owner == owner)
+		while (end < nr && kvt_expire_of(&p->table, ids[end]) == of)
 			end++;
 		if (end - i <= KVT_EXPIRE_SINGLE)
 			kvt_fill_revoke(p, ids + i, end - i);
 		else	/* All of it, which costs its file some faults. */
 			kvt_unmap(kvt_ns_of(p, kvt_hot(&p->table, ids[i])->ns_group),
-				  kvt_fill_base(owner), KVT_WINDOW_BYTES);
+				  kvt_fill_base((u32)(of >> 32)), KVT_WINDOW_BYTES);
 		cond_resched();
 	}
 }
