@@ -99,7 +99,11 @@ void kvt_mlog_give_up(struct kvt_tier *t, const char *why)
 	spin_lock(&p->meta_lock);
 	first = !t->mlog->w.given_up;
 	kvt_wlog_give_up(&t->mlog->w);
-	if (first)
+	/*
+	 * Not of a pool that nobody uses yet, or any more: nothing is dropped that it would have to
+	 * be told of, and it is as good as after a crash.
+	 */
+	if (first && !READ_ONCE(p->dying))
 		kvt_mlog_lose(t->mlog);
 	if (t->state == KVTIER_TIER_ONLINE)
 		t->state = KVTIER_TIER_DRAINING;

@@ -520,10 +520,25 @@ int kvt_pool_show(struct kvt_pool *p)
 	return kvt_pool_add_device(p);
 }
 
+/* Members that have been given up since the last look: the others are to know from now on. */
+static void kvt_pool_tell_given_up(struct kvt_pool *p)
+{
+	u32 i;
+
+	spin_lock(&p->meta_lock);
+	for (i = 0; i < KVT_TIERS; i++) {
+		struct kvt_mlog *m = p->tiers[i] ? p->tiers[i]->mlog : NULL;
+
+		if (m && m->w.given_up && !m->lost)
+			kvt_mlog_lose(m);
+	}
+	spin_unlock(&p->meta_lock);
+}
+
 /**
  * kvt_pool_publish() - let everybody use a pool
  * @p: pool after kvt_pool_show(), complete
- * Return: 0, or -EIO: a tier has failed meanwhile; nothing has changed.
+ * Return: 0, or -EIO: a tier has failed or was given up meanwhile; nothing has changed.
  */
 int kvt_pool_publish(struct kvt_pool *p)
 {
@@ -532,13 +547,15 @@ int kvt_pool_publish(struct kvt_pool *p)
 
 	spin_lock(&p->meta_lock);
 	for (i = 0; i < KVT_TIERS; i++)
-		failed |= p->tiers[i] && p->tiers[i]->state == KVTIER_TIER_FAILED;
+		failed |= p->tiers[i] && (p->tiers[i]->state == KVTIER_TIER_FAILED ||
+					  (p->tiers[i]->mlog && p->tiers[i]->mlog->w.given_up));
 	p->assembling = failed;
 	spin_unlock(&p->meta_lock);
 	if (failed)
 		return -EIO;
 	mutex_lock(&kvt_registry_lock);
 	WRITE_ONCE(p->dying, false);
+	kvt_pool_tell_given_up(p);
 	idr_replace(&kvt_pools, p, p->id);
 	mutex_unlock(&kvt_registry_lock);
 	queue_delayed_work(p->reclaim_wq, &p->tick, HZ);

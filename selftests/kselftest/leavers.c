@@ -283,4 +283,45 @@ TEST_F(leavers, another_one_stays)
 	EXPECT_EQ(0, kvt_lookup(self->c.fd, 0, &key, 1, NULL));
 }
 
+/* A device that fails while its pool ends, or is being assembled, is as after a crash, and no more. */
+TEST_F(leavers, fails_at_the_end)
+{
+	int tier = kvt_tier_disk(&self->pool, 40, &self->disk);
+
+	ASSERT_LE(0, tier);
+	ASSERT_LT(self->tier, tier);
+	ASSERT_EQ(NR, put(&self->c, 0, NR));
+	ASSERT_EQ(0, send_down(self));
+	kvt_client_close(&self->c);
+	kvt_client_close(&self->other);
+	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_ERROR_WRITES));
+	ASSERT_EQ(0, kvt_pool_destroy(self->pool.ctl, self->pool.id));
+	ASSERT_EQ(0, assemble(self, true, true));
+	EXPECT_EQ(NR, known(self));
+}
+
+TEST_F(leavers, fails_at_the_beginning)
+{
+	struct kvtier_pool_assemble a = {
+		.size = sizeof(a), .pool_id = KVTIER_POOL_ANY_ID, .devices = KVT_U64(self->dev),
+		.nr_devices = 2,
+	};
+	int err = 0;
+
+	ASSERT_LE(0, kvt_tier_disk(&self->pool, 40, &self->disk));
+	ASSERT_EQ(NR, put(&self->c, 0, NR));
+	ASSERT_EQ(0, send_down(self));
+	kvt_client_close(&self->c);
+	kvt_client_close(&self->other);
+	ASSERT_EQ(0, kvt_pool_destroy(self->pool.ctl, self->pool.id));
+	ASSERT_EQ(0, kvt_dm_set(&self->dm, KVT_DM_ERROR_WRITES));
+	/* The other one has been started when it comes to this. */
+	snprintf(self->dev[0].path, KVTIER_PATH_MAX, "%s", self->disk.dev);
+	snprintf(self->dev[1].path, KVTIER_PATH_MAX, "%s", self->dm.disk.dev);
+	KVT_UNTIL(5000, (err = kvt_pool_assemble(&self->pool, &a)) != -EBUSY);
+	EXPECT_EQ(-EIO, err);
+	ASSERT_EQ(0, assemble(self, true, true));
+	EXPECT_EQ(NR, known(self));
+}
+
 TEST_HARNESS_MAIN
