@@ -180,15 +180,25 @@ int kvt_as_agree(struct kvt_assembly *as);
 int kvt_as_read_all(struct kvt_assembly *as);
 void kvt_as_read_free(struct kvt_assembly *as);
 void kvt_as_fail(struct kvt_assembly *as, int err);
+void kvt_as_refuse(struct kvt_as_worker *w, int err);
 void *kvt_as_chunk_add(struct kvt_as_chunk **list, u32 bytes);
 int kvt_as_owe(struct kvt_as_worker *w, u32 member, u32 seg, u32 unit);
 u32 kvt_as_ns_index(struct kvt_assembly *as, u64 id);
 void kvt_as_ns_define(struct kvt_assembly *as, const struct kvt_nsdef *def);
 
-/* No member says that it knows of ids from the limit on: whoever wrote it lies. */
+/*
+ * No member says that it knows of ids from the limit on. Whoever wrote one lies, or the superblock
+ * that knew cannot be read, and the other one of its member is from before: such ids would be
+ * given to others, who would have the blocks.
+ */
+static inline bool kvt_as_ns_unknown(const struct kvt_assembly *as, u64 id)
+{
+	return id >= as->p->ns_limit;
+}
+
 static inline bool kvt_as_ns_valid(const struct kvt_assembly *as, u64 id)
 {
-	return id && id < as->p->ns_limit;
+	return id && !kvt_as_ns_unknown(as, id);
 }
 
 static inline bool kvt_as_stopped(struct kvt_assembly *as)

@@ -176,6 +176,8 @@ void kvt_as_block(struct kvt_as_worker *w, u64 life, const struct kvt_rec *rec)
 	}
 	if (kvt_life_is_dead(&w->m->life, w->seg, rec->unit))
 		err = kvt_as_unused(w, rec->unit, true);
+	else if (kvt_as_ns_unknown(w->as, rec->ns))
+		kvt_as_refuse(w, -EUCLEAN);
 	else if (!kvt_as_ns_of(w, rec) || !kvt_mg_named(rec))
 		err = kvt_as_unused(w, rec->unit, false);
 	else

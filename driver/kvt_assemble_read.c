@@ -175,7 +175,7 @@ static int kvt_as_read(void *ctx, u64 byte, void *buf, u32 len)
 }
 
 /* A device of which some part cannot be read, or cannot be so, is not used. */
-static void kvt_as_refuse(struct kvt_as_worker *w, int err)
+void kvt_as_refuse(struct kvt_as_worker *w, int err)
 {
 	w->m->dev.error = err;
 	kvt_as_fail(w->as, err);
@@ -226,7 +226,12 @@ static void kvt_as_on_block(void *ctx, u32 seg, u64 life, const struct kvt_rec *
 
 static void kvt_as_on_ns(void *ctx, u32 seg, const struct kvt_nsdef *d)
 {
-	kvt_as_ns_define(((struct kvt_as_worker *)ctx)->as, d);
+	struct kvt_as_worker *w = ctx;
+
+	if (kvt_as_ns_unknown(w->as, d->id))
+		kvt_as_refuse(w, -EUCLEAN);
+	else
+		kvt_as_ns_define(w->as, d);
 }
 
 /*

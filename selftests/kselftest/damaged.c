@@ -18,6 +18,10 @@
 #define SUPER_GENERATION	48
 #define SUPER_LIFE_LIMIT	112
 #define SUPER_SEQ_LIMIT		120
+#define SUPER_NS_LIMIT		128
+
+/* Of a pool that is made: numbers are reserved in steps. */
+#define KVT_FIRST_NS_LIMIT	1024
 
 FIXTURE(damaged)
 {
@@ -199,6 +203,46 @@ TEST_F_TIMEOUT(damaged, limits, 300)
 	free(page);
 	EXPECT_EQ(0, assemble(self));
 	EXPECT_EQ(NR - NR / GONE, (int)self->a.nr_blocks);
+}
+
+/* Blocks on the disk of a namespace that has come after the pool was assembled; 0 or -errno. */
+static int store_more(FIXTURE_DATA(damaged) *self, const char *who)
+{
+	int dram = kvt_tier_dram(&self->pool, 0, DRAM_BYTES), err;
+	struct kvt_key key = kvt_key(SET, 1000);
+
+	err = kvt_client_open(&self->pool, &self->c, who, BLOCK_BYTES);
+	if (!err && kvt_put(&self->c, 0, 0, &key, NULL, 1) != 1)
+		err = -EPROTO;
+	err = err ? err : kvt_tier_detach(&self->pool, dram, 0, 60 * KVT_SEC);
+	kvt_client_close(&self->c);
+	return err ? err : kvt_pool_destroy(self->pool.ctl, self->pool.id);
+}
+
+/*
+ * Nor are namespaces' numbers that no superblock knows of: the older superblock does not, of those
+ * that have come since the pool was assembled, and would give them to others, with the blocks.
+ */
+TEST_F_TIMEOUT(damaged, numbers_of_namespaces, 300)
+{
+	__u64 *page = aligned_alloc(4096, 4096), known, all, low = KVT_FIRST_NS_LIMIT;
+	int slot;
+
+	ASSERT_EQ(0, assemble(self));
+	ASSERT_EQ(0, store_more(self, "later"));
+	slot = newer_slot(&self->copy, page);
+	ASSERT_LE(0, slot);
+	all = page[SUPER_NS_LIMIT / 8];
+	ASSERT_LT(low, all);
+	/* As if it was the one before. */
+	ASSERT_EQ(0, kvt_disk_super(&self->copy, slot, SUPER_NS_LIMIT, &low, sizeof(low)));
+	EXPECT_EQ(-EUCLEAN, assemble(self));
+	EXPECT_EQ(-EUCLEAN, self->dev[0].error);
+	ASSERT_EQ(0, kvt_disk_super(&self->copy, slot, SUPER_NS_LIMIT, &all, sizeof(all)));
+	free(page);
+	ASSERT_EQ(0, assemble(self));
+	known = NR - NR / GONE + 1;
+	EXPECT_EQ(known, self->a.nr_blocks);
 }
 
 /* Nor is there one that leaves no room for those to come. */
