@@ -149,6 +149,27 @@ u32 kvt_promo_nr(const struct kvt_promo *pr)
 	return pr->nr;
 }
 
+/* Take a block. One that is to give way is seen to do so before anybody sees that it is taken. */
+static bool kvt_promo_claim(struct kvt_promo *pr, struct kvt_hot *h)
+{
+	struct kvt_pool *p = pr->pool;
+	bool claimed;
+	u32 flags;
+
+	if (!pr->ahead)
+		return kvt_ctl_update(h, KVT_CTL_STATE | KVT_CTL_MOVING | KVT_CTL_MEM, KVT_READY,
+				      0, KVT_CTL_MOVING);
+	spin_lock(&p->meta_lock);
+	flags = h->flags;
+	WRITE_ONCE(h->flags, flags | KVT_HOT_LATER);
+	claimed = kvt_ctl_update(h, KVT_CTL_STATE | KVT_CTL_MOVING | KVT_CTL_MEM, KVT_READY, 0,
+				 KVT_CTL_MOVING);
+	if (!claimed)
+		WRITE_ONCE(h->flags, flags);
+	spin_unlock(&p->meta_lock);
+	return claimed;
+}
+
 /**
  * kvt_promo_add() - add a block that is on a block tier only
  * @pr:  promotion, not started
@@ -162,13 +183,12 @@ bool kvt_promo_add(struct kvt_promo *pr, u32 id, u32 gen)
 	struct kvt_hot *h = kvt_hot(&pr->pool->table, id);
 	struct kvt_promo_block *b;
 
-	if (pr->nr == pr->max ||
-	    !kvt_ctl_update(h, KVT_CTL_STATE | KVT_CTL_MOVING | KVT_CTL_MEM,
-			    KVT_READY, 0, KVT_CTL_MOVING))
+	if (pr->nr == pr->max || !kvt_promo_claim(pr, h))
 		return false;
 	if (h->gen != gen) {
 		/* Another block by now; nobody can have relied on the claim. */
 		spin_lock(&pr->pool->meta_lock);
+		WRITE_ONCE(h->flags, h->flags & ~KVT_HOT_LATER);
 		kvt_mv_stays(pr->pool, id);
 		spin_unlock(&pr->pool->meta_lock);
 		kvt_block_wake(pr->pool, id);
@@ -176,12 +196,6 @@ bool kvt_promo_add(struct kvt_promo *pr, u32 id, u32 gen)
 	}
 	if (!pr->nr)
 		pr->hurry = READ_ONCE(*kvt_promo_hurry_of(pr->pool, id));
-	if (pr->ahead) {
-		/* At once: who comes upon it is to see that it gives way. */
-		spin_lock(&pr->pool->meta_lock);
-		WRITE_ONCE(h->flags, h->flags | KVT_HOT_LATER);
-		spin_unlock(&pr->pool->meta_lock);
-	}
 	b = &pr->block[pr->nr++];
 	b->id = id;
 	b->gen = gen;
