@@ -40,6 +40,7 @@ KVT_IMPORT_NS_DMA_BUF;
 #define KVT_EXPORTS_PER_NS	1024u
 #define KVT_EXPORT_FAULT_PAGES	64u
 #define KVT_EXPORTS_A_LOOK	16u
+#define KVT_EXPORT_TRIES	3u	/* to have its pages for itself, in one look */
 
 /**
  * struct kvt_export_part - a block of a buffer
@@ -391,8 +392,7 @@ static void kvt_export_free(struct kvt_export *x)
 static bool kvt_export_alone(struct kvt_export *x, struct kvt_tier *t, u32 page, u32 nr)
 {
 	u64 offset = kvt_window_offset(t, page), bytes = (u64)nr << KVT_PAGE_SHIFT;
-	u32 arena;
-	bool alone;
+	u32 arena, i;
 
 	/* Most parts nobody has mapped. */
 	if (kvt_pages_alone(t, page, nr))
@@ -400,14 +400,18 @@ static bool kvt_export_alone(struct kvt_export *x, struct kvt_tier *t, u32 page,
 	spin_lock(&x->pool->meta_lock);
 	arena = kvt_mem_region_of(&t->mem, page)->arena;
 	spin_unlock(&x->pool->meta_lock);
-	/* No fault makes an entry meanwhile. */
-	down_write(&x->pool->map_sem);
-	kvt_unmap(x->ns, offset, bytes);
-	if (arena)
-		kvt_unmap(x->ns, kvt_fill_base(arena) + offset, bytes);
-	alone = kvt_pages_alone(t, page, nr);
-	up_write(&x->pool->map_sem);
-	return alone;
+	/*
+	 * Who reads just now makes a new entry, and this look is in vain. Not under map_sem: who has
+	 * a lock that unmapping takes would keep everybody's faults waiting.
+	 */
+	for (i = 0; i < KVT_EXPORT_TRIES; i++) {
+		kvt_unmap(x->ns, offset, bytes);
+		if (arena)
+			kvt_unmap(x->ns, kvt_fill_base(arena) + offset, bytes);
+		if (kvt_pages_alone(t, page, nr))
+			return true;
+	}
+	return false;
 }
 
 /*
