@@ -155,7 +155,7 @@ static int kvt_budget_change(struct kvt_pool *p, u64 cgroup, u64 limit)
 	struct kvt_ns *ns;
 	u32 nr;
 
-	guard(mutex)(&p->conf_lock);
+	lockdep_assert_held(&p->conf_lock);
 	nr = kvt_budget_find(p, cgroup);
 	if (limit == U64_MAX && (nr == KVT_BUDGETS || p->budget[nr].cgroup != cgroup))
 		return -ENOENT;
@@ -194,7 +194,7 @@ static int kvt_budget_cgroup(const char *name, u64 *id)
  * @p:   pool; may sleep
  * @buf: path or number of a cgroup, a blank, and bytes or "max"
  * Return: 0; -EINVAL; -ENOENT: no such cgroup, or it has no limit that could go; -ENOSPC:
- * there are as many as there can be; -ENOMEM.
+ * there are as many as there can be; -ENOMEM; -EINTR: the caller is being killed.
  */
 int kvt_budget_store(struct kvt_pool *p, const char *buf)
 {
@@ -211,8 +211,13 @@ int kvt_budget_store(struct kvt_pool *p, const char *buf)
 		err = strcmp(limit, "max") ? kstrtou64(limit, 0, &bytes) : 0;
 		if (!err)
 			err = kvt_budget_cgroup(strim(name), &cgroup);
+		/* Who has it may be waiting for a disk. */
 		if (!err)
+			err = mutex_lock_killable(&p->conf_lock);
+		if (!err) {
 			err = kvt_budget_change(p, cgroup, bytes);
+			mutex_unlock(&p->conf_lock);
+		}
 	}
 	kfree(line);
 	return err;

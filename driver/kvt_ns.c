@@ -645,25 +645,15 @@ static bool kvt_ns_taken(struct kvt_pool *p, kuid_t uid, const struct kvt_ns *li
 	return false;
 }
 
-/**
- * kvt_ns_claim() - NS_CLAIM
- * @p: pool
- * @c: which, and whose it is from now on
- * Return: 0, -EINVAL, -ENOENT, -EALREADY or -EEXIST.
- */
-int kvt_ns_claim(struct kvt_pool *p, const struct kvtier_ns_claim *c)
+static int kvt_ns_claim_locked(struct kvt_pool *p, u64 id, kuid_t uid, kgid_t gid)
 {
-	kuid_t uid = make_kuid(current_user_ns(), c->uid);
-	kgid_t gid = make_kgid(current_user_ns(), c->gid);
 	struct kvt_ns *ns;
 	unsigned long idx;
 	int i;
 
-	if (!uid_valid(uid) || !gid_valid(gid))
-		return -EINVAL;
-	guard(mutex)(&p->conf_lock);
+	lockdep_assert_held(&p->conf_lock);
 	xa_for_each(&p->ns, idx, ns) {
-		if (ns->id != c->ns_id)
+		if (ns->id != id)
 			continue;
 		if (!ns->unclaimed)
 			return -EALREADY;
@@ -682,4 +672,26 @@ int kvt_ns_claim(struct kvt_pool *p, const struct kvtier_ns_claim *c)
 		return 0;
 	}
 	return -ENOENT;
+}
+
+/**
+ * kvt_ns_claim() - NS_CLAIM
+ * @p: pool
+ * @c: which, and whose it is from now on
+ * Return: 0, -EINVAL, -ENOENT, -EALREADY, -EEXIST, or -EINTR: the caller is being killed.
+ */
+int kvt_ns_claim(struct kvt_pool *p, const struct kvtier_ns_claim *c)
+{
+	kuid_t uid = make_kuid(current_user_ns(), c->uid);
+	kgid_t gid = make_kgid(current_user_ns(), c->gid);
+	int err;
+
+	if (!uid_valid(uid) || !gid_valid(gid))
+		return -EINVAL;
+	/* Who has it may be waiting for a disk. */
+	if (mutex_lock_killable(&p->conf_lock))
+		return -EINTR;
+	err = kvt_ns_claim_locked(p, c->ns_id, uid, gid);
+	mutex_unlock(&p->conf_lock);
+	return err;
 }

@@ -258,7 +258,9 @@ static ssize_t kvt_watermark_store(struct kvt_pool *p, u32 *mark, const char *bu
 
 	if (err)
 		return err;
-	mutex_lock(&p->conf_lock);
+	/* Who has it may be waiting for a disk. */
+	if (mutex_lock_killable(&p->conf_lock))
+		return -EINTR;
 	low = mark == &p->watermark_low_percent ? val : p->watermark_low_percent;
 	high = mark == &p->watermark_high_percent ? val : p->watermark_high_percent;
 	if (low < 1 || high > 100 || low >= high)
