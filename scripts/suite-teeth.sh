@@ -12,7 +12,7 @@
 #   scrub    memory is not wiped before another namespace gets it
 #   pin      foreign references to pages are overlooked
 #   alone    page-table entries elsewhere count as the namespace's own
-#   zap      mappings of a region are left when it changes hands
+#   zap      mappings of a region are left when it changes hands, and do not count
 #   revoke   a slot stays writable after COMMIT
 #   mode     a mode's bits do not count
 #   fixed    what leases and reservations keep in place has no limit
@@ -59,7 +59,8 @@ tooth()
 		;;
 	zap)
 		FILE=driver/kvt_region.c
-		EDIT='/^void kvt_region_clean/,/^}/s/(u64)nr << KVT_PAGE_SHIFT);/1);/'
+		EDIT='/^void kvt_region_clean/,/^}/s/(u64)nr << KVT_PAGE_SHIFT);/1);/
+			s/extra = alone ? page_ref_count(first + i) - 1 :/extra = !t ? 0 :/'
 		PROGRAM=redteam_mem
 		ATTACK=redteam.stale_mapping_after_eviction
 		;;
