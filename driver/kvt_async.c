@@ -12,7 +12,7 @@
  *
  * A call is on f->running until its completion is on f->done; after that the work
  * touches neither the file nor the call. The file's release stops those that still
- * wait, and the pool's tick ends those that have waited for too long. Only the
+ * wait, and the pool's clock ends those that have waited for too long. Only the
  * work takes calls out of queues.
  */
 #include <linux/hash.h>
@@ -217,16 +217,16 @@ static void kvt_async_mark_all(struct kvt_pool *p)
 
 /**
  * kvt_async_tick() - have calls that wait for too long ended
- * @p: pool; called by its worker now and then
+ * @p: pool; called by its clock
  */
 void kvt_async_tick(struct kvt_pool *p)
 {
 	u32 now = kvt_now_ms();
 
 	if (!atomic_read(&p->nr_async) ||
-	    kvt_age_ms(now, p->async_looked_ms) < KVT_ASYNC_LOOK_MS)
+	    kvt_age_ms(now, p->clock.looked_ms) < KVT_ASYNC_LOOK_MS)
 		return;
-	p->async_looked_ms = now;
+	p->clock.looked_ms = now;
 	kvt_async_mark_all(p);
 }
 

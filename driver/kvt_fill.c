@@ -232,7 +232,7 @@ static u32 kvt_expire_claim(struct kvt_pool *p, u32 *ids, u32 max)
  */
 static u64 kvt_expire_of(const struct kvt_table *t, u32 id)
 {
-	return (u64)kvt_cold(t, id)->owner << 32 | kvt_hot(t, id)->ns_group >> 4;
+	return (u64)kvt_cold(t, id)->owner << 32 | kvt_hot(t, id)->ns_group >> KVT_NS_SHIFT;
 }
 
 static int kvt_expire_cmp(const void *a, const void *b, const void *priv)
@@ -265,7 +265,7 @@ static void kvt_expire_revoke(struct kvt_pool *p, const u32 *ids, u32 nr)
 
 /**
  * kvt_filling_expire() - take back reservations that are too old
- * @p: pool; called by its worker
+ * @p: pool; called by its worker and by its clock, whoever comes first; srcu held, sleeps
  *
  * A file may have very many, in slots that are nowhere side by side, and very many mappings
  * over each: it loses its fill view once for a batch. One batch, so that others get their
@@ -276,13 +276,15 @@ u32 kvt_filling_expire(struct kvt_pool *p)
 {
 	u32 *ids = p->expired, nr = 0, got, i;
 
+	if (!mutex_trylock(&p->clock.expiring))
+		return 0;
 	do {
 		got = kvt_expire_claim(p, ids + nr,
 				       min(KVT_CHUNK_KEYS, KVT_EXPIRE_BATCH - nr));
 		nr += got;
 	} while (got == KVT_CHUNK_KEYS && nr < KVT_EXPIRE_BATCH);
 	if (!nr)
-		return 0;
+		goto unlock;
 	sort_r(ids, nr, sizeof(*ids), kvt_expire_cmp, NULL, &p->table);
 	kvt_expire_revoke(p, ids, nr);
 	for (i = 0; i < nr; i += got) {
@@ -292,6 +294,8 @@ u32 kvt_filling_expire(struct kvt_pool *p)
 	}
 	if (nr == KVT_EXPIRE_BATCH)
 		kvt_reclaim_kick(p);
+unlock:
+	mutex_unlock(&p->clock.expiring);
 	return nr;
 }
 

@@ -10,6 +10,7 @@
  *     pool->conf_lock     mutex   set of namespaces, watermarks
  *  3  pool->srcu          srcu    tier pointers stay valid
  *  4  file->lock          mutex   lease table of one open file
+ *     clock.expiring      mutex   who takes back reservations; never waited for
  *     ns->session_lock    mutex   sessions of a namespace's open files; not with the above
  *  -- mmap_lock (faults come in here)
  *  5  pool->map_sem       rwsem   read: a fault installs entries; write: what a fault
@@ -83,6 +84,7 @@
 #include "kvt_look.h"
 #include "kvt_maps.h"
 #include "kvt_names.h"
+#include "kvt_clock.h"
 #include "kvt_promote.h"
 #include "kvt_room.h"
 #include "kvt_use.h"
@@ -293,7 +295,7 @@ struct kvt_wish {
  * @ns, @names: namespaces by index, and by name; conf_lock for changes
  * @ids:        of open files and of dma-bufs, part of fill view offsets
  * @filling:    reservations, newest at the head. Meta lock
- * @expired:    of them, what the worker takes back just now
+ * @expired:    of them, what is taken back just now. clock.expiring
  * @limbo:      slots that wait for foreign references. Meta lock
  * @parked:     dead blocks whose log copies wait for room for their kills. Meta lock
  * @carries:    see struct kvt_carry. Meta lock
@@ -329,7 +331,7 @@ struct kvt_wish {
  * @async:      calls that wait, see kvt_async.c
  * @async_marked: queues of @async to be looked at
  * @nr_async:   calls in them
- * @async_looked_ms: when all were looked at. The worker's
+ * @clock:      what does not wait for the worker, see kvt_clock.h
  */
 struct kvt_pool {
 	struct device dev;
@@ -416,7 +418,7 @@ struct kvt_pool {
 	struct kvt_async_queue async[KVT_WAITQS];
 	DECLARE_BITMAP(async_marked, KVT_WAITQS);
 	atomic_t nr_async;
-	u32 async_looked_ms;
+	struct kvt_clock clock;
 	u32 watermark_low_percent;
 	u32 watermark_high_percent;
 	u32 reserve_percent, copies_percent;	/* see ops_put.c, kvt_copy.c */
@@ -710,7 +712,6 @@ bool kvt_filling_claim(struct kvt_pool *p, u32 id, u32 gen, u32 owner);	/* meta 
 u64 kvt_fill_revoke(struct kvt_pool *p, const u32 *ids, u32 nr);
 void kvt_filling_abort(struct kvt_pool *p, const u32 *ids, u32 nr, bool mapped);
 void kvt_fill_lost(struct kvt_pool *p, struct kvt_tier *t);
-u32 kvt_filling_expire(struct kvt_pool *p);
 bool kvt_limbo_check(struct kvt_pool *p);
 void kvt_limbo_add(struct kvt_pool *p, struct kvt_tier *t, u32 page,
 		   u32 ns_group);	/* meta lock held */

@@ -280,6 +280,7 @@ static void kvt_pool_init_locks(struct kvt_pool *p)
 	init_llist_head(&p->unholds);
 	INIT_WORK(&p->work, kvt_reclaim_work);
 	INIT_DELAYED_WORK(&p->tick, kvt_reclaim_tick);
+	kvt_clock_init(p);
 	INIT_WORK(&p->async_work, kvt_async_work);
 	kvt_scrub_init(&p->scrub);
 	kvt_looks_init(p);
@@ -453,6 +454,7 @@ int kvt_pool_create(u32 *id)
 	if (err)
 		goto put;
 	queue_delayed_work(p->reclaim_wq, &p->tick, HZ);
+	kvt_clock_start(p);
 	idr_replace(&kvt_pools, p, nr);
 	*id = nr;
 	return 0;
@@ -472,6 +474,7 @@ static void kvt_pool_stop(struct kvt_pool *p)
 	/* The tick queues the work and the work re-arms the tick only when !dying. */
 	cancel_delayed_work_sync(&p->tick);
 	cancel_work_sync(&p->work);
+	kvt_clock_stop(p);
 	kvt_promo_flush(p);
 	cancel_work_sync(&p->async_work);
 	cancel_delayed_work_sync(&p->tick);
@@ -559,6 +562,7 @@ int kvt_pool_publish(struct kvt_pool *p)
 	idr_replace(&kvt_pools, p, p->id);
 	mutex_unlock(&kvt_registry_lock);
 	queue_delayed_work(p->reclaim_wq, &p->tick, HZ);
+	kvt_clock_start(p);
 	dev_set_uevent_suppress(&p->dev, 0);
 	kobject_uevent(&p->dev.kobj, KOBJ_ADD);
 	return 0;

@@ -538,7 +538,6 @@ static bool kvt_housekeeping(struct kvt_pool *p)
 		kvt_reclaim_kick(p);
 	kvt_retire_regions(p);
 	kvt_look_at_logs(p);
-	kvt_async_tick(p);
 	return any;
 }
 

@@ -283,4 +283,48 @@ TEST_F_TIMEOUT(still, others_go_on, 300)
 	EXPECT_TRUE(KVT_UNTIL(30000, still_up(&self->here, STILL_NR) == STILL_NR));
 }
 
+/* Blocks that have come to the disk that does not answer. */
+static long long still_down(FIXTURE_DATA(still) *self)
+{
+	char buf[32];
+
+	return kvt_sysfs_read(&self->pool, "tiers/bdev1/demotions_in", buf, sizeof(buf)) < 0 ?
+	       -1 : atoll(buf);
+}
+
+/*
+ * The pool's worker sends blocks down to the disk that does not answer. What is due at its time is
+ * seen to all the same: reservations that are too old are others' to make.
+ */
+TEST_F(still, reservations_expire)
+{
+	struct kvt_key key = kvt_key(STILL_SET, 1000), one;
+	struct kvtier_block_result res;
+	struct kvt_client other;
+	long long down;
+	int i;
+
+	down = still_down(self);
+	ASSERT_EQ(0, kvt_ns_set(&self->pool, &self->here, "tier_limits", "bdev2 0\n"));
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_low_percent", "1"));
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "watermark_high_percent", "2"));
+	for (i = 0; i < STILL_NR / 2; i++) {
+		one = kvt_key(STILL_SET, 2000 + i);
+		ASSERT_EQ(1, kvt_put(&self->here, 0, 0, &one, NULL, 1));
+	}
+	/* Until it has begun, and for a while after that. */
+	kvt_sleep_ms(1000);
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "reservation_timeout_ms", "200"));
+	ASSERT_EQ(1, kvt_reserve(self->there.fd, 0, 0, &key, NULL, 1, &res, 0));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &other, "there", STILL_BYTES));
+	EXPECT_TRUE(KVT_UNTIL(20000, kvt_reserve(other.fd, 0, 0, &key, NULL, 1, &res, 0) == 1 &&
+				     res.status == KVTIER_ST_RESERVED));
+	EXPECT_EQ(1, kvt_abort(other.fd, &res.handle, 1, NULL));
+	kvt_client_close(&other);
+	/* Too much is in memory, and nothing has come down: it has been waiting for all that time. */
+	EXPECT_EQ(down, still_down(self));
+	ASSERT_EQ(0, kvt_dm_stop(&self->dm, false));
+	EXPECT_TRUE(KVT_UNTIL(30000, still_down(self) > down));
+}
+
 TEST_HARNESS_MAIN
