@@ -161,21 +161,10 @@ void kvt_leavers_check(struct kvt_pool *p)
 			p->id, nr);
 }
 
-/*
- * May the member come back with blocks of a namespace that has ended. If it is written to no more;
- * but also if not all is written yet that it knows, and it stops before that is.
- */
-static bool kvt_leavers_recalls(const struct kvt_mlog *m)
-{
-	return m->w.given_up || m->w.tail < m->w.head || m->nr_gone || m->gone_missed;
-}
-
 /**
  * kvt_leavers_ns_new() - a namespace has been made
  * @p:  pool
  * @ns: in pool->ns, without blocks
- *
- * There may have been one of the same identity, whose blocks would be this one's then.
  */
 void kvt_leavers_ns_new(struct kvt_pool *p, struct kvt_ns *ns)
 {
@@ -185,7 +174,7 @@ void kvt_leavers_ns_new(struct kvt_pool *p, struct kvt_ns *ns)
 	if (p->leavers.nr)
 		ns->on_tiers |= KVT_ON_LEAVER;
 	for (i = 0; i < KVT_TIERS; i++) {
-		if (p->tiers[i] && p->tiers[i]->mlog && kvt_leavers_recalls(p->tiers[i]->mlog))
+		if (p->tiers[i] && p->tiers[i]->mlog && p->tiers[i]->mlog->w.given_up)
 			ns->on_tiers |= 1u << i;
 	}
 	spin_unlock(&p->meta_lock);

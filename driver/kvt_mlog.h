@@ -94,9 +94,7 @@ struct kvt_tier;
  * @retire_at: jiffies before which worn segments are left alone. Meta lock, as @retire_delay
  * @retire_delay: after the next attempt in vain, in jiffies; 0: none was
  * @retire_seg: where to begin then. The pool's worker's
- * @gone:     namespaces that ended, and their kvt_ns_home's @first; @nr_gone of them. Meta lock,
- *            as the next
- * @gone_missed: of some there is no end, for want of room there
+ * @gone:     namespaces that ended, and their kvt_ns_home's @first; @nr_gone of them. Meta lock
  * @turn:     NULL, or the device is zoned: for each segment the unit whose batch is to be
  *            written next. Meta lock; see kvt_mlog_zone.c, as for the next two
  * @zero:     zeroes
@@ -129,7 +127,6 @@ struct kvt_mlog {
 		u64 first;
 	} gone[KVT_MLOG_GONE];
 	u32 nr_gone;
-	bool gone_missed;
 	u32 *turn;
 	void *zero;
 	atomic_t nr_filling;

@@ -293,10 +293,8 @@ void kvt_mlog_ns_gone(struct kvt_pool *p, struct kvt_ns *ns)
 		if (!(ns->on_tiers & 1u << i) || !t || !t->mlog)
 			continue;
 		kvt_wlog_unhome(&t->mlog->w, &ns->home[i]);
-		if (t->mlog->nr_gone == KVT_MLOG_GONE) {
-			t->mlog->gone_missed = true;
+		if (t->mlog->nr_gone == KVT_MLOG_GONE)
 			continue;
-		}
 		t->mlog->gone[t->mlog->nr_gone].id = ns->id;
 		t->mlog->gone[t->mlog->nr_gone++].first =
 			ns->home[i].member == t->mlog->cookie ? ns->home[i].first : 0;
