@@ -40,7 +40,9 @@ KVT_IMPORT_NS_DMA_BUF;
 #define KVT_EXPORTS_PER_NS	1024u
 #define KVT_EXPORT_FAULT_PAGES	64u
 #define KVT_EXPORTS_A_LOOK	16u
-#define KVT_EXPORT_TRIES	3u	/* to have its pages for itself, in one look */
+#define KVT_EXPORT_UNMAPS	32u	/* of all that are looked at */
+#define KVT_EXPORT_DELAY	((unsigned long)HZ / 20 + 1)	/* until the next look */
+#define KVT_EXPORT_DELAY_MAX	((unsigned long)HZ)
 
 /**
  * struct kvt_export_part - a block of a buffer
@@ -67,7 +69,11 @@ struct kvt_export_part {
  * @nr:    parts, each with a lease
  * @nr_pages: in all
  * @arena: all of it is in an arena of the file that made it
- * @seen:  when it lingers: the part that somebody referred to at the last look
+ * @seen:  when nobody has it any more: so many parts were found to be nobody else's
+ * @seen_pages: and so many pages of the next
+ * @swept: the namespace's other buffers, and fill views, were unmapped for that
+ * @again: jiffies of the next look
+ * @delay: that is after the last one, 0: there was none
  * @linger: with its owner's when nobody has it any more. Meta lock
  * @looked: number of the last look at it then. Worker only
  * @part: in the order of the buffer
@@ -81,6 +87,10 @@ struct kvt_export {
 	u64 nr_pages;
 	bool arena;
 	u32 seen;
+	u32 seen_pages;
+	bool swept;
+	unsigned long again;
+	unsigned long delay;
 	struct list_head linger;
 	u32 looked;
 	struct kvt_export_part part[];
@@ -388,15 +398,24 @@ static void kvt_export_free(struct kvt_export *x)
 	kvt_pool_put(p);
 }
 
-/* Are these pages alone, once who may have them mapped has not: readers, and an arena's file. */
-static bool kvt_export_alone(struct kvt_export *x, struct kvt_tier *t, u32 page, u32 nr)
+/*
+ * Are these pages of it alone, once who may have them mapped has not: readers, an arena's file, and,
+ * taken away once, other buffers. Whose entries are left cannot be told from others' that are not
+ * ours (see kvt_page_extra_refs()), so who may have one faults again after this. @budget: how
+ * often that may be done.
+ */
+static bool kvt_export_alone(struct kvt_export *x, struct kvt_tier *t, u32 page, u32 nr,
+			     u32 *budget)
 {
 	u64 offset = kvt_window_offset(t, page), bytes = (u64)nr << KVT_PAGE_SHIFT;
-	u32 arena, i;
+	u32 arena;
 
-	/* Most parts nobody has mapped. */
+	/* Most parts nobody has mapped; and where there are more references it would be in vain. */
 	if (kvt_pages_alone(t, page, nr))
 		return true;
+	if (!*budget || kvt_pages_foreign(t, page, nr))
+		return false;
+	--*budget;
 	spin_lock(&x->pool->meta_lock);
 	arena = kvt_mem_region_of(&t->mem, page)->arena;
 	spin_unlock(&x->pool->meta_lock);
@@ -404,53 +423,36 @@ static bool kvt_export_alone(struct kvt_export *x, struct kvt_tier *t, u32 page,
 	 * Who reads just now makes a new entry, and this look is in vain. Not under map_sem: who has
 	 * a lock that unmapping takes would keep everybody's faults waiting.
 	 */
-	for (i = 0; i < KVT_EXPORT_TRIES; i++) {
-		kvt_unmap(x->ns, offset, bytes);
-		if (arena)
-			kvt_unmap(x->ns, kvt_fill_base(arena) + offset, bytes);
-		if (kvt_pages_alone(t, page, nr))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Does somebody refer to a page of that part whom we do not know of. Those who may have it mapped
- * cannot be told from others whose entries are not ours (see kvt_page_extra_refs()): so it is
- * taken away from them, and they fault again after the look. Another buffer's mapping of the same
- * block has this one wait.
- */
-static bool kvt_part_foreign(struct kvt_export *x, const struct kvt_export_part *part)
-{
-	u32 page, nr, left = part->nr_pages;
-
-	if (kvt_pages_foreign(part->tier, part->page, left))
+	kvt_unmap(x->ns, offset, bytes);
+	if (arena)
+		kvt_unmap(x->ns, kvt_fill_base(arena) + offset, bytes);
+	if (kvt_pages_alone(t, page, nr))
 		return true;
-	for (page = part->page; left; page += nr, left -= nr) {
-		nr = min(left, KVT_PIECE_PAGES);
-		if (!kvt_export_alone(x, part->tier, page, nr))
-			return true;
-	}
-	return false;
+	if (x->swept)
+		return false;
+	x->swept = true;
+	kvt_unmap(x->ns, KVT_WINDOW_BYTES, 0);
+	return kvt_pages_alone(t, page, nr);
 }
 
 /*
- * Does somebody refer to a page of it. What is on lost memory goes to nobody anyway. Who
- * keeps a page keeps it for long: the look begins where it ended the last time.
+ * Does somebody refer to a page of it that was not found alone yet. One that was has no reference
+ * that came by way of the buffer, and gets none: the buffer is mapped nowhere any more. So looks
+ * go on where they have ended. What is on lost memory goes to nobody anyway.
  */
-static bool kvt_export_foreign(struct kvt_export *x)
+static bool kvt_export_foreign(struct kvt_export *x, u32 *budget)
 {
-	u32 i, at = x->seen;
+	for (; x->seen < x->nr; x->seen++, x->seen_pages = 0) {
+		const struct kvt_export_part *part = &x->part[x->seen];
+		u32 nr;
 
-	for (i = 0; i < x->nr; i++, at++) {
-		const struct kvt_export_part *part;
-
-		at = at < x->nr ? at : 0;
-		part = &x->part[at];
-		if (READ_ONCE(part->tier->state) != KVTIER_TIER_FAILED &&
-		    kvt_part_foreign(x, part)) {
-			x->seen = at;
-			return true;
+		if (READ_ONCE(part->tier->state) == KVTIER_TIER_FAILED)
+			continue;
+		for (; x->seen_pages < part->nr_pages; x->seen_pages += nr) {
+			nr = min(part->nr_pages - x->seen_pages, KVT_PIECE_PAGES);
+			if (!kvt_export_alone(x, part->tier, part->page + x->seen_pages, nr,
+					      budget))
+				return true;
 		}
 	}
 	return false;
@@ -496,9 +498,16 @@ static struct kvt_export *kvt_export_next(struct kvt_pool *p, u32 look, struct l
 }
 
 /* Nobody has it any more: it goes, unless it has to linger. Whether it has gone. */
-static bool kvt_export_end(struct kvt_export *x)
+static bool kvt_export_end(struct kvt_export *x, u32 *budget)
 {
-	if (kvt_export_foreign(x)) {
+	bool due = !x->delay || !time_before(jiffies, x->again);
+
+	if (!due || kvt_export_foreign(x, budget)) {
+		/* Unless it was only that others have had their turn. */
+		if (due && *budget) {
+			x->delay = clamp(2 * x->delay, KVT_EXPORT_DELAY, KVT_EXPORT_DELAY_MAX);
+			x->again = jiffies + x->delay;
+		}
 		kvt_export_linger(x);
 		return false;
 	}
@@ -511,10 +520,11 @@ static void kvt_export_release(struct dma_buf *buf)
 {
 	struct kvt_export *x = buf->priv;
 	struct kvt_pool *p = x->pool;
+	u32 budget = KVT_EXPORT_UNMAPS;
 
 	/* Until it has gone it keeps the pool, but afterwards nothing does. */
 	get_device(&p->dev);
-	if (!kvt_export_end(x))
+	if (!kvt_export_end(x, &budget))
 		kvt_reclaim_kick(p);
 	put_device(&p->dev);
 }
@@ -529,7 +539,7 @@ static void kvt_export_release(struct dma_buf *buf)
 bool kvt_exports_look(struct kvt_pool *p)
 {
 	/* Not 0, which is what those have that have not been looked at. */
-	u32 look = p->fixed.looks + 1 ?: 1, i;
+	u32 look = p->fixed.looks + 1 ?: 1, budget = KVT_EXPORT_UNMAPS, i;
 	struct kvt_export *x;
 	LIST_HEAD(done);
 	bool any = false;
@@ -541,7 +551,7 @@ bool kvt_exports_look(struct kvt_pool *p)
 		spin_unlock(&p->meta_lock);
 		if (!x)
 			break;
-		any |= kvt_export_end(x);
+		any |= kvt_export_end(x, &budget);
 	}
 	spin_lock(&p->meta_lock);
 	list_splice_tail(&done, &p->fixed.lingering);

@@ -332,6 +332,31 @@ TEST_F(export, ends_though_it_is_read)
 	EXPECT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
 }
 
+/* Nor does who has another buffer of it mapped, and sees it all the time. */
+TEST_F(export, ends_beside_another)
+{
+	struct kvt_key key = kvt_key(SET, 50);
+	struct kvtier_block_result res;
+	int buf, other;
+	char *at;
+
+	ASSERT_EQ(1, kvt_put(&self->c, 0, 0, &key, NULL, 1));
+	ASSERT_EQ(1, kvt_get(self->c.fd, 0, 0, &key, 1, &res, 0));
+	buf = export(self->c.fd, &res.handle, 1, NULL);
+	other = export(self->c.fd, &res.handle, 1, NULL);
+	ASSERT_LE(0, buf);
+	ASSERT_LE(0, other);
+	at = mmap(NULL, SLOT, PROT_READ, MAP_SHARED, other, 0);
+	ASSERT_NE(MAP_FAILED, at);
+	EXPECT_TRUE(kvt_bytes_ok(at, &key, BLOCK_BYTES));
+	close(buf);
+	EXPECT_TRUE(KVT_UNTIL(10000, leases(&self->pool) == 2 * NR + 2));
+	EXPECT_TRUE(kvt_bytes_ok(at, &key, BLOCK_BYTES));
+	munmap(at, SLOT);
+	close(other);
+	EXPECT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
+}
+
 TEST_F(export, what_is_no_lease)
 {
 	struct kvt_key fresh = kvt_key(SET, 50);

@@ -6,6 +6,7 @@
 #include "kvt_test.h"
 #include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 /* After the C library's: both have an enumeration of states. */
@@ -43,7 +44,7 @@ static bool send_page(int to, const void *page, size_t bytes)
 	return sent;
 }
 
-const char *kvt_socket_view(const void *page)
+static const char *have_page(const void *page)
 {
 	struct tcp_zerocopy_receive got = { .length = getpagesize() };
 	struct pollfd ready = { .events = POLLIN };
@@ -67,4 +68,19 @@ const char *kvt_socket_view(const void *page)
 	if (!there && view != MAP_FAILED)
 		munmap(view, getpagesize());
 	return there ? view : NULL;
+}
+
+const char *kvt_socket_view(const void *page)
+{
+	cpu_set_t before, one;
+	const char *view;
+
+	/* What is received by another processor than it was sent by is freed some time. */
+	sched_getaffinity(0, sizeof(before), &before);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	view = have_page(page);
+	sched_setaffinity(0, sizeof(before), &before);
+	return view;
 }
