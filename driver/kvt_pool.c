@@ -559,12 +559,15 @@ int kvt_pool_publish(struct kvt_pool *p)
 	mutex_lock(&kvt_registry_lock);
 	WRITE_ONCE(p->dying, false);
 	kvt_pool_tell_given_up(p);
-	idr_replace(&kvt_pools, p, p->id);
-	mutex_unlock(&kvt_registry_lock);
 	queue_delayed_work(p->reclaim_wq, &p->tick, HZ);
 	kvt_clock_start(p);
+	/* From here on somebody may end it. */
+	get_device(&p->dev);
+	idr_replace(&kvt_pools, p, p->id);
+	mutex_unlock(&kvt_registry_lock);
 	dev_set_uevent_suppress(&p->dev, 0);
 	kobject_uevent(&p->dev.kobj, KOBJ_ADD);
+	put_device(&p->dev);
 	return 0;
 }
 
