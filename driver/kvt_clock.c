@@ -22,11 +22,12 @@ static void kvt_clock_work(struct work_struct *work)
 
 	if (READ_ONCE(p->dying))
 		return;
+	/* First: the other may wait for whoever holds a lock of a namespace's mappings. */
 	if (!kvt_test_settles(p)) {
+		kvt_async_tick(p);
 		idx = srcu_read_lock(&p->srcu);
 		expired = kvt_filling_expire(p);
 		srcu_read_unlock(&p->srcu, idx);
-		kvt_async_tick(p);
 	}
 	if (expired) {
 		kvt_garbage_free(p);

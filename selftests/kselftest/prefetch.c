@@ -314,7 +314,7 @@ TEST_F(still, reservations_expire)
 	}
 	/* Until it has begun, and for a while after that. */
 	kvt_sleep_ms(1000);
-	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "reservation_timeout_ms", "200"));
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "reservation_timeout_ms", "2000"));
 	ASSERT_EQ(1, kvt_reserve(self->there.fd, 0, 0, &key, NULL, 1, &res, 0));
 	ASSERT_EQ(0, kvt_client_open(&self->pool, &other, "there", STILL_BYTES));
 	EXPECT_TRUE(KVT_UNTIL(20000, kvt_reserve(other.fd, 0, 0, &key, NULL, 1, &res, 0) == 1 &&
