@@ -55,7 +55,7 @@ vm_failed()
 # are so large that watermarks which empty the memory tier do not concern the block tier.
 vm()
 {
-	"$KVT_ROOT/selftests/vm/run.sh" --cxl 0 --nvme-size 32768 --timeout "$TIMEOUT_S" --redis \
+	"$KVT_ROOT/selftests/vm/run.sh" --cxl 0 --nvme-size 32768 --timeout "$TIMEOUT_S" --redis --append mitigations=auto \
 		--bin "$BENCH/kvtier-bench" --bin "$MKFS" --payload "$HERE/guest" \
 		--share "$BENCH" "$@" >"$BENCH/vm.log" 2>&1 || vm_failed
 }
@@ -99,7 +99,7 @@ step_scale()
 # emulated timer does not tick in time, and refuse to boot.
 log_vm()
 {
-	"$KVT_ROOT/selftests/vm/run.sh" --cxl 0 --timeout "$TIMEOUT_S" --append no_timer_check \
+	"$KVT_ROOT/selftests/vm/run.sh" --cxl 0 --timeout "$TIMEOUT_S" --append "no_timer_check mitigations=auto" \
 		--payload "$HERE/guest" --bin "$BENCH/kvtier-bench" --share "$BENCH" "$@" \
 		>"$BENCH/vm.log" 2>&1
 }
