@@ -303,7 +303,7 @@ TEST_F(export, page_in_a_socket)
 	close(buf);
 	EXPECT_EQ(1, kvt_release(self->c.fd, &res.handle, 1, NULL));
 	EXPECT_EQ(1, kvt_drop(self->c.fd, 0, &key, 1, NULL));
-	/* The worker looks at it twenty times meanwhile. */
+	/* The worker looks at it again and again. */
 	usleep(1000 * 1000);
 	EXPECT_EQ(2 * NR + 1, leases(&self->pool));
 	key = kvt_key(SET, 51);
@@ -554,9 +554,10 @@ TEST_F(export, of_an_arena)
 FIXTURE(moved)
 {
 	struct kvt_pool pool;
-	struct kvt_client c;
-	struct kvt_key key;	/* in the tier that stays */
-	int tier;		/* another one, above it */
+	struct kvt_client c;	/* has an arena in @tier */
+	struct kvt_client later;
+	struct kvt_key key;	/* in the arena, with something behind it */
+	int tier;		/* the faster one */
 };
 
 FIXTURE_VARIANT(moved)
@@ -569,49 +570,54 @@ FIXTURE_VARIANT_ADD(moved, down_in_memory) { .disk = false };
 
 FIXTURE_SETUP(moved)
 {
+	struct kvtier_arena a = { .size = sizeof(a), .nr_slots = 2 };
+	struct kvtier_group g = { .block_bytes = BLOCK_BYTES };
+	struct kvtier_block_result res;
+	struct kvtier_ns_open o;
+	char *at;
+
+	self->later.fd = -1;
 	if (variant->disk && !kvt_env_bdev())
 		SKIP(return, "no block device to use (KVT_BDEV)");
 	ASSERT_EQ(0, kvt_setup(&self->pool));
 	ASSERT_LE(0, variant->disk ? kvt_tier_bdev(&self->pool, 1, 64 * KVT_MIB) :
 				     kvt_tier_dram(&self->pool, 1, 8 * KVT_MIB));
-	self->tier = variant->disk ? kvt_tier_dram(&self->pool, 0, 8 * KVT_MIB) : -1;
-	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "moved", BLOCK_BYTES));
+	self->tier = kvt_tier_dram(&self->pool, 0, 8 * KVT_MIB);
+	ASSERT_LE(0, self->tier);
+	kvt_ns_args(&o, "moved", &g, 1);
+	o.min_bytes = 4 * KVT_MIB;
+	ASSERT_EQ(0, kvt_client_bind(&self->c, kvt_open(&self->pool), &o));
 	self->key = kvt_key(SET, 60);
+	ASSERT_EQ(0, kvt_ioctl(self->c.fd, KVTIER_OP_ARENA, &a));
+	ASSERT_EQ(1, kvt_reserve(self->c.fd, KVTIER_RESERVE_ARENA, 0, &self->key, NULL, 1, &res, 0));
+	ASSERT_EQ(self->tier, res.tier);
+	at = kvt_wr(&self->c, res.offset);
+	kvt_fill(at, &self->key, BLOCK_BYTES);
+	ASSERT_EQ(1, kvt_commit(self->c.fd, 0, &res.handle, 1, &res));
+	memset(at + BLOCK_BYTES, 0x5a, SLOT - BLOCK_BYTES);
 }
 
 FIXTURE_TEARDOWN(moved)
 {
+	kvt_client_close(&self->later);
 	kvt_client_close(&self->c);
 	EXPECT_EQ(0, kvt_teardown(&self->pool));
 }
 
-/* A move writes a block's bytes, and clears what is behind them in the slot that it goes to. */
+/* A move takes along all of a slot's pages, and clears what is behind the block where they go. */
 TEST_F(moved, nothing_beside_a_block)
 {
-	struct kvt_key other = kvt_key(SET, 61);
-	struct kvt_client c;
-	long long at = 0;
+	struct kvtier_block_result res;
 
-	if (variant->disk) {
-		ASSERT_EQ(1, kvt_put(&self->c, 0, 0, &self->key, NULL, 1));
-		ASSERT_EQ(0, kvt_tier_detach(&self->pool, self->tier, 0, 10 * KVT_SEC));
-	} else {
-		at = litter(&self->c, &other);
-	}
-	self->tier = kvt_tier_dram(&self->pool, 0, 8 * KVT_MIB);
-	ASSERT_LE(0, self->tier);
-	/* Another one, which has the new tier in its views. */
-	ASSERT_EQ(0, kvt_client_open(&self->pool, &c, "moved", BLOCK_BYTES));
-	if (variant->disk) {
-		at = litter(&c, &other);
-		ASSERT_EQ(1, kvt_check(&c, 0, &self->key, 1, 10 * KVT_SEC));
-	} else {
-		ASSERT_EQ(1, kvt_put(&c, 0, 0, &self->key, NULL, 1));
-		ASSERT_EQ(0, kvt_tier_detach(&self->pool, self->tier, 0, 10 * KVT_SEC));
-	}
-	ASSERT_LE(0, at);
-	EXPECT_TRUE(alone(&c, &self->key, at));
-	kvt_client_close(&c);
+	/* The arena goes with its file, what is in it stays. */
+	kvt_client_close(&self->c);
+	ASSERT_EQ(0, kvt_tier_detach(&self->pool, self->tier, 0, 20 * KVT_SEC));
+	if (variant->disk)
+		ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, 8 * KVT_MIB));
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->later, "moved", BLOCK_BYTES));
+	ASSERT_EQ(1, kvt_check(&self->later, 0, &self->key, 1, 10 * KVT_SEC));
+	ASSERT_EQ(1, kvt_get(self->later.fd, 0, 0, &self->key, 1, &res, 0));
+	EXPECT_TRUE(alone(&self->later, &self->key, res.offset));
 }
 
 TEST_HARNESS_MAIN
