@@ -8,9 +8,9 @@
  * drained and the pool not be destroyed while it lives: what a device has mapped is never
  * taken away. It ends with the last reference: importers, mappings and file descriptors
  * hold it. Whoever still refers to one of its pages then (a pin that an importer took
- * through a mapping, a pipe, an entry of a socket's mapping) is waited for: the buffer lingers, with its leases, until the
- * pool's worker finds that they have gone. So who was given a buffer never sees another
- * block by way of it.
+ * through a mapping, a pipe, an entry of a socket's mapping) is waited for: the buffer
+ * lingers, with its leases, until the pool's worker finds that they have gone. So who was
+ * given a buffer never sees another block by way of it.
  *
  * Blocks do not change: a device can map the buffer to read from it only, and so can the
  * processor. Those in an arena of the file that exports them are the exception, because

@@ -146,39 +146,35 @@ bool kvt_pages_alone(struct kvt_tier *t, u32 page, u32 nr)
 	return kvt_pages_own(t, page, nr, true) == nr;
 }
 
+/*
+ * As kvt_pages_own() for all of them. References that are just being dropped (a munmap or a finished
+ * write elsewhere) look like somebody's for a moment, so such an answer is asked for again a few
+ * times: some tens of milliseconds in all. May sleep.
+ */
+static bool kvt_pages_settle(struct kvt_tier *t, u32 page, u32 nr, bool alone)
+{
+	int i;
+
+	for (i = 0; i < KVT_FOREIGN_TRIES; i++) {
+		if (kvt_pages_own(t, page, nr, alone) == nr)
+			return true;
+		usleep_range(100 << i, 200 << i);
+	}
+	return false;
+}
+
 /**
  * kvt_slot_foreign() - does somebody hold references to these pages
  * @t:    memory tier
  * @page: first
  * @nr:   how many
  *
- * References that are just being dropped (a munmap or a finished write elsewhere)
- * look foreign for a moment, so a positive answer is asked for again a few times:
- * some tens of milliseconds in all. May sleep.
+ * As kvt_pages_foreign(), but references that are just being dropped are waited for: some tens
+ * of milliseconds in all. May sleep.
  */
 bool kvt_slot_foreign(struct kvt_tier *t, u32 page, u32 nr)
 {
-	int i;
-
-	for (i = 0; i < KVT_FOREIGN_TRIES; i++) {
-		if (!kvt_pages_foreign(t, page, nr))
-			return false;
-		usleep_range(100 << i, 200 << i);
-	}
-	return true;
-}
-
-/* Are these pages alone, or will they be in some tens of milliseconds. */
-static bool kvt_region_alone(struct kvt_tier *t, u32 page, u32 nr)
-{
-	int i;
-
-	for (i = 0; i < KVT_FOREIGN_TRIES; i++) {
-		if (kvt_pages_alone(t, page, nr))
-			return true;
-		usleep_range(100 << i, 200 << i);
-	}
-	return false;
+	return !kvt_pages_settle(t, page, nr, false);
 }
 
 /**
@@ -517,7 +513,7 @@ void kvt_region_clean(struct kvt_tier *t, struct kvt_region *reg)
 		  (u64)nr << KVT_PAGE_SHIFT);
 	/* Who pins many regions is waited for once, not once for each. */
 	foreign = time_before(jiffies, READ_ONCE(t->foreign_until)) ?
-		  !kvt_pages_alone(t, page, nr) : !kvt_region_alone(t, page, nr);
+		  !kvt_pages_alone(t, page, nr) : !kvt_pages_settle(t, page, nr, true);
 	if (foreign)
 		WRITE_ONCE(t->foreign_until, jiffies + HZ);
 	else
