@@ -450,6 +450,7 @@ struct kvt_lease {
 struct kvt_arena {
 	u32 tier;
 	u32 region;	/* KVT_NO_REGION: none */
+	bool coming;	/* a call is about to set the above */
 };
 
 /**
@@ -676,10 +677,10 @@ bool kvt_copy_shed(struct kvt_tier *t, u32 seg);	/* no lock, may sleep */
 void kvt_copy_shed_all(struct kvt_tier *t);		/* no lock, may sleep */
 
 /* kvt_region.c: space of memory tiers. May sleep, no spinlock held */
-int kvt_region_get(struct kvt_tier *t, struct kvt_ns *ns, u32 group);
+int kvt_region_get(struct kvt_tier *t, struct kvt_ns *ns, u32 group, int *idx);
 int kvt_region_get_spare(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 keep);
 int kvt_region_get_arena(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 slots,
-			 u32 file_id);
+			 u32 file_id, int *idx);
 u32 kvt_region_next(struct kvt_tier *t, u32 r, bool (*of)(const struct kvt_region *reg));
 void kvt_region_clean(struct kvt_tier *t, struct kvt_region *reg);
 bool kvt_region_unquarantine(struct kvt_pool *p);

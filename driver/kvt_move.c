@@ -54,7 +54,7 @@ static int kvt_mv_region(struct kvt_mv *mv, struct kvt_tier *t, struct kvt_ns *n
 	if (!READ_ONCE(t->mem.nr_free))
 		return -ENOSPC;
 	return mv->keep ? kvt_region_get_spare(t, ns, group, mv->keep) :
-	       kvt_region_get(t, ns, group);
+	       kvt_region_get(t, ns, group, NULL);
 }
 
 /**

@@ -101,11 +101,11 @@ static bool kvt_unused_region(struct kvt_pool *p, struct kvt_tier *t, const stru
 
 	if (!pieces)
 		return false;
-	if (kvt_region_release_empty(p, t, pieces) && !kvt_region_get(t, w->ns, w->group))
+	if (kvt_region_release_empty(p, t, pieces) && !kvt_region_get(t, w->ns, w->group, NULL))
 		return true;
 	/* Enough may be free but not in one run: then all that is empty. */
 	if (kvt_region_release_empty(p, t, t->nr_pieces) &&
-	    !kvt_region_get(t, w->ns, w->group))
+	    !kvt_region_get(t, w->ns, w->group, NULL))
 		return true;
 	/*
 	 * Before anything goes: what no block is in. The shortest run that will do; where there
@@ -115,7 +115,7 @@ static bool kvt_unused_region(struct kvt_pool *p, struct kvt_tier *t, const stru
 	for (i = 0; i < KVT_STEAL_TRIES; i++) {
 		if (!kvt_compact(p, t, least) && (least == 1 || !kvt_compact(p, t, 1)))
 			break;
-		if (!kvt_region_get(t, w->ns, w->group))
+		if (!kvt_region_get(t, w->ns, w->group, NULL))
 			return true;
 	}
 	return false;
@@ -207,7 +207,7 @@ static bool kvt_steal_from(struct kvt_pool *p, struct kvt_tier *t, const struct 
 		if (r == KVT_NO_REGION)
 			continue;
 		kvt_evacuate_region(p, t, r, true, asker);
-		err = kvt_region_get(t, w->ns, w->group);
+		err = kvt_region_get(t, w->ns, w->group, NULL);
 		if (!err)
 			return true;
 		/* There is a piece, and no memory for it in the owner's cgroup. */
@@ -287,7 +287,7 @@ static bool kvt_serve_tier(struct kvt_pool *p, struct kvt_tier *t, const struct 
 	/* What others have is of no use to whom his cgroup gives no more. */
 	if (!partial && !kvt_owner_pays(t, w))
 		return !owed && kvt_lower_own(p, t, w, READ_ONCE(p->nr_put_off));
-	err = partial ? 0 : kvt_region_get(t, w->ns, w->group);
+	err = partial ? 0 : kvt_region_get(t, w->ns, w->group, NULL);
 	if (err == -EDQUOT)
 		return !owed && kvt_lower_own(p, t, w, READ_ONCE(p->nr_put_off));
 	return !err || kvt_steal_region(p, t, w, owed);
@@ -348,7 +348,7 @@ static bool kvt_serve_wish(struct kvt_pool *p)
 		barred = kvt_kept_barred(p, w.ns) ||
 			 w.ns->group[w.group].owner[t[i]->id].partial != KVT_NO_REGION;
 		spin_unlock(&p->meta_lock);
-		err = barred ? -ENOSPC : kvt_region_get(t[i], w.ns, w.group);
+		err = barred ? -ENOSPC : kvt_region_get(t[i], w.ns, w.group, NULL);
 		if (!err || (!barred && err != -EDQUOT && kvt_unused_region(p, t[i], &w)))
 			return true;
 	}

@@ -344,14 +344,33 @@ static void kvt_region_wiped(struct kvt_tier *t, struct kvt_region *reg, int err
 	spin_unlock(&t->pool->meta_lock);
 }
 
-/* Its first piece, or a negative errno. */
+/*
+ * See to a DIRTY region's pages. Nobody maps, takes or frees one but who made it, and its tier does
+ * not go: so nobody else has to wait for a caller who is given little time for it.
+ */
+static int kvt_region_prepare(struct kvt_tier *t, struct kvt_ns *ns, struct kvt_region *reg,
+			      int *idx)
+{
+	struct kvt_pool *p = t->pool;
+	int err;
+
+	if (idx)
+		srcu_read_unlock(&p->srcu, *idx);
+	err = t->charges ? kvt_charge_region(t, ns, reg) : kvt_region_wipe(t, reg);
+	if (idx)
+		*idx = srcu_read_lock(&p->srcu);
+	kvt_region_wiped(t, reg, err);
+	return err;
+}
+
+/* Its first piece, or a negative errno. @idx: see kvt_region_get() */
 static int kvt_region_take(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 nr_pieces,
-			   u32 file_id)
+			   u32 file_id, int *idx)
 {
 	u32 nr_slots = kvt_run_slots(nr_pieces, ns->group[group].slot_pages);
 	struct kvt_region *reg = kvmalloc(kvt_region_bytes(nr_slots), GFP_KERNEL_ACCOUNT);
 	bool dirty;
-	int r, err;
+	int r;
 
 	if (!reg)
 		return -ENOMEM;
@@ -359,14 +378,10 @@ static int kvt_region_take(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32
 		r = kvt_region_number(t) ?:
 		    kvt_region_enter(t, ns, group, nr_pieces, file_id, reg, &dirty);
 	} while (r == -EAGAIN);
-	if (r < 0) {
+	if (r < 0)
 		kvfree(reg);
-	} else if (dirty) {
-		/* Nobody maps, takes or frees a DIRTY region but who made it. */
-		err = t->charges ? kvt_charge_region(t, ns, reg) : kvt_region_wipe(t, reg);
-		kvt_region_wiped(t, reg, err);
-		r = err ?: r;
-	}
+	else if (dirty)
+		r = kvt_region_prepare(t, ns, reg, idx) ?: r;
 	return r;
 }
 
@@ -382,13 +397,15 @@ static void kvt_region_short(struct kvt_tier *t, u32 pieces)
  * @t:     memory tier; srcu held, may sleep
  * @ns:    namespace, kept alive by the caller
  * @group: of it
+ * @idx:   of the pool's srcu, which is let go of while pages are wiped or allocated; when it
+ *         has been, @t may have left on return, unless that is -ENOSPC. NULL: it is kept
  * Return: 0; -ENOSPC when no run of free pieces is long enough; -ENOMEM: no memory for a
  * record; -EDQUOT: the namespace's cgroup does not pay for more; -EINTR: a fatal signal.
  *
  * In a small tier a region is at most a quarter of it, so that a few owners fit.
  * Long runs are tried before short ones.
  */
-int kvt_region_get(struct kvt_tier *t, struct kvt_ns *ns, u32 group)
+int kvt_region_get(struct kvt_tier *t, struct kvt_ns *ns, u32 group, int *idx)
 {
 	const struct kvt_group *g = &ns->group[group];
 	u32 least = DIV_ROUND_UP(g->slot_pages, KVT_PIECE_PAGES);
@@ -403,7 +420,7 @@ int kvt_region_get(struct kvt_tier *t, struct kvt_ns *ns, u32 group)
 	if (pieces > shortest && !kvt_charge_fits(t, ns, pieces))
 		pieces = shortest;
 	while (pieces) {
-		r = kvt_region_take(t, ns, group, pieces, 0);
+		r = kvt_region_take(t, ns, group, pieces, 0, idx);
 		if (r != -ENOSPC)
 			break;
 		/* Half as many multiples, then runs that waste more. */
@@ -433,7 +450,7 @@ int kvt_region_get_spare(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 k
 						  t->nr_pieces / 4), &nr_slots);
 	if (!pieces || READ_ONCE(t->mem.nr_free) < (u64)pieces + keep)
 		return -ENOSPC;
-	return min(kvt_region_take(t, ns, group, pieces, 0), 0);
+	return min(kvt_region_take(t, ns, group, pieces, 0, NULL), 0);
 }
 
 /**
@@ -443,11 +460,12 @@ int kvt_region_get_spare(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 k
  * @group:   of it
  * @slots:   fewest slots
  * @file_id: whose arena
+ * @idx:     as for kvt_region_get()
  * Return: its first piece, -ENOSPC, -ENOMEM, -EDQUOT: the namespace's cgroup does not pay for it,
  * -EINTR: a fatal signal.
  */
 int kvt_region_get_arena(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 slots,
-			 u32 file_id)
+			 u32 file_id, int *idx)
 {
 	u32 slot_pages = ns->group[group].slot_pages;
 	u64 pieces = DIV_ROUND_UP_ULL((u64)slots * slot_pages, KVT_PIECE_PAGES);
@@ -455,7 +473,7 @@ int kvt_region_get_arena(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 s
 
 	if (pieces > t->nr_pieces)
 		return -ENOSPC;
-	r = kvt_region_take(t, ns, group, pieces, file_id);
+	r = kvt_region_take(t, ns, group, pieces, file_id, idx);
 	if (r == -ENOSPC)
 		kvt_region_short(t, pieces);
 	return r;

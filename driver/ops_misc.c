@@ -514,15 +514,17 @@ static int kvt_arena_charge(struct kvt_pool *p, struct kvt_ns *ns, s64 bytes)
 	return err;
 }
 
+/* Find room for an arena. @idx: of the pool's srcu, which is let go of now and then. */
 static int kvt_arena_find(struct kvt_file *f, u32 group, u32 slots, u64 bytes,
-			  struct kvt_arena *ar)
+			  struct kvt_arena *ar, int *idx)
 {
 	struct kvt_pool *p = f->pool;
 	struct kvt_tier *t[KVT_TIERS];
-	u32 nr = kvt_tier_snapshot(p, t, true), i;
 	int r = -ENOSPC;
+	u32 nr, i;
 
-	for (i = 0; i < 2 * nr; i++) {
+	/* Each time anew: one may have left. */
+	for (i = 0; nr = kvt_tier_snapshot(p, t, true), i < 2 * nr; i++) {
 		struct kvt_tier *tier = t[i % nr];
 		bool fits;
 
@@ -534,9 +536,9 @@ static int kvt_arena_find(struct kvt_file *f, u32 group, u32 slots, u64 bytes,
 		/* Second time round: with what nobody uses taken back. */
 		if (i >= nr)
 			kvt_region_release_empty(p, tier, tier->nr_pieces);
-		r = kvt_region_get_arena(tier, f->ns, group, slots, f->id);
-		ar->region = r;
 		ar->tier = tier->id;
+		r = kvt_region_get_arena(tier, f->ns, group, slots, f->id, idx);
+		ar->region = r;
 		/* A cgroup that pays for no more may have room where nobody has to. */
 		if (r == -EDQUOT)
 			r = -ENOSPC;
@@ -546,31 +548,46 @@ static int kvt_arena_find(struct kvt_file *f, u32 group, u32 slots, u64 bytes,
 	return min(r, 0);
 }
 
-static int kvt_arena_claim(struct kvt_file *f, struct kvtier_arena *a, u64 bytes)
+/* An arena that is on nobody's account yet; its offset in the window of @a. */
+static int kvt_arena_make(struct kvt_file *f, struct kvtier_arena *a, u64 bytes,
+			  struct kvt_arena *ar)
 {
-	struct kvt_group *g = &f->ns->group[a->group];
-	struct kvt_arena ar = { .region = KVT_NO_REGION };
 	struct kvt_pool *p = f->pool;
-	struct kvt_tier *t;
-	int err;
+	int err, idx;
 
-	if (f->arena[a->group].region != KVT_NO_REGION)
-		return -EBUSY;
 	err = kvt_arena_charge(p, f->ns, bytes);
 	if (err)
 		return err;
-	err = kvt_arena_find(f, a->group, a->nr_slots, bytes, &ar);
-	if (err) {
+	idx = srcu_read_lock(&p->srcu);
+	err = kvt_arena_find(f, a->group, a->nr_slots, bytes, ar, &idx);
+	if (!err)
+		a->offset = kvt_fill_base(f->id) + kvt_window_offset(p->tiers[ar->tier],
+								     ar->region * KVT_PIECE_PAGES);
+	srcu_read_unlock(&p->srcu, idx);
+	if (err)
 		kvt_arena_charge(p, f->ns, -(s64)bytes);
+	return err;
+}
+
+/* The caller's other threads go on: the file is not locked while memory is wiped. */
+static int kvt_arena_claim(struct kvt_file *f, struct kvtier_arena *a, u64 bytes)
+{
+	struct kvt_arena none = { .region = KVT_NO_REGION }, ar = none;
+	struct kvt_arena *mine = &f->arena[a->group];
+	int err;
+
+	mutex_lock(&f->lock);
+	err = mine->coming || mine->region != KVT_NO_REGION ? -EBUSY : 0;
+	if (!err)
+		mine->coming = true;
+	mutex_unlock(&f->lock);
+	if (err)
 		return err;
-	}
-	f->arena[a->group] = ar;
-	t = p->tiers[ar.tier];
-	a->nr_slots = bytes / kvt_slot_bytes(g);
-	a->offset = kvt_fill_base(f->id) + kvt_window_offset(t, ar.region * KVT_PIECE_PAGES);
-	a->bytes = bytes;
-	a->slot_bytes = kvt_slot_bytes(g);
-	return 0;
+	err = kvt_arena_make(f, a, bytes, &ar);
+	mutex_lock(&f->lock);
+	*mine = err ? none : ar;
+	mutex_unlock(&f->lock);
+	return err;
 }
 
 /**
@@ -581,7 +598,8 @@ static int kvt_arena_claim(struct kvt_file *f, struct kvtier_arena *a, u64 bytes
 int kvt_op_arena(struct kvt_file *f, void *arg)
 {
 	struct kvtier_arena *a = arg;
-	int err = kvt_check_group(f, a->group), idx;
+	int err = kvt_check_group(f, a->group);
+	const struct kvt_group *g;
 	u64 bytes;
 
 	if (err)
@@ -591,14 +609,15 @@ int kvt_op_arena(struct kvt_file *f, void *arg)
 	a->group = array_index_nospec(a->group, f->ns->nr_groups);
 	if (!a->nr_slots || a->nr_slots > (1u << 20))
 		return -EINVAL;
-	bytes = round_up((u64)a->nr_slots * kvt_slot_bytes(&f->ns->group[a->group]),
-			 KVT_PIECE_BYTES);
+	g = &f->ns->group[a->group];
+	bytes = round_up((u64)a->nr_slots * kvt_slot_bytes(g), KVT_PIECE_BYTES);
 	if (bytes > KVT_WINDOW_BYTES)
 		return -ENOSPC;
-	idx = srcu_read_lock(&f->pool->srcu);
-	mutex_lock(&f->lock);
 	err = kvt_arena_claim(f, a, bytes);
-	mutex_unlock(&f->lock);
-	srcu_read_unlock(&f->pool->srcu, idx);
-	return err;
+	if (err)
+		return err;
+	a->nr_slots = bytes / kvt_slot_bytes(g);
+	a->bytes = bytes;
+	a->slot_bytes = kvt_slot_bytes(g);
+	return 0;
 }

@@ -485,7 +485,7 @@ static int kvt_reserve_obstacle(struct kvt_putter *w, u32 i, int what, u32 *skip
 	case KVT_RSV_REGION:
 		/* One that has left meanwhile is not found when all are looked at again. */
 		t = kvt_tier_at(p, tier);
-		if (t && kvt_region_get(t, b->f->ns, b->ns_group & 15))
+		if (t && kvt_region_get(t, b->f->ns, b->ns_group & 15, &w->idx))
 			*skip |= BIT(tier);
 		return 0;
 	case KVT_RSV_ROOM:
@@ -641,8 +641,12 @@ static int kvt_reserve_batch(struct kvt_putter *w)
 	w->idx = srcu_read_lock(&p->srcu);
 	for (i = 0, err = 0; i < b->nr && !err; i++) {
 		err = kvt_reserve_one(w, i);
-		if (!(i % KVT_CHUNK_KEYS))
-			cond_resched();
+		if (i % KVT_CHUNK_KEYS)
+			continue;
+		/* The caller may be given little time: no tier waits for all of it. */
+		srcu_read_unlock(&p->srcu, w->idx);
+		cond_resched();
+		w->idx = srcu_read_lock(&p->srcu);
 	}
 	srcu_read_unlock(&p->srcu, w->idx);
 	if (err)
