@@ -45,27 +45,6 @@
 #define KVT_FIXED_MOST	(1 << 30)	/* pieces */
 static_assert(KVT_WINDOW_BYTES >> KVT_PIECE_SHIFT < KVT_FIXED_MOST / 2);
 
-/* The account of a namespace's owner, with his other ones or a new one. */
-static struct kvt_fixed_owner *kvt_fixed_owner_of(const struct kvt_ns *ns)
-{
-	struct xarray *owners = &ns->pool->fixed.owners;
-	struct kvt_fixed_owner *o = xa_load(owners, __kuid_val(ns->uid));
-
-	lockdep_assert_held(&ns->pool->conf_lock);
-	if (o)
-		return o;
-	o = kzalloc(sizeof(*o), GFP_KERNEL_ACCOUNT);
-	if (!o)
-		return NULL;
-	o->uid = ns->uid;
-	INIT_LIST_HEAD(&o->lingering);
-	INIT_LIST_HEAD(&o->turn);
-	if (!xa_err(xa_store(owners, __kuid_val(ns->uid), o, GFP_KERNEL)))
-		return o;
-	kfree(o);
-	return NULL;
-}
-
 /* How many namespaces of a pool a user has, or had when they came to it. conf_lock held. */
 u32 kvt_fixed_nr_ns(struct kvt_pool *p, kuid_t uid)
 {
@@ -76,19 +55,44 @@ u32 kvt_fixed_nr_ns(struct kvt_pool *p, kuid_t uid)
 }
 
 /**
- * kvt_fixed_join() - a namespace gets its account
- * @ns: with an owner, not in its pool yet; conf_lock held
- *
- * It has no limit of root's: that lasts as long as the namespace does in this pool.
+ * kvt_fixed_prepare() - what kvt_fixed_join() may need for a namespace
+ * @ns: new, with its pool; may sleep
  * Return: 0 or -ENOMEM. Ends with kvt_fixed_leave().
  */
-int kvt_fixed_join(struct kvt_ns *ns)
+int kvt_fixed_prepare(struct kvt_ns *ns)
 {
-	struct kvt_fixed_owner *o = kvt_fixed_owner_of(ns);
-	struct kvt_fixed *f = &ns->fixed;
+	struct kvt_fixed_owner *o = kzalloc(sizeof(*o), GFP_KERNEL_ACCOUNT);
 
 	if (!o)
 		return -ENOMEM;
+	INIT_LIST_HEAD(&o->lingering);
+	INIT_LIST_HEAD(&o->turn);
+	ns->fixed.owner = o;
+	return 0;
+}
+
+/**
+ * kvt_fixed_join() - a namespace gets its account, with its owner's other ones or a new one
+ * @ns: prepared, with an owner, not in its pool yet; conf_lock held
+ *
+ * It has no limit of root's: that lasts as long as the namespace does in this pool.
+ * Return: 0 or -ENOMEM.
+ */
+int kvt_fixed_join(struct kvt_ns *ns)
+{
+	struct xarray *owners = &ns->pool->fixed.owners;
+	struct kvt_fixed_owner *o = xa_load(owners, __kuid_val(ns->uid));
+	struct kvt_fixed *f = &ns->fixed;
+
+	lockdep_assert_held(&ns->pool->conf_lock);
+	if (o) {
+		kfree(f->owner);
+	} else {
+		o = f->owner;
+		o->uid = ns->uid;
+		if (xa_err(xa_store(owners, __kuid_val(o->uid), o, GFP_KERNEL)))
+			return -ENOMEM;
+	}
 	o->nr_ns++;
 	f->owner = o;
 	f->limit_bytes = KVT_LIMIT_DEFAULT;
@@ -115,7 +119,7 @@ void kvt_fixed_promise(struct kvt_ns *ns)
 
 /**
  * kvt_fixed_leave() - a namespace ends
- * @ns: which has nothing fixed, or has not joined; conf_lock held
+ * @ns: which has nothing fixed; conf_lock held. Or has not joined
  */
 void kvt_fixed_leave(struct kvt_ns *ns)
 {
@@ -125,6 +129,11 @@ void kvt_fixed_leave(struct kvt_ns *ns)
 		return;
 	atomic_sub(ns->fixed.account.promised, &o->pieces);
 	ns->fixed.owner = NULL;
+	/* One that it was prepared with is nobody else's. */
+	if (!o->nr_ns) {
+		kfree(o);
+		return;
+	}
 	if (--o->nr_ns)
 		return;
 	xa_erase(&ns->pool->fixed.owners, __kuid_val(o->uid));

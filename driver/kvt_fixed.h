@@ -92,6 +92,8 @@ enum kvt_leased {
 	KVT_LEASED_LIMIT,	/* its namespace is at its limit */
 };
 
+int kvt_fixed_prepare(struct kvt_ns *ns);
+
 /* conf_lock held */
 u32 kvt_fixed_nr_ns(struct kvt_pool *p, kuid_t uid);
 int kvt_fixed_join(struct kvt_ns *ns);

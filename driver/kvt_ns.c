@@ -200,7 +200,7 @@ static bool kvt_ns_alloc_parts(struct kvt_ns *ns)
 
 	ns->mind = kvmalloc(sizeof(*ns->mind), GFP_KERNEL_ACCOUNT);
 	ns->counts = alloc_percpu_gfp(struct kvt_counts, GFP_KERNEL_ACCOUNT);
-	if (kvt_maps_init(&ns->maps) || !ns->mind || !ns->counts || kvt_fixed_join(ns))
+	if (kvt_maps_init(&ns->maps) || !ns->mind || !ns->counts || kvt_fixed_prepare(ns))
 		return false;
 	kvt_mind_init(ns->mind);
 	for (i = 0; i < KVT_GUESSES; i++)
@@ -268,25 +268,38 @@ static int kvt_ns_new_id(struct kvt_pool *p, u64 *id)
 	return err;
 }
 
-static struct kvt_ns *kvt_ns_create(struct kvt_file *f, const struct kvtier_ns_open *o,
-				    const struct kvt_ns_args *a)
+/* A namespace that is in no pool. NULL: there is no memory. */
+static struct kvt_ns *kvt_ns_alloc(struct kvt_file *f, const struct kvtier_ns_open *o,
+				   const struct kvt_ns_args *a)
 {
-	const struct cred *cred = f->file->f_cred;
-	struct kvt_pool *p = f->pool;
-	struct kvt_ns *ns;
-	int err;
+	struct kvt_ns *ns = kzalloc(struct_size(ns, group, o->nr_groups), GFP_KERNEL_ACCOUNT);
 
-	if (!kvt_may_have_more(kvt_fixed_nr_ns(p, cred->fsuid), p->nr_ns,
-			       kvt_test_most(KVT_NS_MAX), f->file))
-		return ERR_PTR(-ENOSPC);
-	ns = kzalloc(struct_size(ns, group, o->nr_groups), GFP_KERNEL_ACCOUNT);
 	if (!ns)
-		return ERR_PTR(-ENOMEM);
-	kvt_ns_fill(ns, p, cred, o, a);
+		return NULL;
+	kvt_ns_fill(ns, f->pool, f->file->f_cred, o, a);
 	mutex_init(&ns->session_lock);
 	kvt_limits_init(ns);
-	err = -ENOMEM;
-	if (!kvt_ns_alloc_parts(ns))
+	if (kvt_ns_alloc_parts(ns))
+		return ns;
+	kvt_ns_free(ns);
+	return NULL;
+}
+
+/* Make *@spare one of the pool. -EAGAIN: there is none. conf_lock held. */
+static struct kvt_ns *kvt_ns_create(struct kvt_file *f, struct kvt_ns **spare)
+{
+	struct kvt_pool *p = f->pool;
+	struct kvt_ns *ns = *spare;
+	int err;
+
+	if (!kvt_may_have_more(kvt_fixed_nr_ns(p, f->file->f_cred->fsuid), p->nr_ns,
+			       kvt_test_most(KVT_NS_MAX), f->file))
+		return ERR_PTR(-ENOSPC);
+	if (!ns)
+		return ERR_PTR(-EAGAIN);
+	*spare = NULL;
+	err = kvt_fixed_join(ns);
+	if (err)
 		goto free;
 	err = kvt_ns_promise(p, ns->min_bytes);
 	if (err)
@@ -339,7 +352,7 @@ static struct kvt_ns *kvt_ns_get_of(struct kvt_file *f, const struct kvtier_ns_o
 
 /* Find or create, and check the opener's rights. conf_lock held. */
 static struct kvt_ns *kvt_ns_get(struct kvt_file *f, const struct kvtier_ns_open *o,
-				 const struct kvt_ns_args *a)
+				 const struct kvt_ns_args *a, struct kvt_ns **spare)
 {
 	const struct cred *cred = f->file->f_cred;
 	u32 want = MAY_READ;
@@ -355,7 +368,7 @@ static struct kvt_ns *kvt_ns_get(struct kvt_file *f, const struct kvtier_ns_open
 			return ERR_PTR(-ENOENT);
 		if (!(want & MAY_WRITE))
 			return ERR_PTR(-EACCES);
-		return kvt_ns_create(f, o, a);
+		return kvt_ns_create(f, spare);
 	}
 	if ((o->flags & KVTIER_NS_EXCL))
 		return ERR_PTR(-EEXIST);
@@ -368,7 +381,7 @@ static struct kvt_ns *kvt_ns_get(struct kvt_file *f, const struct kvtier_ns_open
 
 /* conf_lock held. */
 static int kvt_ns_bind_locked(struct kvt_file *f, struct kvtier_ns_open *o,
-			      const struct kvt_ns_args *a)
+			      const struct kvt_ns_args *a, struct kvt_ns **spare)
 {
 	struct kvt_pool *p = f->pool;
 	struct kvt_ns *ns;
@@ -376,7 +389,7 @@ static int kvt_ns_bind_locked(struct kvt_file *f, struct kvtier_ns_open *o,
 	lockdep_assert_held(&p->conf_lock);
 	if (f->ns)
 		return -EBUSY;
-	ns = kvt_ns_get(f, o, a);
+	ns = kvt_ns_get(f, o, a, spare);
 	if (IS_ERR(ns))
 		return PTR_ERR(ns);
 	spin_lock(&p->meta_lock);
@@ -402,13 +415,28 @@ static int kvt_ns_bind(struct kvt_file *f, struct kvtier_ns_open *o,
 		       const struct kvt_ns_args *a)
 {
 	struct kvt_pool *p = f->pool;
+	struct kvt_ns *spare = NULL;
+	bool tried = false;
 	int err;
 
-	/* Another's new namespace may be on its way to a member that is slow to answer. */
-	if (mutex_lock_killable(&p->conf_lock))
-		return -EINTR;
-	err = kvt_ns_bind_locked(f, o, a);
-	mutex_unlock(&p->conf_lock);
+	for (;;) {
+		/* Another's new namespace may be on its way to a member that is slow to answer. */
+		err = mutex_lock_killable(&p->conf_lock);
+		if (err)
+			break;
+		err = kvt_ns_bind_locked(f, o, a, &spare);
+		mutex_unlock(&p->conf_lock);
+		if (err != -EAGAIN || tried)
+			break;
+		tried = true;
+		/* The caller's cgroup may be full, and others are not to wait for it. */
+		spare = kvt_ns_alloc(f, o, a);
+		if (!spare)
+			return -ENOMEM;
+	}
+	/* Somebody else was first. */
+	if (spare)
+		kvt_ns_free(spare);
 	return err;
 }
 
@@ -614,8 +642,8 @@ int kvt_ns_adopt(struct kvt_pool *p, u32 idx, const struct kvt_nsdef *def)
 	kvt_ns_fill_def(ns, def);
 	mutex_init(&ns->session_lock);
 	kvt_limits_init(ns);
-	err = -ENOMEM;
-	if (kvt_ns_alloc_parts(ns)) {
+	err = kvt_ns_alloc_parts(ns) ? kvt_fixed_join(ns) : -ENOMEM;
+	if (!err) {
 		kvt_fixed_promise(ns);
 		err = xa_insert(&p->ns, idx, ns, GFP_KERNEL);
 	}
