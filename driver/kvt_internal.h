@@ -164,12 +164,10 @@ struct kvt_group {
  * struct kvt_ns - a namespace
  * @id:         never used twice in a pool
  * @idx:        in pool->ns; part of every block's name while the namespace lives
- * @uid:        who it belongs to. conf_lock, as @gid and @unclaimed
- * @gid:        same
+ * @uid, @gid:  who it belongs to. conf_lock, as @unclaimed
  * @unclaimed:  its owner comes from media, and it has no secret
  * @mode:       permission bits
- * @identity:   as given
- * @salt:       random
+ * @identity, @salt: as given; random
  * @secret:     SHA-256 of @salt and the secret, if @has_secret
  * @has_secret: one was given that is not zero
  * @tag, @named: of pool->names. conf_lock
@@ -190,6 +188,7 @@ struct kvt_group {
  * @ghost_age:  newest age; there are none of ages before the last two
  * @on_tiers:   block tiers, by id, that it was ever defined on; KVT_ON_LEAVER
  * @home:       where, by tier
+ * @recalls:    by tier: cookie of a member that may know blocks of one like it that has ended
  * @kept:       memory it keeps from others
  * @fixed:      what leases and reservations fix. See there for locks
  * @maps:       mappings of its files
@@ -237,6 +236,7 @@ struct kvt_ns {
 	u64 ghost_age;
 	u32 on_tiers;
 	struct kvt_ns_home home[KVT_TIERS];
+	u64 recalls[KVT_TIERS];
 	struct kvt_kept kept;
 	struct kvt_fixed fixed;
 	struct kvt_maps maps;

@@ -66,12 +66,20 @@ void kvt_leaver_back(struct kvt_pool *p, const u8 *uuid)
 	kvt_leavers_take(p, uuid);
 }
 
+/**
+ * kvt_leavers_concern() - may a member bring back blocks under a namespace's name
+ * @ns: namespace
+ * @t:  block tier; meta lock held
+ */
+bool kvt_leavers_concern(const struct kvt_ns *ns, const struct kvt_tier *t)
+{
+	return (ns->on_tiers & 1u << t->id) || ns->recalls[t->id] == t->mlog->cookie;
+}
+
 /* Meta lock held. */
 static void kvt_leaver_mark(struct kvt_ns *ns, void *tier)
 {
-	const struct kvt_tier *t = tier;
-
-	if (ns->on_tiers & 1u << t->id)
+	if (kvt_leavers_concern(ns, tier))
 		ns->on_tiers |= KVT_ON_LEAVER;
 }
 
@@ -161,10 +169,21 @@ void kvt_leavers_check(struct kvt_pool *p)
 			p->id, nr);
 }
 
+/*
+ * May the member come back with blocks of a namespace that has ended: if it takes no writes, and if
+ * not all of them have been written that say what is dead, and it stops before they are.
+ */
+static bool kvt_leavers_recalls(const struct kvt_mlog *m)
+{
+	return m->w.given_up || m->w.tail < m->w.head || kvt_wlog_owes(&m->w);
+}
+
 /**
  * kvt_leavers_ns_new() - a namespace has been made
  * @p:  pool
  * @ns: in pool->ns, without blocks
+ *
+ * There may have been one of the same identity, whose blocks would be this one's then.
  */
 void kvt_leavers_ns_new(struct kvt_pool *p, struct kvt_ns *ns)
 {
@@ -174,8 +193,10 @@ void kvt_leavers_ns_new(struct kvt_pool *p, struct kvt_ns *ns)
 	if (p->leavers.nr)
 		ns->on_tiers |= KVT_ON_LEAVER;
 	for (i = 0; i < KVT_TIERS; i++) {
-		if (p->tiers[i] && p->tiers[i]->mlog && p->tiers[i]->mlog->w.given_up)
-			ns->on_tiers |= 1u << i;
+		const struct kvt_mlog *m = p->tiers[i] ? p->tiers[i]->mlog : NULL;
+
+		if (m && kvt_leavers_recalls(m))
+			ns->recalls[i] = m->cookie;
 	}
 	spin_unlock(&p->meta_lock);
 }

@@ -42,6 +42,7 @@ void kvt_leaver_add(struct kvt_tier *t);
 int kvt_leaver_found(struct kvt_pool *p, const u8 *uuid);
 bool kvt_leavers_fit(struct kvt_pool *p);
 void kvt_leaver_back(struct kvt_pool *p, const u8 *uuid);
+bool kvt_leavers_concern(const struct kvt_ns *ns, const struct kvt_tier *t);
 void kvt_leavers_check(struct kvt_pool *p);
 void kvt_leavers_ns_new(struct kvt_pool *p, struct kvt_ns *ns);
 

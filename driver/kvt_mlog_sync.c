@@ -229,7 +229,7 @@ static enum kvt_return kvt_mlog_return(struct kvt_pool *p, const struct kvt_ns *
 			continue;
 		told |= !m->w.given_up && m->told == p->leavers.tell;
 		open |= m->w.given_up ? m->wiping : m->told != p->leavers.tell;
-		may |= m->w.given_up && !m->wiped && (ns->on_tiers & 1u << i);
+		may |= m->w.given_up && !m->wiped && kvt_leavers_concern(ns, p->tiers[i]);
 	}
 	told &= kvt_leavers_fit(p);
 	spin_unlock(&p->meta_lock);

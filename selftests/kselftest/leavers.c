@@ -193,6 +193,30 @@ TEST_F(leavers, a_namespace_made_anew)
 	EXPECT_EQ(0, drop(&self->c, 0));
 }
 
+/* Nor is anything promised to one that came before the disk had all that there was to say. */
+TEST_F(leavers, made_before_kills_were_written)
+{
+	struct kvt_client late;
+	struct kvt_key key;
+	int i;
+
+	ASSERT_EQ(NR, put(&self->c, 0, NR));
+	ASSERT_EQ(0, send_down(self));
+	/* What comes up leaves a record behind, whose end is written some time. */
+	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "copies_percent", "0"));
+	for (i = 0; i < NR; i++) {
+		key = kvt_key(SET, i);
+		ASSERT_EQ(1, kvt_check(&self->c, 0, &key, 1, 10 * KVT_SEC));
+	}
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &late, "late", BLOCK_BYTES));
+	ASSERT_EQ(0, leave(self));
+	EXPECT_EQ(1, put(&self->other, 100, 1));
+	EXPECT_EQ(1, drop(&self->other, 100));
+	EXPECT_EQ(1, put(&late, 100, 1));
+	EXPECT_EQ(-EIO, drop(&late, 100));
+	kvt_client_close(&late);
+}
+
 /* It is attached again, which wipes it. */
 TEST_F(leavers, comes_back)
 {
