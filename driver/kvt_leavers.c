@@ -12,8 +12,9 @@
  *   - the device is attached again, which wipes it, or
  *   - the administrator says that it was wiped, or that it will not come back.
  *
- * Namespaces that had blocks there are concerned, and those that are made later: they
- * may be the same ones anew, with the old one's blocks under the same keys.
+ * Namespaces that had blocks there are concerned, and those that were made when not all was durable
+ * there that is dead, or later: they may be the same ones anew, with the old one's blocks under the
+ * same keys.
  */
 #include <linux/slab.h>
 
@@ -170,12 +171,32 @@ void kvt_leavers_check(struct kvt_pool *p)
 }
 
 /*
- * May the member come back with blocks of a namespace that has ended: if it takes no writes, and if
- * not all of them have been written that say what is dead, and it stops before they are.
+ * May the member come back with blocks of a namespace that has ended: if nothing is written to it
+ * any more, and if not all is durable yet that is dead there, and it stops before that. *@coming:
+ * kills are still to come from its batches, for whichever member.
  */
-static bool kvt_leavers_recalls(const struct kvt_mlog *m)
+static bool kvt_leavers_recalls(const struct kvt_mlog *m, bool *coming)
 {
-	return m->w.given_up || m->w.tail < m->w.head || kvt_wlog_owes(&m->w);
+	struct kvt_wlog_fence f;
+
+	kvt_wlog_fence(&m->w, &f);
+	*coming |= f.batch || kvt_wlog_owes(&m->w);
+	return m->w.given_up || !kvt_wlog_fence_passed(&m->w, &f);
+}
+
+/* Of all members, or of those that recall. Whether kills are to come. Meta lock held. */
+static bool kvt_leavers_note(struct kvt_pool *p, struct kvt_ns *ns, bool all)
+{
+	bool coming = p->nr_strays;
+	u32 i;
+
+	for (i = 0; i < KVT_TIERS; i++) {
+		const struct kvt_mlog *m = p->tiers[i] ? p->tiers[i]->mlog : NULL;
+
+		if (m && (kvt_leavers_recalls(m, &coming) || all))
+			ns->recalls[i] = m->cookie;
+	}
+	return coming;
 }
 
 /**
@@ -187,16 +208,10 @@ static bool kvt_leavers_recalls(const struct kvt_mlog *m)
  */
 void kvt_leavers_ns_new(struct kvt_pool *p, struct kvt_ns *ns)
 {
-	u32 i;
-
 	spin_lock(&p->meta_lock);
 	if (p->leavers.nr)
 		ns->on_tiers |= KVT_ON_LEAVER;
-	for (i = 0; i < KVT_TIERS; i++) {
-		const struct kvt_mlog *m = p->tiers[i] ? p->tiers[i]->mlog : NULL;
-
-		if (m && kvt_leavers_recalls(m))
-			ns->recalls[i] = m->cookie;
-	}
+	if (kvt_leavers_note(p, ns, false))
+		kvt_leavers_note(p, ns, true);
 	spin_unlock(&p->meta_lock);
 }
