@@ -28,7 +28,7 @@
  * The pool's worker is everybody's: it neither reclaims nor is slowed down for one cgroup.
  * Where that is at its limit, regions are refused to it at once. Nor do those who detach a tier
  * wait for a client whom the kernel slows down: he gets no more once he is beyond memory.high or
- * memory.swap.high, so that he is held up for one piece at most while he keeps readers in srcu.
+ * memory.swap.high, and keeps no readers in srcu while his own calls get memory (kvt_region.h).
  *
  * Locks: charges->lock, a leaf, for those who ask and for @of; the meta lock for ns->memcg.
  */

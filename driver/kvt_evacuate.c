@@ -184,7 +184,7 @@ static bool kvt_region_settle(struct kvt_pool *p, struct kvt_tier *t, u32 r, boo
 				       &kvt_group_of(p, reg->ns_group)->owner[t->id], reg);
 	spin_unlock(&p->meta_lock);
 	if (empty)
-		kvt_region_clean(t, reg);
+		kvt_region_clean(t, reg, NULL);
 	return empty;
 }
 

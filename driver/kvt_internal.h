@@ -86,6 +86,7 @@
 #include "kvt_names.h"
 #include "kvt_clock.h"
 #include "kvt_promote.h"
+#include "kvt_region.h"
 #include "kvt_room.h"
 #include "kvt_use.h"
 #include "kvt_weight.h"
@@ -675,25 +676,6 @@ bool kvt_copy_instead(struct kvt_pool *p, u32 id, bool moving);
 bool kvt_copy_saves(struct kvt_pool *p, u32 id, bool moving);
 bool kvt_copy_shed(struct kvt_tier *t, u32 seg);	/* no lock, may sleep */
 void kvt_copy_shed_all(struct kvt_tier *t);		/* no lock, may sleep */
-
-/* kvt_region.c: space of memory tiers. May sleep, no spinlock held */
-int kvt_region_get(struct kvt_tier *t, struct kvt_ns *ns, u32 group, int *idx);
-int kvt_region_get_spare(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 keep);
-int kvt_region_get_arena(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 slots,
-			 u32 file_id, int *idx);
-u32 kvt_region_next(struct kvt_tier *t, u32 r, bool (*of)(const struct kvt_region *reg));
-void kvt_region_clean(struct kvt_tier *t, struct kvt_region *reg);
-bool kvt_region_unquarantine(struct kvt_pool *p);
-bool kvt_region_release_empty(struct kvt_pool *p, struct kvt_tier *t, u32 pieces);
-bool kvt_region_release_own(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group);
-void kvt_region_release_all(struct kvt_pool *p, struct kvt_tier *t);
-bool kvt_pages_foreign(struct kvt_tier *t, u32 page, u32 nr);
-bool kvt_pages_alone(struct kvt_tier *t, u32 page, u32 nr);
-bool kvt_slot_foreign(struct kvt_tier *t, u32 page, u32 nr);
-bool kvt_slot_in_arena(struct kvt_tier *t, u32 page);
-void kvt_map_barrier(struct kvt_pool *p);
-int kvt_slot_alloc(struct kvt_pool *p, struct kvt_ns *ns, u32 group, u32 id,
-		   u32 skip, u32 *tier, u32 *page);	/* meta lock held */
 
 /* kvt_poison.c: bad pages of memory tiers */
 bool kvt_poison_look(struct kvt_tier *t, u32 page, u32 nr);	/* meta lock held */

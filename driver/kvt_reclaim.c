@@ -101,10 +101,10 @@ static bool kvt_unused_region(struct kvt_pool *p, struct kvt_tier *t, const stru
 
 	if (!pieces)
 		return false;
-	if (kvt_region_release_empty(p, t, pieces) && !kvt_region_get(t, w->ns, w->group, NULL))
+	if (kvt_region_release_empty(p, t, pieces, NULL) && !kvt_region_get(t, w->ns, w->group, NULL))
 		return true;
 	/* Enough may be free but not in one run: then all that is empty. */
-	if (kvt_region_release_empty(p, t, t->nr_pieces) &&
+	if (kvt_region_release_empty(p, t, t->nr_pieces, NULL) &&
 	    !kvt_region_get(t, w->ns, w->group, NULL))
 		return true;
 	/*

@@ -363,25 +363,46 @@ static int kvt_region_prepare(struct kvt_tier *t, struct kvt_ns *ns, struct kvt_
 	return err;
 }
 
-/* Its first piece, or a negative errno. @idx: see kvt_region_get() */
+/* Its first piece, or a negative errno. *@reg is NULL then, unless it still is the caller's. */
 static int kvt_region_take(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 nr_pieces,
-			   u32 file_id, int *idx)
+			   u32 file_id, struct kvt_region **reg, int *idx)
 {
-	u32 nr_slots = kvt_run_slots(nr_pieces, ns->group[group].slot_pages);
-	struct kvt_region *reg = kvmalloc(kvt_region_bytes(nr_slots), GFP_KERNEL_ACCOUNT);
+	struct kvt_region *rec = *reg;
 	bool dirty;
 	int r;
 
-	if (!reg)
-		return -ENOMEM;
 	do {
 		r = kvt_region_number(t) ?:
-		    kvt_region_enter(t, ns, group, nr_pieces, file_id, reg, &dirty);
+		    kvt_region_enter(t, ns, group, nr_pieces, file_id, rec, &dirty);
 	} while (r == -EAGAIN);
 	if (r < 0)
-		kvfree(reg);
-	else if (dirty)
-		r = kvt_region_prepare(t, ns, reg, idx) ?: r;
+		return r;
+	*reg = NULL;
+	return dirty ? kvt_region_prepare(t, ns, rec, idx) ?: r : r;
+}
+
+/**
+ * kvt_region_record() - memory for the record of a region
+ * @ns:        whose it is to be
+ * @group:     of it
+ * @nr_pieces: how long
+ * Return: NULL if there is none; else the caller's, ends with kvfree().
+ */
+struct kvt_region *kvt_region_record(const struct kvt_ns *ns, u32 group, u32 nr_pieces)
+{
+	u32 nr_slots = kvt_run_slots(nr_pieces, ns->group[group].slot_pages);
+
+	return kvmalloc(kvt_region_bytes(nr_slots), GFP_KERNEL_ACCOUNT);
+}
+
+/* One for blocks, as kvt_region_take(). */
+static int kvt_region_make(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 nr_pieces,
+			   int *idx)
+{
+	struct kvt_region *reg = kvt_region_record(ns, group, nr_pieces);
+	int r = reg ? kvt_region_take(t, ns, group, nr_pieces, 0, &reg, idx) : -ENOMEM;
+
+	kvfree(reg);
 	return r;
 }
 
@@ -397,8 +418,7 @@ static void kvt_region_short(struct kvt_tier *t, u32 pieces)
  * @t:     memory tier; srcu held, may sleep
  * @ns:    namespace, kept alive by the caller
  * @group: of it
- * @idx:   of the pool's srcu, which is let go of while pages are wiped or allocated; when it
- *         has been, @t may have left on return, unless that is -ENOSPC. NULL: it is kept
+ * @idx:   of the pool's srcu, to be let go of, see kvt_region.h; NULL: it is kept
  * Return: 0; -ENOSPC when no run of free pieces is long enough; -ENOMEM: no memory for a
  * record; -EDQUOT: the namespace's cgroup does not pay for more; -EINTR: a fatal signal.
  *
@@ -420,7 +440,7 @@ int kvt_region_get(struct kvt_tier *t, struct kvt_ns *ns, u32 group, int *idx)
 	if (pieces > shortest && !kvt_charge_fits(t, ns, pieces))
 		pieces = shortest;
 	while (pieces) {
-		r = kvt_region_take(t, ns, group, pieces, 0, idx);
+		r = kvt_region_make(t, ns, group, pieces, idx);
 		if (r != -ENOSPC)
 			break;
 		/* Half as many multiples, then runs that waste more. */
@@ -450,32 +470,31 @@ int kvt_region_get_spare(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 k
 						  t->nr_pieces / 4), &nr_slots);
 	if (!pieces || READ_ONCE(t->mem.nr_free) < (u64)pieces + keep)
 		return -ENOSPC;
-	return min(kvt_region_take(t, ns, group, pieces, 0, NULL), 0);
+	return min(kvt_region_make(t, ns, group, pieces, NULL), 0);
 }
 
 /**
  * kvt_region_get_arena() - claim one run for an arena
- * @t:       memory tier; srcu held, may sleep
- * @ns:      namespace
- * @group:   of it
- * @slots:   fewest slots
- * @file_id: whose arena
- * @idx:     as for kvt_region_get()
+ * @t:         memory tier; srcu held, may sleep
+ * @ns:        namespace
+ * @group:     of it
+ * @nr_pieces: its length
+ * @file_id:   whose arena
+ * @reg:       from kvt_region_record() for it; NULL on return, unless it has not been used
+ * @idx:       as for kvt_region_get()
  * Return: its first piece, -ENOSPC, -ENOMEM, -EDQUOT: the namespace's cgroup does not pay for it,
  * -EINTR: a fatal signal.
  */
-int kvt_region_get_arena(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 slots,
-			 u32 file_id, int *idx)
+int kvt_region_get_arena(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 nr_pieces,
+			 u32 file_id, struct kvt_region **reg, int *idx)
 {
-	u32 slot_pages = ns->group[group].slot_pages;
-	u64 pieces = DIV_ROUND_UP_ULL((u64)slots * slot_pages, KVT_PIECE_PAGES);
 	int r;
 
-	if (pieces > t->nr_pieces)
+	if (nr_pieces > t->nr_pieces)
 		return -ENOSPC;
-	r = kvt_region_take(t, ns, group, pieces, file_id, idx);
+	r = kvt_region_take(t, ns, group, nr_pieces, file_id, reg, idx);
 	if (r == -ENOSPC)
-		kvt_region_short(t, pieces);
+		kvt_region_short(t, nr_pieces);
 	return r;
 }
 
@@ -518,13 +537,16 @@ u32 kvt_region_next(struct kvt_tier *t, u32 r, bool (*of)(const struct kvt_regio
  * kvt_region_clean() - steps 2 to 5 of taking a region
  * @t:   memory tier; srcu held, may sleep
  * @reg: region that the caller made CLEANING; not his any more after this
+ * @idx: as for kvt_region_get()
  */
-void kvt_region_clean(struct kvt_tier *t, struct kvt_region *reg)
+void kvt_region_clean(struct kvt_tier *t, struct kvt_region *reg, int *idx)
 {
 	u32 page = reg->first * KVT_PIECE_PAGES, nr = reg->nr_pieces * KVT_PIECE_PAGES;
 	struct kvt_pool *p = t->pool;
 	bool foreign;
 
+	if (idx)
+		srcu_read_unlock(&p->srcu, *idx);
 	kvt_map_barrier(p);
 	/* It lives as long as it has regions, and nobody else has this one mapped. */
 	kvt_unmap(kvt_ns_of(p, reg->ns_group), kvt_window_offset(t, page),
@@ -536,6 +558,8 @@ void kvt_region_clean(struct kvt_tier *t, struct kvt_region *reg)
 		WRITE_ONCE(t->foreign_until, jiffies + HZ);
 	else
 		kvt_charge_vacate(t, reg);
+	if (idx)
+		*idx = srcu_read_lock(&p->srcu);
 	spin_lock(&p->meta_lock);
 	if (foreign) {
 		reg->state = KVT_REGION_QUARANTINED;
@@ -570,9 +594,10 @@ static bool kvt_region_unused(const struct kvt_region *reg)
  * @p:      pool
  * @t:      memory tier; srcu held, may sleep
  * @pieces: stop when so many are free; 0: only those on their way out
+ * @idx:    as for kvt_region_get()
  * Return: whether any was taken.
  */
-bool kvt_region_release_empty(struct kvt_pool *p, struct kvt_tier *t, u32 pieces)
+bool kvt_region_release_empty(struct kvt_pool *p, struct kvt_tier *t, u32 pieces, int *idx)
 {
 	struct kvt_region *reg;
 	bool any = false, take;
@@ -586,7 +611,7 @@ bool kvt_region_release_empty(struct kvt_pool *p, struct kvt_tier *t, u32 pieces
 		       kvt_region_claim_empty(t, reg);
 		spin_unlock(&p->meta_lock);
 		if (take) {
-			kvt_region_clean(t, reg);
+			kvt_region_clean(t, reg, idx);
 			any = true;
 		}
 	}
@@ -613,7 +638,7 @@ bool kvt_region_release_own(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group
 		take = reg && reg->ns_group == ns_group && kvt_region_claim_empty(t, reg);
 		spin_unlock(&p->meta_lock);
 		if (take) {
-			kvt_region_clean(t, reg);
+			kvt_region_clean(t, reg, NULL);
 			any = true;
 		}
 	}

@@ -123,7 +123,7 @@ static bool kvt_shrink_empty(struct kvt_pool *p, struct kvt_tier *t)
 {
 	u32 id, r;
 
-	if (READ_ONCE(t->mem.nr_free) || kvt_region_release_empty(p, t, 1) ||
+	if (READ_ONCE(t->mem.nr_free) || kvt_region_release_empty(p, t, 1, NULL) ||
 	    kvt_compact(p, t, 1))
 		return true;
 	if (!kvt_collect(p, t, !kvt_tier_has_lower(p, t), 0, NULL, &id, 1))

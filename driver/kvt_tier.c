@@ -488,7 +488,7 @@ static void kvt_tier_empty_mem(struct kvt_pool *p, struct kvt_tier *t, bool disc
 	     r != KVT_NO_REGION && !fatal_signal_pending(current);
 	     r = kvt_region_next(t, r + 1, NULL))
 		kvt_evacuate_region(p, t, r, !discard, NULL);
-	kvt_region_release_empty(p, t, t->nr_pieces);
+	kvt_region_release_empty(p, t, t->nr_pieces, NULL);
 }
 
 static int kvt_tier_empty_out(struct kvt_pool *p, struct kvt_tier *t, u64 timeout_ns,

@@ -514,63 +514,79 @@ static int kvt_arena_charge(struct kvt_pool *p, struct kvt_ns *ns, s64 bytes)
 	return err;
 }
 
-/* Find room for an arena. @idx: of the pool's srcu, which is let go of now and then. */
-static int kvt_arena_find(struct kvt_file *f, u32 group, u32 slots, u64 bytes,
-			  struct kvt_arena *ar, int *idx)
+/* @empty: with what nobody uses taken back. As kvt_region_get_arena(), but for -EDQUOT. */
+static int kvt_arena_on(struct kvt_file *f, struct kvt_tier *t, u32 group, u32 nr_pieces,
+			bool empty, struct kvt_region **reg, int *idx)
+{
+	struct kvt_pool *p = f->pool;
+	bool fits;
+	int r;
+
+	spin_lock(&p->meta_lock);
+	fits = kvt_limit_fits(f->ns, t, (u64)nr_pieces << KVT_PIECE_SHIFT);
+	spin_unlock(&p->meta_lock);
+	if (!fits)
+		return -ENOSPC;
+	if (empty)
+		kvt_region_release_empty(p, t, t->nr_pieces, idx);
+	r = kvt_region_get_arena(t, f->ns, group, nr_pieces, f->id, reg, idx);
+	/* A cgroup that pays for no more may have room where nobody has to. */
+	return r == -EDQUOT ? -ENOSPC : r;
+}
+
+/* Find room for an arena; its offset in the window of @offset. */
+static int kvt_arena_find(struct kvt_file *f, u32 group, u32 nr_pieces, struct kvt_arena *ar,
+			  u64 *offset)
 {
 	struct kvt_pool *p = f->pool;
 	struct kvt_tier *t[KVT_TIERS];
-	int r = -ENOSPC;
-	u32 nr, i;
+	struct kvt_region *reg = NULL;
+	u32 nr, i = 0;
+	int r, idx;
 
-	/* Each time anew: one may have left. */
-	for (i = 0; nr = kvt_tier_snapshot(p, t, true), i < 2 * nr; i++) {
-		struct kvt_tier *tier = t[i % nr];
-		bool fits;
-
-		spin_lock(&p->meta_lock);
-		fits = kvt_limit_fits(f->ns, tier, bytes);
-		spin_unlock(&p->meta_lock);
-		if (!fits)
-			continue;
-		/* Second time round: with what nobody uses taken back. */
-		if (i >= nr)
-			kvt_region_release_empty(p, tier, tier->nr_pieces);
-		ar->tier = tier->id;
-		r = kvt_region_get_arena(tier, f->ns, group, slots, f->id, idx);
-		ar->region = r;
-		/* A cgroup that pays for no more may have room where nobody has to. */
-		if (r == -EDQUOT)
-			r = -ENOSPC;
-		if (r != -ENOSPC)
-			break;
-	}
+	do {
+		/* Outside of srcu: the caller's cgroup may be full. */
+		reg = reg ?: kvt_region_record(f->ns, group, nr_pieces);
+		if (!reg)
+			return -ENOMEM;
+		idx = srcu_read_lock(&p->srcu);
+		/* Each time anew: one may have left. */
+		nr = kvt_tier_snapshot(p, t, true);
+		r = i < 2 * nr ? kvt_arena_on(f, t[i % nr], group, nr_pieces, i >= nr, &reg, &idx) :
+				 -ENOSPC;
+		if (r >= 0) {
+			ar->tier = t[i % nr]->id;
+			ar->region = r;
+			*offset = kvt_window_offset(t[i % nr], r * KVT_PIECE_PAGES);
+		}
+		srcu_read_unlock(&p->srcu, idx);
+	} while (r == -ENOSPC && ++i < 2 * nr);
+	kvfree(reg);
 	return min(r, 0);
 }
 
-/* An arena that is on nobody's account yet; its offset in the window of @a. */
-static int kvt_arena_make(struct kvt_file *f, struct kvtier_arena *a, u64 bytes,
+/* An arena that the file does not know of yet. */
+static int kvt_arena_make(struct kvt_file *f, struct kvtier_arena *a, u32 nr_pieces,
 			  struct kvt_arena *ar)
 {
+	s64 bytes = (s64)nr_pieces << KVT_PIECE_SHIFT;
 	struct kvt_pool *p = f->pool;
-	int err, idx;
+	u64 offset;
+	int err;
 
 	err = kvt_arena_charge(p, f->ns, bytes);
 	if (err)
 		return err;
-	idx = srcu_read_lock(&p->srcu);
-	err = kvt_arena_find(f, a->group, a->nr_slots, bytes, ar, &idx);
-	if (!err)
-		a->offset = kvt_fill_base(f->id) + kvt_window_offset(p->tiers[ar->tier],
-								     ar->region * KVT_PIECE_PAGES);
-	srcu_read_unlock(&p->srcu, idx);
+	err = kvt_arena_find(f, a->group, nr_pieces, ar, &offset);
 	if (err)
-		kvt_arena_charge(p, f->ns, -(s64)bytes);
+		kvt_arena_charge(p, f->ns, -bytes);
+	else
+		a->offset = kvt_fill_base(f->id) + offset;
 	return err;
 }
 
 /* The caller's other threads go on: the file is not locked while memory is wiped. */
-static int kvt_arena_claim(struct kvt_file *f, struct kvtier_arena *a, u64 bytes)
+static int kvt_arena_claim(struct kvt_file *f, struct kvtier_arena *a, u32 nr_pieces)
 {
 	struct kvt_arena none = { .region = KVT_NO_REGION }, ar = none;
 	struct kvt_arena *mine = &f->arena[a->group];
@@ -583,7 +599,7 @@ static int kvt_arena_claim(struct kvt_file *f, struct kvtier_arena *a, u64 bytes
 	mutex_unlock(&f->lock);
 	if (err)
 		return err;
-	err = kvt_arena_make(f, a, bytes, &ar);
+	err = kvt_arena_make(f, a, nr_pieces, &ar);
 	mutex_lock(&f->lock);
 	*mine = err ? none : ar;
 	mutex_unlock(&f->lock);
@@ -613,7 +629,7 @@ int kvt_op_arena(struct kvt_file *f, void *arg)
 	bytes = round_up((u64)a->nr_slots * kvt_slot_bytes(g), KVT_PIECE_BYTES);
 	if (bytes > KVT_WINDOW_BYTES)
 		return -ENOSPC;
-	err = kvt_arena_claim(f, a, bytes);
+	err = kvt_arena_claim(f, a, bytes >> KVT_PIECE_SHIFT);
 	if (err)
 		return err;
 	a->nr_slots = bytes / kvt_slot_bytes(g);

@@ -485,7 +485,8 @@ static int kvt_reserve_obstacle(struct kvt_putter *w, u32 i, int what, u32 *skip
 	case KVT_RSV_REGION:
 		/* One that has left meanwhile is not found when all are looked at again. */
 		t = kvt_tier_at(p, tier);
-		if (t && kvt_region_get(t, b->f->ns, b->ns_group & 15, &w->idx))
+		err = t ? kvt_region_get(t, b->f->ns, b->ns_group & 15, &w->idx) : 0;
+		if (err && kvt_tier_at(p, tier) == t)
 			*skip |= BIT(tier);
 		return 0;
 	case KVT_RSV_ROOM:
@@ -495,7 +496,11 @@ static int kvt_reserve_obstacle(struct kvt_putter *w, u32 i, int what, u32 *skip
 		b->res[i].status = KVTIER_ST_NOSPACE;
 		return err;
 	case KVT_RSV_ENTRY:
+		*skip = 0;
+		/* The caller's cgroup may be full. */
+		srcu_read_unlock(&p->srcu, w->idx);
 		err = kvt_pool_grow(p, 1);
+		w->idx = srcu_read_lock(&p->srcu);
 		b->res[i].status = KVTIER_ST_NOSPACE;
 		return err;
 	case KVT_RSV_QUOTA:

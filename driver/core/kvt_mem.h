@@ -38,8 +38,8 @@
  * which its memory goes any time. A pointer to it holds
  *   - while the meta lock is held without a break;
  *   - for whoever has a block in one of its slots: a used slot keeps its region;
- *   - for whoever made it CLEANING, up to kvt_mem_region_free(), and for the worker
- *     while it is QUARANTINED.
+ *   - for whoever made it DIRTY or CLEANING, up to kvt_mem_region_open() or
+ *     kvt_mem_region_free(), and for the worker while it is QUARANTINED.
  * Everybody else comes back with the piece's number and looks again: by then it may
  * be in another region or none.
  */
