@@ -39,7 +39,7 @@ esac
 	make -s --no-print-directory -C "$KVT_ROOT" tools kselftest
 } >&2
 "$KVT_ROOT/selftests/vm/run.sh" --kernel "$kernel" --timeout "$timeout" --zns 2 --monitor \
-	--soft "$soft_mib" \
+	--soft "$soft_mib" --far 96 \
 	--env KVT_LENGTH="${KVT_LENGTH:-full}" --env KVT_KERNEL="$kernel" \
 	--env KVT_TEST_TIMEOUT_S=$limit --env KVT_PART="$part" \
 	-- bash -c "$run" kselftest "$@" |

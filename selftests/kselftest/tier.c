@@ -431,4 +431,95 @@ TEST_F_TIMEOUT(tiers, readers_and_writers, 600)
 	EXPECT_LT(0, st.promotions);
 }
 
+/* --- memory that no processor is near to, such as CXL memory that the system has taken in ---- */
+
+#define FAR_MIB		32
+#define OTHER_MIB	2	/* what the system may have done meanwhile */
+
+FIXTURE(far)
+{
+	struct kvt_pool pool;
+	struct kvt_client c;
+	int node;
+};
+
+static bool node_is_in(const char *set, int node)
+{
+	return !kvt_sh("tr , '\\n' < /sys/devices/system/node/%s | while IFS=- read -r a b; do "
+		       "[ %d -lt $a ] || [ %d -gt ${b:-$a} ] || exit 7; done; [ $? -eq 7 ]",
+		       set, node, node);
+}
+
+/* The first node that has memory and no processors; -1: there is none. */
+static int far_node(void)
+{
+	int node;
+
+	for (node = 0; node < 16; node++)
+		if (node_is_in("has_normal_memory", node) && !node_is_in("has_cpu", node))
+			return node;
+	return -1;
+}
+
+static long long free_mib(int node)
+{
+	char line[32];
+
+	kvt_sh_line(line, sizeof(line),
+		    "sed -n 's/.*MemFree: *\\([0-9]*\\) kB/\\1/p' /sys/devices/system/node/node%d/meminfo",
+		    node);
+	return atoll(line) / 1024;
+}
+
+FIXTURE_SETUP(far)
+{
+	self->node = far_node();
+	if (self->node < 0)
+		SKIP(return, "no node without processors");
+	ASSERT_EQ(0, kvt_setup(&self->pool));
+}
+
+FIXTURE_TEARDOWN(far)
+{
+	kvt_client_close(&self->c);
+	EXPECT_EQ(0, kvt_teardown(&self->pool));
+}
+
+/* All of a node tier's memory is of its node, and none of a dram tier's. */
+TEST_F_TIMEOUT(far, memory_is_of_the_node, 120)
+{
+	long long before = free_mib(self->node);
+	struct kvt_key keys[CHAIN];
+	int far, dram;
+
+	ASSERT_LE(2 * FAR_MIB, before);
+	dram = kvt_tier_dram(&self->pool, 0, FAR_MIB * KVT_MIB);
+	ASSERT_LE(0, dram);
+	EXPECT_LE(before - OTHER_MIB, free_mib(self->node));
+	far = kvt_tier_node(&self->pool, 10, self->node, FAR_MIB * KVT_MIB);
+	ASSERT_LE(0, far);
+	EXPECT_GE(before - FAR_MIB + OTHER_MIB, free_mib(self->node));
+
+	ASSERT_EQ(0, kvt_client_open(&self->pool, &self->c, "far", BLOCK_BYTES));
+	kvt_keys(keys, SET, 0, CHAIN);
+	ASSERT_EQ(CHAIN, kvt_put(&self->c, KVTIER_RESERVE_WAIT, 0, keys, NULL, CHAIN));
+	/* There, and used there: without its processors a node is as good as any. */
+	ASSERT_EQ(0, kvt_tier_detach(&self->pool, dram, 0, 20 * KVT_SEC));
+	EXPECT_EQ(CHAIN, kvt_check(&self->c, 0, keys, CHAIN, 20 * KVT_SEC));
+	EXPECT_EQ(CHAIN, kvt_lookup(self->c.fd, 0, keys, CHAIN, NULL));
+	ASSERT_LE(0, kvt_tier_dram(&self->pool, 0, FAR_MIB * KVT_MIB));
+	ASSERT_EQ(0, kvt_tier_detach(&self->pool, far, 0, 20 * KVT_SEC));
+	EXPECT_LE(before - OTHER_MIB, free_mib(self->node));
+	EXPECT_EQ(CHAIN, kvt_check(&self->c, 0, keys, CHAIN, 20 * KVT_SEC));
+}
+
+/* More than the node has is refused, though the system has it. */
+TEST_F(far, no_more_than_there_is)
+{
+	long long before = free_mib(self->node);
+
+	EXPECT_EQ(-ENOMEM, kvt_tier_node(&self->pool, 10, self->node, (before + 64) * KVT_MIB));
+	EXPECT_LE(before - OTHER_MIB, free_mib(self->node));
+}
+
 TEST_HARNESS_MAIN

@@ -17,6 +17,7 @@
 #   --nvme-bps B          throttle each namespace to B bytes/s
 #   --nvme-image FILE     disk that outlives the machine (repeatable): the first
 #                         controllers have these, in this order
+#   --far MIB             memory on a node of its own, without processors (0)
 #   --zns N               zoned namespaces on an NVMe controller more (0)
 #   --payload DIR         copied to /payload
 #   --bin PROGRAM         host program copied to /usr/bin (repeatable)
@@ -47,6 +48,7 @@ SMP=2
 CXL=2
 CXL_MIB=256
 SOFT_MIB=0
+FAR_MIB=0
 PMEM_DIR=
 NVME=2
 NVME_MIB=512
@@ -68,7 +70,7 @@ COMMAND=()
 
 usage()
 {
-	sed -n '4,38s/^# \{0,1\}//p' "$0"
+	sed -n '4,39s/^# \{0,1\}//p' "$0"
 	exit "${1:-2}"
 }
 
@@ -83,6 +85,7 @@ parse_args()
 		--cxl) CXL=$2; shift ;;
 		--cxl-size) CXL_MIB=$2; shift ;;
 		--soft) SOFT_MIB=$2; shift ;;
+		--far) FAR_MIB=$2; shift ;;
 		--pmem) PMEM_DIR=$2; shift ;;
 		--nvme) NVME=$2; shift ;;
 		--nvme-size) NVME_MIB=$2; shift ;;
@@ -197,7 +200,12 @@ machine_args()
 	# CXL and "rep movsb" does not count as one instruction.
 	local cpu=max,-hypervisor,-erms,-fsrm accel=${KVTIER_ACCEL:-tcg} plugin
 	QEMU=(qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot
-		-M "q35,cxl=on" -m "$((MEM_MIB + SOFT_MIB))M,maxmem=16G,slots=8" -cpu "$cpu")
+		-M "q35,cxl=on" -m "$((MEM_MIB + SOFT_MIB + FAR_MIB))M,maxmem=16G,slots=8" -cpu "$cpu")
+	[ "$FAR_MIB" -eq 0 ] ||
+		QEMU+=(-object "memory-backend-ram,id=near,size=$((MEM_MIB + SOFT_MIB))M"
+			-object "memory-backend-ram,id=far,size=${FAR_MIB}M"
+			-numa "node,nodeid=0,cpus=0-$((SMP - 1)),memdev=near"
+			-numa "node,nodeid=1,memdev=far")
 	if [ "$ICOUNT" = yes ]; then
 		QEMU+=(-accel "tcg,thread=single" -icount "shift=0,sleep=off" -smp 1)
 	elif [ "$accel" = tcg ]; then
