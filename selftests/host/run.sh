@@ -197,7 +197,11 @@ policy_kept()
 sim_tests()
 {
 	suite host "$HOST/sim_test" -tenants
-	suite host "$HOST/sim_test.plain" tenants
+	if [ "$MODE" = quick ]; then
+		echo "skip host/sim/tenants_are_isolated # not in make check-quick"
+	else
+		suite host "$HOST/sim_test.plain" tenants
+	fi
 }
 
 # What kvtier-sim prints is JSON with all that is promised of it, whichever way the trace comes.
@@ -297,7 +301,7 @@ check)
 	echo "skip host/policy_report/traces # at full length only: make check-long"
 	timed suite host "$HOST/crash.asan" 2000
 	timed suite host "$HOST/crash" --teeth 10000
-	timed suite host "$HOST/fsck_zoned" 12
+	timed suite host "$HOST/fsck_zoned" 6
 	timed fuzz fuzz 6
 	timed fuzz fuzz_media 10
 	timed fuzz fuzz_fsck 10
