@@ -97,6 +97,27 @@ dkms_install()
 		find "$TMP/lib/modules/$RELEASE" -name 'kvtier.ko*' | grep .
 }
 
+# What has been installed is loaded, serves a test program, and goes again.
+dkms_loads()
+{
+	local module payload=$TMP/payload
+	module=$(find "$TMP/lib/modules/$RELEASE" -name 'kvtier.ko*')
+	mkdir -p "$payload"
+	case $module in
+	*.xz) xz -dc "$module" >"$payload/kvtier.ko" ;;
+	*.zst) zstd -qdc "$module" >"$payload/kvtier.ko" ;;
+	*) cp "$module" "$payload/" ;;
+	esac
+	"$KVT_ROOT/scripts/build-modules.sh" stock &&
+		make -s --no-print-directory -C "$KVT_ROOT" tools kselftest || return 1
+	# Those that it needs come with the machine's own. It is not that one: it has gone then.
+	"$KVT_ROOT/selftests/vm/run.sh" --cxl 0 --nvme 0 --mem 1024 --timeout 600 --payload "$payload" -- \
+		bash -c 'modprobe kvtier && rmmod kvtier && insmod /payload/kvtier.ko &&
+			timeout 300 /kvt/kselftest/chain && rmmod kvtier && echo "it has gone"' |
+		tee "$TMP/loads"
+	grep -q '^ok [0-9]* chain.drop_a_fork' "$TMP/loads" && grep -qx 'it has gone' "$TMP/loads"
+}
+
 # A kernel that is too old is left alone (status 77), not tried and failed on.
 dkms_exclusive()
 {
@@ -254,6 +275,11 @@ verdict dkms.replaces dkms_replaces
 verdict dkms.add run_dkms add
 verdict dkms.build dkms_build
 verdict dkms.install dkms_install
+if [ "${KVT_LENGTH:-full}" = long ]; then
+	verdict dkms.loads dkms_loads
+else
+	echo "skip dkms.loads # in make check-long only"
+fi
 verdict dkms.exclusive dkms_exclusive
 verdict dkms.remove dkms_remove
 verdict install.make stage_install
