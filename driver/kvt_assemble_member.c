@@ -16,6 +16,8 @@
  * others as of the past: with a generation that nobody has. By these rules it is an old copy,
  * and nobody is stale because it does not know him. It is none that could be missing.
  *
+ * What a repair without the pool makes of a superblock's own generation does not count there.
+ *
  * A set that changed as power was lost, with some members told and some not, is
  * complete in the eyes of those that were told last.
  */
@@ -50,14 +52,14 @@ static bool kvt_as_later(const struct kvt_super *y, const struct kvt_super *x)
 {
 	const struct kvt_member *e = kvt_as_lists(x, y->geo.member);
 
-	return !e || y->generation > e->generation;
+	return !e || kvt_super_known(y) > e->generation;
 }
 
 static bool kvt_as_stale(const struct kvt_super *x, const struct kvt_super *y)
 {
 	const struct kvt_member *e = kvt_as_lists(y, x->geo.member);
 
-	return e ? e->generation > x->generation : kvt_as_later(y, x);
+	return e ? e->generation > kvt_super_known(x) : kvt_as_later(y, x);
 }
 
 static int kvt_as_pick(struct kvt_as_member *m, struct kvt_super_pick *pick, void *block)

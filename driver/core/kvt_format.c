@@ -614,6 +614,26 @@ static bool kvt_super_fits(const struct kvt_geometry *g, u64 device_bytes)
 }
 
 /**
+ * kvt_super_known() - a member's generation as others may have heard of it
+ * @s: superblock
+ *
+ * Who corrects one without the pool raises its own generation, for the pair's sake, and leaves the
+ * one in its table of members: else an old copy of a member would, corrected often enough, be as
+ * new as the others say that it is.
+ */
+u64 kvt_super_known(const struct kvt_super *s)
+{
+	u64 known = s->generation;
+	u32 i;
+
+	for (i = 0; i < s->nr_members; i++) {
+		if (!memcmp(s->members[i].uuid, s->geo.member, KVT_UUID_BYTES))
+			known = min(known, s->members[i].generation);
+	}
+	return known;
+}
+
+/**
  * kvt_super_check() - can this member be used here
  * @s:            picked superblock; on success @s->geo.seg_units is filled in
  * @device_bytes: length of the device it was read from

@@ -280,6 +280,7 @@ void kvt_super_encode(void *block, const struct kvt_super *s);
 bool kvt_super_verifies(const void *block);
 void kvt_super_pick_start(struct kvt_super_pick *p);
 void kvt_super_pick_add(struct kvt_super_pick *p, u32 slot, const void *block);
+u64 kvt_super_known(const struct kvt_super *s);
 int kvt_super_check(struct kvt_super *s, u64 device_bytes, bool write);
 
 /* Bytes of a batch header or a summary with so many entries. */

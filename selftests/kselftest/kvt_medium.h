@@ -63,6 +63,11 @@ struct kvt_medium {
 /* 0 or -errno; -EMEDIUMTYPE: it is no member. A dax device is bound to device_dax. Freed by kvt_medium_free(). */
 int kvt_medium_read(const char *path, struct kvt_medium *m);
 void kvt_medium_free(struct kvt_medium *m);
+/*
+ * As a repair leaves a member that is in no pool: the superblock's generation is so much higher, and
+ * the one in its table of members is not. 0 or -errno.
+ */
+int kvt_medium_raise(const char *path, uint32_t by);
 /* How many members there are, as this one has it; -errno. */
 int kvt_medium_members(const char *path);
 

@@ -302,8 +302,6 @@ bool fsck_is_free(const struct fsck_seg *s);
 /* All it says is which life the segment has. @unit: @f->geo.unit_bytes. */
 void fsck_empty_batch(const struct fsck *f, u32 seg, u64 life, u8 *unit);
 void fsck_correct_super(const struct fsck *f, struct kvt_super *s);
-/* The member's own entry in its list goes along. */
-void fsck_set_generation(struct kvt_super *s, u64 generation);
 
 /* fsck_move.c: fsck_repair() on zoned devices */
 int fsck_repair_zoned(struct fsck *f, u64 *fixed);

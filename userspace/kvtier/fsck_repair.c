@@ -70,20 +70,10 @@ void fsck_correct_super(const struct fsck *f, struct kvt_super *s)
 	s->ns_limit = limit(s->ns_limit, f->max_ns);
 }
 
-void fsck_set_generation(struct kvt_super *s, u64 generation)
-{
-	u32 i;
-
-	s->generation = generation;
-	for (i = 0; i < s->nr_members; i++) {
-		if (!memcmp(s->members[i].uuid, s->geo.member, sizeof(s->geo.member)))
-			s->members[i].generation = generation;
-	}
-}
-
 /*
- * A copy is one older than its original, so that nobody takes the member for another
- * than it was; a correction is one newer, and both go where the valid one is not.
+ * A copy is one older than its original, a correction one newer, and both go where the valid one
+ * is not. Neither touches the generation in the table of members: by that one is judged whether
+ * the member is an old copy, see kvt_super_known().
  */
 static int fix_super(struct fsck *f, u64 *fixed)
 {
@@ -98,7 +88,7 @@ static int fix_super(struct fsck *f, u64 *fixed)
 		return 0;
 	if (correct)
 		fsck_correct_super(f, &s);
-	fsck_set_generation(&s, correct || !s.generation ? s.generation + 1 : s.generation - 1);
+	s.generation = correct || !s.generation ? s.generation + 1 : s.generation - 1;
 	kvt_super_encode(block, &s);
 	ret = write_at(f, (u64)!slot * KVT_SUPER_TWIN_BYTE, block, sizeof(block));
 	*fixed += !ret;

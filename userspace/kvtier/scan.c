@@ -216,14 +216,14 @@ static bool later(const struct kvt_super *y, const struct kvt_super *x)
 {
 	const struct kvt_member *e = lists(x, y->geo.member);
 
-	return !e || y->generation > e->generation;
+	return !e || kvt_super_known(y) > e->generation;
 }
 
 static bool stale(const struct kvt_super *x, const struct kvt_super *y)
 {
 	const struct kvt_member *e = lists(y, x->geo.member);
 
-	return e ? e->generation > x->generation : later(y, x);
+	return e ? e->generation > kvt_super_known(x) : later(y, x);
 }
 
 /* Against all that can be read; verdicts must not depend on each other. */

@@ -111,6 +111,17 @@ test_old()
 	json "j['pools'][0]['missing'] == ['$(uuid 2)'] and not j['pools'][0]['complete']"
 	want 1 -j pool assemble
 	json "j['error']['name'] == 'ENOMEDIUM' and '$(uuid 2)' in j['error']['message']"
+	# However often that was repaired, and sda is as good as before.
+	device sdb 7 2 2021 log1 1:10 2:20
+	want 0 -j pool members
+	json '["problem" in m for m in j["pools"][0]["members"]] == [False, True]'
+	json '"stale" in j["pools"][0]["members"][1]["problem"]'
+	# One that is no old copy is none by that.
+	device sdb 7 2 2021 log1 1:10 2:21
+	want 0 -j pool members
+	json '["problem" in m for m in j["pools"][0]["members"]] == [False, False]'
+	json 'j["pools"][0]["complete"]'
+	device sdb 7 2 20 log1 1:10 2:20
 	# sdb was told of a third one, sda was not any more: it counts.
 	device sda 7 1 10 log0 1:10 2:20
 	device sdb 7 2 21 log1 1:10 2:21 3:1
