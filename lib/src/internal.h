@@ -21,6 +21,7 @@
 
 #define KVTI_HUGE_BYTES		(2ULL << 20)
 #define KVTI_CHUNK_BYTES	(16ULL << 30)
+#define KVTI_VIEW_BYTES		(1ULL << 44)	/* that can be mapped, whatever is there */
 #define KVTI_MAP_BUCKETS	64
 
 static inline uint64_t kvti_addr(const void *ptr)

@@ -166,7 +166,7 @@ static int map_chunk(struct kvti_views *views, struct kvti_view *view,
 		     uint64_t offset, struct kvti_map **out,
 		     struct kvti_said *said)
 {
-	uint64_t window, start, bytes, rel = offset - view->base;
+	uint64_t window, start, bytes, more, rel = offset - view->base;
 	struct kvti_map *map;
 	int ret;
 
@@ -177,17 +177,21 @@ static int map_chunk(struct kvti_views *views, struct kvti_view *view,
 	if (!map)
 		return -ENOMEM;
 	start = rel - rel % views->chunk_bytes;
-	bytes = views->chunk_bytes +
-		kvti_align_up(views->slot_bytes_max, KVTI_HUGE_BYTES);
+	bytes = views->chunk_bytes;
 	if (bytes > window - start)
 		bytes = kvti_align_up(window - start, KVTIER_SLOT_ALIGN);
-	ret = kvti_map_range(views, view, view->base + start, bytes, map, said);
+	/*
+	 * Slots that begin there are whole there. Also at the end of the window, which is no
+	 * border if a larger tier takes the place of the last one.
+	 */
+	more = kvti_align_up(views->slot_bytes_max, KVTI_HUGE_BYTES);
+	if (more > KVTI_VIEW_BYTES - start - bytes)
+		more = KVTI_VIEW_BYTES - start - bytes;
+	ret = kvti_map_range(views, view, view->base + start, bytes + more, map, said);
 	if (ret) {
 		free(map);
 		return ret;
 	}
-	if (bytes > views->chunk_bytes)
-		bytes = views->chunk_bytes;
 	map->reach = map->start + bytes;
 	*out = map;
 	return 0;

@@ -126,7 +126,7 @@ static void *mock_mmap(void *addr, size_t bytes, int prot, int flags, int fd,
 		return MAP_FAILED;
 	}
 	if (!(flags & MAP_SHARED) || at % 4096 ||
-	    at + bytes > mock.window_bytes) {
+	    at + bytes > KVTI_VIEW_BYTES) {
 		errno = EINVAL;
 		return MAP_FAILED;
 	}

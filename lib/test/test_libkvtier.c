@@ -510,6 +510,31 @@ static bool test_window_grows(void)
 	return true;
 }
 
+/* A larger tier in the place of the last one: a slot of it lies across the old end. */
+static bool test_tier_swapped(void)
+{
+	struct kvtier_slot slot;
+	struct kvtier_key keys[2];
+	struct kvtier_ns *ns;
+
+	mock.window_bytes = 3 * HUGE;
+	ns = open_ns("swapped", 0, 0);
+	CHECK(ns);
+	make_keys(keys, 2, 0);
+	mock.next_offset = HUGE;
+	CHECK(kvtier_reserve(ns, NULL, keys, NULL, 1, &slot) == 1);
+	CHECK(kvtier_abort_slots(ns, &slot, 1) == 1);
+	mock.window_bytes = 8 * HUGE;
+	mock.next_offset = 3 * HUGE - 4096;
+	CHECK(kvtier_reserve(ns, NULL, keys + 1, NULL, 1, &slot) == 1);
+	memset(slot.ptr, 2, BLOCK);
+	CHECK(kvtier_commit_slots(ns, 0, &slot, 1) == 1);
+	CHECK(kvtier_get(ns, NULL, keys + 1, 1, &slot) == 1);
+	CHECK(((char *)slot.ptr)[BLOCK - 1] == 2);
+	kvtier_ns_unref(ns);
+	return true;
+}
+
 static bool test_slot_outside_window(void)
 {
 	struct kvtier_ns *ns = open_ns("outside", 0, 0);
@@ -834,6 +859,7 @@ static const struct {
 	{ "many-slots", test_many_slots },
 	{ "chunks", test_chunks },
 	{ "window-grows", test_window_grows },
+	{ "tier-swapped", test_tier_swapped },
 	{ "slot-outside-window", test_slot_outside_window },
 	{ "map-fails", test_map_fails },
 	{ "copies", test_copies },
