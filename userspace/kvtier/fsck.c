@@ -187,7 +187,7 @@ static int operation_failed(struct json_object *obj, int ret, const char *path)
 	else if (ret == -EBUSY)
 		snprintf(text, sizeof(text), "%s is in use: a pool, a mount or another check has it",
 			 path);
-	else if (ret == -EMEDIUMTYPE || ret == -EPROTONOSUPPORT)
+	else if (ret == -EMEDIUMTYPE || ret == -EPROTONOSUPPORT || ret == -EROFS)
 		snprintf(text, sizeof(text), "%s %s", path, media_error_text(ret));
 	else if (ret == -EOPNOTSUPP)
 		snprintf(text, sizeof(text), "%s has zones that are not all sequential and alike",

@@ -64,7 +64,7 @@ enum media_zone media_zone_worst(const struct media *m, u64 byte, u64 len)
 /* Also: are the device's zones those of the member. */
 static int check(const struct media *m, struct kvt_super *s)
 {
-	int err = kvt_super_check(s, m->bytes, false);
+	int err = kvt_super_check(s, m->bytes, m->write != NULL);
 
 	if (!err && (s->geo.zone_bytes != m->zone_bytes || s->geo.zone_stride != m->zone_stride))
 		err = -ERANGE;
@@ -113,6 +113,8 @@ const char *media_error_text(int err)
 		return "is a member whose superblocks are both damaged";
 	case -EPROTONOSUPPORT:
 		return "is a member of a later version, or with features that this tool does not know";
+	case -EROFS:
+		return "is a member with features without which this tool cannot write to it";
 	case -ERANGE:
 		return "is a member with an impossible layout, or longer than the device";
 	case -EIO:

@@ -71,23 +71,22 @@ static int dev_flush(void *ctx)
 	return fsync(((struct media_dev *)ctx)->fd) ? -errno : 0;
 }
 
-/* Is a loop device made of the file. */
-static bool file_is_loop(const char *path)
+/* Is a loop device made of the file, by whichever name. */
+static bool file_is_loop(const struct stat *file)
 {
-	char backing[PATH_MAX], *real = realpath(path, NULL);
+	char backing[PATH_MAX];
 	struct sysfs_names list;
 	bool found = false;
+	struct stat st;
 	size_t i;
 
-	if (!real || sysfs_list(&list, "block", "loop")) {
-		free(real);
+	if (sysfs_list(&list, "block", "loop"))
 		return false;
-	}
 	for (i = 0; i < list.nr && !found; i++)
 		found = !sysfs_read(backing, sizeof(backing), "block/%s/loop/backing_file",
-				    list.names[i]) && !strcmp(backing, real);
+				    list.names[i]) && !stat(backing, &st) &&
+			st.st_dev == file->st_dev && st.st_ino == file->st_ino;
 	sysfs_free_names(&list);
-	free(real);
 	return found;
 }
 
@@ -170,18 +169,18 @@ static int take_block(struct media_dev *d, const char *path, bool write)
 	return 0;
 }
 
-static int find_user(struct media_dev *d, const char *path, bool write)
+static int find_user(struct media_dev *d, const char *path, const struct stat *st, bool write)
 {
 	if (d->is_block)
 		return write || is_ours(d, path) ? take_block(d, path, write) : 0;
-	d->in_use = flock(d->fd, (write ? LOCK_EX : LOCK_SH) | LOCK_NB) || file_is_loop(path);
+	d->in_use = flock(d->fd, (write ? LOCK_EX : LOCK_SH) | LOCK_NB) || file_is_loop(st);
 	return 0;
 }
 
 int media_open(struct media_dev *d, const char *path, bool write)
 {
 	char name[MEDIA_NAME_MAX], dax[PATH_MAX];
-	struct stat st;
+	struct stat st, opened;
 	int ret;
 
 	memset(d, 0, sizeof(*d));
@@ -202,17 +201,22 @@ int media_open(struct media_dev *d, const char *path, bool write)
 	if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode))
 		return -EINVAL;
 	d->is_block = S_ISBLK(st.st_mode);
-	d->fd = open(path, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC |
+	d->fd = open(path, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK |
 		     (write && d->is_block ? O_EXCL : 0));
 	if (d->fd < 0)
 		return -errno;
+	/* It was opened as what it was then. */
+	if (fstat(d->fd, &opened) || opened.st_dev != st.st_dev || opened.st_ino != st.st_ino) {
+		media_close(d);
+		return -ESTALE;
+	}
 	d->media.read = dev_read;
 	d->media.write = write ? dev_write : NULL;
 	d->media.flush = dev_flush;
 	d->media.ctx = d;
 	ret = find_bytes(d, &st);
 	if (!ret)
-		ret = find_user(d, path, write);
+		ret = find_user(d, path, &st, write);
 	if (!ret && write && d->in_use)
 		ret = -EBUSY;
 	if (!ret && write && d->media.zone_bytes)

@@ -173,6 +173,9 @@ test_in_use()
 	mkdir -p "$KVTIER_SYSFS/block/loop3/loop"
 	realpath "$image" >"$KVTIER_SYSFS/block/loop3/loop/backing_file"
 	want 8 fsck --repair "$image"
+	# By whichever of its names.
+	want 8 fsck --repair "$work/locked"
+	complains 'is in use'
 }
 
 # --- superblocks -------------------------------------------------------------
@@ -221,6 +224,16 @@ test_super_newer()
 	want 0 -j dump --super "$image"
 	json 'j["superblocks"][0]["found"] == "newer" and j["superblocks"][0]["incompat"] == 4'
 	want 1 dump --records "$image"
+	# It may be read, and not written.
+	image clean
+	damage super 0 ro_compat 1
+	damage super 1 ro_compat 1
+	want 0 fsck "$image"
+	damage flip $(((1 - $(valid_super)) * 524288 + 60))
+	cp "$image" "$work/before"
+	want 8 fsck --repair "$image"
+	complains 'features without which this tool cannot write to it'
+	cmp "$image" "$work/before" || fail 'it was written to'
 	image clean
 	damage super 0 version 2
 	damage super 1 version 2
