@@ -84,13 +84,14 @@ static void let_signals(const struct dax_guard *guard)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
+/* By what root alone can open: of a directory anybody could take the lock, and keep it. */
 static int lock_bus(void)
 {
 	char path[SYSFS_PATH_MAX];
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/bus/dax", sysfs_root());
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "%s/bus/dax/uevent", sysfs_root());
+	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	if (flock(fd, LOCK_EX)) {

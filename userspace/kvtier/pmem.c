@@ -57,8 +57,9 @@ int pmem_hold_begin(struct pmem_hold *hold, bool wait)
 	hold->lock_fd = -1;
 	if (!any_persistent())
 		return 0;
-	snprintf(path, sizeof(path), "%s/bus/dax/drivers", sysfs_root());
-	hold->lock_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* Not of a directory: anybody can open that, and keep the lock. */
+	snprintf(path, sizeof(path), "%s/bus/dax/drivers_probe", sysfs_root());
+	hold->lock_fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (hold->lock_fd < 0)
 		return -errno;
 	while (flock(hold->lock_fd, LOCK_EX | (wait ? 0 : LOCK_NB))) {

@@ -577,11 +577,16 @@ waits_for()
 # While an assembly is under way nobody else moves devices: the kernel would let him.
 test_persistent_lock()
 {
-	local lock verb pid
+	local lock bus drivers verb pid
 	fake_sysfs "$KVTIER_SYSFS" 1
 	persistent dax0.1 7 1 10 log0 1:10
-	want 0 cxl create
-	exec {lock}<"$KVTIER_SYSFS/bus/dax/drivers"
+	# Anybody can lock a directory, and nobody waits for him.
+	exec {bus}<"$KVTIER_SYSFS/bus/dax" {drivers}<"$KVTIER_SYSFS/bus/dax/drivers"
+	flock "$bus"
+	flock "$drivers"
+	timeout 20 "$tool" cxl create {bus}<&- {drivers}<&- >"$work/stdout" 2>"$work/stderr" ||
+		fail 'waits for a lock of a directory'
+	exec {lock}<"$KVTIER_SYSFS/bus/dax/drivers_probe"
 	flock "$lock"
 	rm "$work/log"
 	for verb in bind unbind; do
@@ -600,7 +605,7 @@ test_persistent_lock()
 	[ "$(dax_driver dax0.1)" = kvtier ] || fail 'not bound'
 	want 0 -j pool destroy 0
 	# A new one waits just so.
-	exec {lock}<"$KVTIER_SYSFS/bus/dax/drivers"
+	exec {lock}<"$KVTIER_SYSFS/bus/dax/drivers_probe"
 	flock "$lock"
 	"$tool" pool create --tier dram:size=1M --tier dax:dev=dax0.1 --force \
 		>"$work/stdout" 2>"$work/stderr" {lock}<&- &

@@ -16,6 +16,7 @@ fake_sysfs()
 	touch "$root/bus/cxl/drivers/cxl_region/bind" \
 		"$root"/bus/dax/drivers/kvtier/{bind,new_id,remove_id,unbind} \
 		"$root"/bus/dax/drivers/device_dax/{bind,unbind} "$window/delete_region"
+	touch "$root"/bus/dax/{uevent,drivers_probe}
 	echo 1 >"$root/bus/dax/drivers_autoprobe"
 	echo region0 >"$window/create_ram_region"
 	echo region0 >"$window/create_pmem_region"
