@@ -10,6 +10,10 @@ DESTDIR ?=
 PREFIX ?= /usr/local
 TRACES ?=
 OUT := $(CURDIR)/out
+# Neither make nor rm -rf knows a path with blanks for one.
+ifneq ($(words x$(CURDIR)x x$(OUT)x x$(DESTDIR)x x$(PREFIX)x),4)
+$(error kvtier cannot be built in, or installed to, a path with blanks)
+endif
 VERSION := $(shell cat VERSION)
 KREL ?= $(shell uname -r)
 export OUT DESTDIR PREFIX TRACES

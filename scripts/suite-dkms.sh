@@ -261,6 +261,17 @@ example_runs()
 		grep -qx '8 blocks were there, 0 stored' "$TMP/second"
 }
 
+# What make would take for two paths, one of them somebody else's, is refused.
+install_blanks()
+{
+	local where
+	for where in . lib userspace; do
+		! make -n -C "$KVT_ROOT/$where" install DESTDIR="$TMP/a b" || return 1
+	done
+	! make -n -C "$KVT_ROOT" dkms-uninstall DESTDIR="$TMP/a b" &&
+		! make -n -C "$KVT_ROOT" clean OUT="$TMP/a b"
+}
+
 uninstall()
 {
 	make -s -C "$KVT_ROOT" uninstall KREL="$RELEASE" DESTDIR="$STAGE" PREFIX=/usr &&
@@ -295,5 +306,6 @@ else
 fi
 verdict install.example install_example
 verdict install.example_runs example_runs
+verdict install.blanks install_blanks
 verdict install.uninstall uninstall
 exit $STATUS
