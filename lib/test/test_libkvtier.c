@@ -481,17 +481,17 @@ static bool test_chunks(void)
 	return true;
 }
 
-/* A pool that grows: the last chunk is mapped again, old pointers stay. */
+/* A pool that grows: the last chunk is mapped again, old pointers stay; also across the old end. */
 static bool test_window_grows(void)
 {
-	struct kvtier_slot first, second;
-	struct kvtier_key keys[2];
+	struct kvtier_slot first, second, across;
+	struct kvtier_key keys[3];
 	struct kvtier_ns *ns;
 
 	mock.window_bytes = 3 * HUGE;
 	ns = open_ns("grows", 0, 0);
 	CHECK(ns);
-	make_keys(keys, 2, 0);
+	make_keys(keys, 3, 0);
 	mock.next_offset = HUGE;
 	CHECK(kvtier_reserve(ns, NULL, keys, NULL, 1, &first) == 1);
 	mock.window_bytes = 8 * HUGE;
@@ -500,37 +500,16 @@ static bool test_window_grows(void)
 	memset(first.ptr, 1, BLOCK);
 	memset(second.ptr, 2, BLOCK);
 	CHECK(mock.nr_maps == 2);
+	mock.next_offset = 3 * HUGE - 4096;
+	CHECK(kvtier_reserve(ns, NULL, keys + 2, NULL, 1, &across) == 1);
+	memset(across.ptr, 3, BLOCK);
+	CHECK(kvtier_abort_slots(ns, &across, 1) == 1);
 	CHECK(kvtier_commit_slots(ns, 0, &first, 1) == 1);
 	CHECK(kvtier_commit_slots(ns, 0, &second, 1) == 1);
 	CHECK(kvtier_get(ns, NULL, keys, 1, &first) == 1);
 	CHECK(kvtier_get(ns, NULL, keys + 1, 1, &second) == 1);
 	CHECK(((char *)first.ptr)[BLOCK - 1] == 1);
 	CHECK(((char *)second.ptr)[BLOCK - 1] == 2);
-	kvtier_ns_unref(ns);
-	return true;
-}
-
-/* A larger tier in the place of the last one: a slot of it lies across the old end. */
-static bool test_tier_swapped(void)
-{
-	struct kvtier_slot slot;
-	struct kvtier_key keys[2];
-	struct kvtier_ns *ns;
-
-	mock.window_bytes = 3 * HUGE;
-	ns = open_ns("swapped", 0, 0);
-	CHECK(ns);
-	make_keys(keys, 2, 0);
-	mock.next_offset = HUGE;
-	CHECK(kvtier_reserve(ns, NULL, keys, NULL, 1, &slot) == 1);
-	CHECK(kvtier_abort_slots(ns, &slot, 1) == 1);
-	mock.window_bytes = 8 * HUGE;
-	mock.next_offset = 3 * HUGE - 4096;
-	CHECK(kvtier_reserve(ns, NULL, keys + 1, NULL, 1, &slot) == 1);
-	memset(slot.ptr, 2, BLOCK);
-	CHECK(kvtier_commit_slots(ns, 0, &slot, 1) == 1);
-	CHECK(kvtier_get(ns, NULL, keys + 1, 1, &slot) == 1);
-	CHECK(((char *)slot.ptr)[BLOCK - 1] == 2);
 	kvtier_ns_unref(ns);
 	return true;
 }
@@ -859,7 +838,6 @@ static const struct {
 	{ "many-slots", test_many_slots },
 	{ "chunks", test_chunks },
 	{ "window-grows", test_window_grows },
-	{ "tier-swapped", test_tier_swapped },
 	{ "slot-outside-window", test_slot_outside_window },
 	{ "map-fails", test_map_fails },
 	{ "copies", test_copies },
