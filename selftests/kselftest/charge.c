@@ -291,12 +291,10 @@ static int attach(FIXTURE_DATA(charge) *self)
 FIXTURE_SETUP(charge)
 {
 	self->child.pid = -1;
-	if (access(GROUPS "/cgroup.controllers", R_OK) ||
-	    kvt_sh("grep -q memory " GROUPS "/cgroup.controllers"))
+	if (!kvt_cgroups_have("memory"))
 		SKIP(return, "no memory controller in the cgroup v2 hierarchy");
 	if (variant->disk && !kvt_env_bdev())
 		SKIP(return, "no block device to use (KVT_BDEV)");
-	ASSERT_EQ(0, kvt_sh("echo +memory > " GROUPS "/cgroup.subtree_control"));
 	ASSERT_EQ(0, mkdir(GROUP, 0755));
 	ASSERT_EQ(0, kvt_sh("echo %llu > " GROUP "/memory.max", MAX_MIB * KVT_MIB));
 	ASSERT_EQ(0, kvt_setup(&self->pool));

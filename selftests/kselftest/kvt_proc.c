@@ -227,3 +227,9 @@ int kvt_sh_line(char *line, size_t len, const char *fmt, ...)
 		line[strcspn(line, "\n")] = 0;
 	return end_shell(f);
 }
+
+bool kvt_cgroups_have(const char *controller)
+{
+	return !kvt_sh("cd /sys/fs/cgroup && grep -qw %s cgroup.controllers 2>&1 && echo +%s >cgroup.subtree_control",
+		       controller, controller);
+}

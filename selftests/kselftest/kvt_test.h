@@ -307,6 +307,9 @@ char kvt_proc_state(pid_t pid);
 /* Wait until it sleeps in an ioctl, and has done so for some looks; false: it does not. */
 bool kvt_in_ioctl(pid_t pid);
 
+/* Have groups below the top of the cgroup v2 hierarchy a controller; false: there is none. */
+bool kvt_cgroups_have(const char *controller);
+
 __u64 kvt_now_ns(void);
 void kvt_sleep_ms(unsigned int ms);
 /* Run a shell command; its exit status. */

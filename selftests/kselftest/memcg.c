@@ -91,10 +91,8 @@ FIXTURE_VARIANT_ADD(memcg, leases) { .more = more_leases };
 
 FIXTURE_SETUP(memcg)
 {
-	if (access(GROUPS "/cgroup.controllers", R_OK) ||
-	    kvt_sh("grep -q memory " GROUPS "/cgroup.controllers"))
+	if (!kvt_cgroups_have("memory"))
 		SKIP(return, "no memory controller in the cgroup v2 hierarchy");
-	ASSERT_EQ(0, kvt_sh("echo +memory > " GROUPS "/cgroup.subtree_control"));
 	ASSERT_EQ(0, mkdir(GROUP, 0755));
 	ASSERT_EQ(0, kvt_sh("echo %llu > " GROUP "/memory.max", MAX_BYTES));
 	ASSERT_EQ(0, kvt_setup(&self->pool));

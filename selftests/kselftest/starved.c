@@ -9,8 +9,7 @@
 #include "kvt_test.h"
 #include <sys/stat.h>
 
-#define GROUPS		"/sys/fs/cgroup"
-#define GROUP		GROUPS "/kvt-starved"
+#define GROUP		"/sys/fs/cgroup/kvt-starved"
 #define BLOCK_BYTES	(64 * KVT_KIB)
 #define TIER_BYTES	(320 * KVT_MIB)
 #define ASKED_BYTES	(256 * KVT_MIB)
@@ -85,10 +84,8 @@ static int soil(const struct kvt_pool *p)
 
 FIXTURE_SETUP(starved)
 {
-	if (access(GROUPS "/cgroup.controllers", R_OK) ||
-	    kvt_sh("grep -qw cpu " GROUPS "/cgroup.controllers"))
+	if (!kvt_cgroups_have("cpu"))
 		SKIP(return, "no cpu controller in the cgroup v2 hierarchy");
-	ASSERT_EQ(0, kvt_sh("echo +cpu > " GROUPS "/cgroup.subtree_control"));
 	ASSERT_EQ(0, mkdir(GROUP, 0755));
 	ASSERT_EQ(0, kvt_setup(&self->pool));
 	ASSERT_EQ(0, kvt_sysfs_write(&self->pool, "reserve_percent", "100"));

@@ -195,6 +195,9 @@ static int operation_failed(struct json_object *obj, int ret, const char *path)
 	else if (ret == -EOVERFLOW || ret == -ETOOMANYREFS)
 		snprintf(text, sizeof(text), "%s has as many zones partly written as it allows: finish or reset some that are not the pool's",
 			 path);
+	else if (ret == -ESTALE)
+		snprintf(text, sizeof(text), "%s was replaced by something else while it was opened",
+			 path);
 	else if (ret == -EINVAL)
 		snprintf(text, sizeof(text), "%s is neither a block device nor a file", path);
 	else
