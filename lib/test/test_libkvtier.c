@@ -495,15 +495,16 @@ static bool test_window_grows(void)
 	mock.next_offset = HUGE;
 	CHECK(kvtier_reserve(ns, NULL, keys, NULL, 1, &first) == 1);
 	mock.window_bytes = 8 * HUGE;
+	/* Before there is a mapping that goes on there. */
+	mock.next_offset = 3 * HUGE - 4096;
+	CHECK(kvtier_reserve(ns, NULL, keys + 2, NULL, 1, &across) == 1);
+	memset(across.ptr, 3, BLOCK);
+	CHECK(kvtier_abort_slots(ns, &across, 1) == 1);
 	mock.next_offset = 5 * HUGE;
 	CHECK(kvtier_reserve(ns, NULL, keys + 1, NULL, 1, &second) == 1);
 	memset(first.ptr, 1, BLOCK);
 	memset(second.ptr, 2, BLOCK);
 	CHECK(mock.nr_maps == 2);
-	mock.next_offset = 3 * HUGE - 4096;
-	CHECK(kvtier_reserve(ns, NULL, keys + 2, NULL, 1, &across) == 1);
-	memset(across.ptr, 3, BLOCK);
-	CHECK(kvtier_abort_slots(ns, &across, 1) == 1);
 	CHECK(kvtier_commit_slots(ns, 0, &first, 1) == 1);
 	CHECK(kvtier_commit_slots(ns, 0, &second, 1) == 1);
 	CHECK(kvtier_get(ns, NULL, keys, 1, &first) == 1);
