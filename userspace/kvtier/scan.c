@@ -132,10 +132,13 @@ static int scan_path(struct scan *s, const char *name, bool *opened, bool *denie
 
 static int scan_one(struct scan *s, const char *name, bool *opened, bool *denied)
 {
-	uint64_t sectors;
+	uint64_t sectors, suspended;
 
 	if (sysfs_read_u64(&sectors, "class/block/%s/size", name) || !sectors ||
 	    is_part_of_another(name))
+		return 0;
+	/* Whoever reads it waits until device-mapper lets it go on. */
+	if (!sysfs_read_u64(&suspended, "class/block/%s/dm/suspended", name) && suspended)
 		return 0;
 	return scan_path(s, name, opened, denied);
 }

@@ -42,6 +42,19 @@ two_members()
 	other sdc
 }
 
+# Reading it would last for as long as it is so.
+test_suspended()
+{
+	two_members
+	mkdir "$KVTIER_SYSFS/class/block/sdb/dm"
+	echo 0 >"$KVTIER_SYSFS/class/block/sdb/dm/suspended"
+	want 0 -j pool members
+	json 'j["pools"][0]["complete"]'
+	echo 1 >"$KVTIER_SYSFS/class/block/sdb/dm/suspended"
+	want 0 -j pool members
+	json "j['pools'][0]['missing'] == ['$(uuid 2)'] and len(j['pools'][0]['members']) == 1"
+}
+
 test_members()
 {
 	two_members
@@ -639,7 +652,7 @@ test_claim()
 	json 'j["error"]["name"] == "EALREADY" and "has an owner" in j["error"]["hint"]'
 }
 
-for name in members odd-devices old copy assemble degraded assemble-undoes errors-of-devices errors-of-pools newer progress \
+for name in members suspended odd-devices old copy assemble degraded assemble-undoes errors-of-devices errors-of-pools newer progress \
 	progress-by-number many-pools scrub export claim \
 	persistent persistent-back persistent-lock persistent-region; do
 	run_test "$name"
