@@ -36,6 +36,7 @@ struct cmd_options {
 };
 
 extern struct cmd_options opt;
+extern int cmd_no_memory;	/* exit status when there is none left for the output */
 
 /**
  * struct cmd_verb - one command

@@ -124,11 +124,11 @@ static void add_member(struct json_object *obj, const struct fsck *f)
 	cmd_add_u64(obj, "generation", s->generation);
 }
 
-static void add_list(struct json_object *obj, const char *key, struct run *r)
+static void add_list(struct json_object *obj, const char *key, const char *key_hidden, struct run *r)
 {
 	cmd_add(obj, key, r->problems);
 	if (r->hidden)
-		cmd_add_u64(obj, "not_listed", r->hidden);
+		cmd_add_u64(obj, key_hidden, r->hidden);
 }
 
 /* One check. 0 or -errno; the problems are in @r. */
@@ -159,7 +159,7 @@ static int rounds(struct media_dev *d, const struct fsck_options *o, struct json
 	int ret;
 
 	ret = check(d, o, &r, f);
-	add_list(obj, "problems", &r);
+	add_list(obj, "problems", "not_listed", &r);
 	for (round = 0; !ret && o->repair && f->fixable && round < ROUNDS_MAX; round++) {
 		ret = fsck_repair(f, &now);
 		*fixed += now;
@@ -170,9 +170,11 @@ static int rounds(struct media_dev *d, const struct fsck_options *o, struct json
 			break;
 		fsck_fini(f);
 		ret = check(d, o, &r, f);
-		if (round)
+		if (round) {
 			json_object_object_del(obj, "left");
-		cmd_add(obj, "left", r.problems);
+			json_object_object_del(obj, "left_not_listed");
+		}
+		add_list(obj, "left", "left_not_listed", &r);
 	}
 	return ret;
 }
@@ -275,6 +277,9 @@ static void print_device(struct json_object *obj, const struct fsck_options *o, 
 	if (json_object_object_get_ex(obj, "left", &left) && status & EXIT_LEFT) {
 		printf("  left:\n");
 		print_list(left, refused ? "repair" : "--repair would", false);
+		if (json_object_object_get_ex(obj, "left_not_listed", NULL))
+			printf("  and %llu more\n",
+			       (unsigned long long)number(obj, "left_not_listed"));
 	}
 	if (refused)
 		printf("  not repaired: %s\n", json_object_get_string(refused));
@@ -337,6 +342,7 @@ int cmd_fsck(int argc, char **argv)
 
 	if (parse(argc, argv, &o))
 		return EXIT_FSCK_USAGE;
+	cmd_no_memory = EXIT_FSCK_OPERATION;
 	all = json_object_new_array();
 	for (i = optind; i < argc; i++) {
 		obj = json_object_new_object();

@@ -10,10 +10,12 @@
 /* Longest text that has to be put together for a cell. */
 #define CELL_MAX	256
 
+int cmd_no_memory = EXIT_FAILED;
+
 static void __attribute__((noreturn)) out_of_memory(void)
 {
 	fputs("kvtier: out of memory\n", stderr);
-	exit(EXIT_FAILED);
+	exit(cmd_no_memory);
 }
 
 void cmd_add(struct json_object *obj, const char *key,
