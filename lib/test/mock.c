@@ -395,18 +395,26 @@ static int op_tier_attach(struct mock_file *file, void *arg)
 	return 0;
 }
 
-/* What is the matter with a device is in its path: by name, or as "fails-ERRNO". */
+/*
+ * What is the matter with a device is in its path: by name, or as "fails-ERRNO". Somebody looks
+ * at "looked-at" the first three times.
+ */
 static int assemble_one(struct kvtier_assemble_device *d)
 {
 	const char *fails = strstr(d->path, "fails-");
+	static int looks;
 
-	if (fails)
+	if (strstr(d->path, "looked-at"))
+		d->error = looks++ < 3 ? -EBUSY : 0;
+	else if (fails)
 		d->error = -atoi(fails + strlen("fails-"));
 	else if (strstr(d->path, "missing"))
 		d->error = -ENOENT;
 	else if (strstr(d->path, "stale"))
 		d->error = -ESTALE;
 	else
+		d->error = 0;
+	if (!d->error)
 		d->state = KVTIER_MEMBER_CLEAN;
 	return d->error;
 }
@@ -548,7 +556,8 @@ static int mock_ioctl(int fd, unsigned long request, void *arg)
 
 	if (!file || request != KVTIER_IOC(nr))
 		abort();
-	if (mock.fail_errno && (int)nr == mock.fail_op) {
+	if (mock.fail_errno && (int)nr == mock.fail_op &&
+	    (!mock.fail_times || mock.failures < mock.fail_times)) {
 		mock.failures++;
 		errno = mock.fail_errno;
 		return -1;

@@ -3,6 +3,8 @@
  * Damage that could bring back what was dropped: a member that has it is refused, with
  * an errno that says that it can be repaired, and is whole again when it was.
  */
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include "kvt_medium.h"
 #include "kvt_test.h"
 
@@ -332,6 +334,67 @@ TEST_F_TIMEOUT(damaged, forged_records, 300)
 		kvt_client_close(&self->c);
 		ASSERT_EQ(0, kvt_pool_destroy(self->pool.ctl, self->pool.id));
 	}
+	self->pool.id = KVTIER_POOL_ANY_ID;
+}
+
+/* Does that process wait for time to pass? */
+static bool waits(pid_t pid)
+{
+	char path[64], text[128] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
+	f = fopen(path, "r");
+	if (!f)
+		return false;
+	if (!fgets(text, sizeof(text), f))
+		text[0] = 0;
+	fclose(f);
+	return atoi(text) == SYS_clock_nanosleep;
+}
+
+/*
+ * The exit status of a command, while somebody has @dev to himself, as who looks at it has: until
+ * the command is seen to wait.
+ */
+static int meanwhile(const char *dev, const char *const *command)
+{
+	int fd = open(dev, O_RDONLY | O_EXCL | O_CLOEXEC), status = -1;
+	pid_t pid, ended = 0;
+
+	if (fd < 0)
+		return -1;
+	pid = fork();
+	if (!pid) {
+		execvp(command[0], (char *const *)command);
+		_exit(127);
+	}
+	while (pid > 0 && !waits(pid)) {
+		ended = waitpid(pid, &status, WNOHANG);
+		if (ended)
+			break;
+		usleep(1000);
+	}
+	close(fd);
+	if (pid > 0 && !ended)
+		ended = waitpid(pid, &status, 0);
+	return ended == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Nothing is given up because somebody looks at it, such as udev when it has appeared. */
+TEST_F_TIMEOUT(damaged, while_it_is_looked_at, 300)
+{
+	char spec[128];
+
+	ASSERT_EQ(0, kvt_disk_make(&self->second, "second", DISK_BYTES));
+	snprintf(spec, sizeof(spec), "bdev:rank=40,path=%s", self->second.dev);
+	EXPECT_EQ(0, meanwhile(self->copy.dev, (const char *[]) {
+			"kvtier", "fsck", "--repair", self->copy.dev, NULL }));
+	ASSERT_EQ(0, meanwhile(self->copy.dev, (const char *[]) {
+			"kvtier", "pool", "assemble", "--id", "9", self->copy.dev, NULL }));
+	EXPECT_EQ(0, meanwhile(self->second.dev, (const char *[]) {
+			"kvtier", "tier", "attach", "9", spec, NULL }));
+	EXPECT_EQ(0, kvt_sh("kvtier pool destroy 9"));
 	self->pool.id = KVTIER_POOL_ANY_ID;
 }
 

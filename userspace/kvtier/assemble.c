@@ -15,6 +15,7 @@
 #include "assemble_error.h"
 #include "assemble_watch.h"
 #include "cmd.h"
+#include "media.h"
 #include "pmem.h"
 #include "pool_cmds.h"
 #include "scan.h"
@@ -452,14 +453,30 @@ static int report_failed(const struct kvtier_pool_assemble *a, const struct scan
 	return assemble_fail_pool(err, uuid);
 }
 
-/* All that is on the members is read meanwhile. */
+static bool is_busy(const struct kvtier_pool_assemble *a)
+{
+	const struct kvtier_assemble_device *d = (const void *)(uintptr_t)a->devices;
+	uint32_t i;
+
+	for (i = 0; i < a->nr_devices; i++)
+		if (d[i].error == -EBUSY)
+			return true;
+	return false;
+}
+
+/* All that is on the members is read meanwhile; not before the kernel has all of them. */
 static int ask_kernel(struct kvtier_ctl *ctl, struct kvtier_pool_assemble *a)
 {
+	const struct kvtier_pool_assemble asked = *a;
 	struct assemble_watch w;
+	unsigned int tries = 0;
 	int ret;
 
 	assemble_watch_begin(&w, a->pool_id);
-	ret = kvtier_ctl_pool_assemble(ctl, a);
+	do {
+		*a = asked;
+		ret = kvtier_ctl_pool_assemble(ctl, a);
+	} while (ret == -EBUSY && is_busy(a) && media_busy_again(&tries));
 	assemble_watch_end(&w);
 	return ret;
 }

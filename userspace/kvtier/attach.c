@@ -160,6 +160,7 @@ static int attach(struct kvtier_ctl *ctl, uint32_t pool_id, const struct tier_sp
 {
 	struct kvtier_tier_params params = spec->params;
 	struct poison_list bad;
+	unsigned int tries = 0;
 	int ret;
 
 	ret = find_poison(spec, &bad);
@@ -167,7 +168,9 @@ static int attach(struct kvtier_ctl *ctl, uint32_t pool_id, const struct tier_sp
 		return ret;
 	params.bad = bad.ranges;
 	params.nr_bad = bad.nr;
-	ret = kvtier_ctl_tier_attach(ctl, pool_id, &params, NULL);
+	do
+		ret = kvtier_ctl_tier_attach(ctl, pool_id, &params, NULL);
+	while (ret == -EBUSY && params.type == KVTIER_TIER_BDEV && media_busy_again(&tries));
 	poison_free(&bad);
 	if (ret)
 		return cmd_fail(ret, attach_hint(ret, spec->params.type),

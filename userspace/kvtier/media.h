@@ -134,6 +134,13 @@ struct media_dev {
 int media_open(struct media_dev *d, const char *path, bool write);
 void media_close(struct media_dev *d);
 
+/*
+ * A block device that is in use (EBUSY) may be so for a moment only, while it is being looked
+ * at: by media_open(), say. Waits 10 ms; false, at once, after half a second of that. *@tries
+ * starts at 0.
+ */
+bool media_busy_again(unsigned int *tries);
+
 /* media_dax.c: dax devices; @name is that on the bus */
 int media_open_dax(struct media_dev *d, const char *path, const char *name, bool write);
 bool media_is_dax(const char *path, char name[static MEDIA_NAME_MAX]);

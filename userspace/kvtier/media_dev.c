@@ -24,9 +24,14 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include "media.h"
 #include "sysfs.h"
+
+/* Of who looks at many devices, some of them in use; and of who is after one. */
+#define LOOK_TRIES	6
+#define USE_TRIES	50
 
 static int dev_read(void *ctx, u64 byte, void *buf, u32 len)
 {
@@ -151,6 +156,32 @@ static bool is_ours(struct media_dev *d, const char *path)
 	return err != -EMEDIUMTYPE && err != -EIO;
 }
 
+static bool again(unsigned int *tries, unsigned int max)
+{
+	const struct timespec moment = { .tv_nsec = 10 * 1000 * 1000 };
+
+	if (++*tries >= max)
+		return false;
+	nanosleep(&moment, NULL);
+	return true;
+}
+
+bool media_busy_again(unsigned int *tries)
+{
+	return again(tries, USE_TRIES);
+}
+
+static int open_alone(const char *path, int flags, unsigned int max)
+{
+	unsigned int tries = 0;
+	int fd;
+
+	do
+		fd = open(path, flags | O_EXCL | O_CLOEXEC);
+	while (fd < 0 && errno == EBUSY && again(&tries, max));
+	return fd;
+}
+
 /* The driver writes past the cache of the device; what somebody has read before is old. */
 static int take_block(struct media_dev *d, const char *path, bool write)
 {
@@ -160,7 +191,7 @@ static int take_block(struct media_dev *d, const char *path, bool write)
 	/* A writer has it already. */
 	if (write)
 		return 0;
-	fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC);
+	fd = open_alone(path, O_RDONLY, LOOK_TRIES);
 	if (fd < 0 && errno != EBUSY)
 		return -errno;
 	d->in_use = fd < 0;
@@ -201,8 +232,8 @@ int media_open(struct media_dev *d, const char *path, bool write)
 	if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode))
 		return -EINVAL;
 	d->is_block = S_ISBLK(st.st_mode);
-	d->fd = open(path, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK |
-		     (write && d->is_block ? O_EXCL : 0));
+	d->fd = write && d->is_block ? open_alone(path, O_RDWR | O_NONBLOCK, USE_TRIES) :
+		open(path, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK);
 	if (d->fd < 0)
 		return -errno;
 	/* It was opened as what it was then. */

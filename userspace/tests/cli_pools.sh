@@ -238,6 +238,14 @@ test_degraded()
 	complains 'pool 2 is degraded: 2 of 3 members'
 }
 
+# Another tool looks at one of the members just then.
+test_looked_at()
+{
+	device looked-at 7 1 10 log0 1:10
+	want 0 -j pool assemble
+	json 'j[0]["nr_found"] == 1 and j[0]["nr_members"] == 1'
+}
+
 # Memory that cannot be had: nothing is left half done.
 test_assemble_undoes()
 {
@@ -652,7 +660,7 @@ test_claim()
 	json 'j["error"]["name"] == "EALREADY" and "has an owner" in j["error"]["hint"]'
 }
 
-for name in members suspended odd-devices old copy assemble degraded assemble-undoes errors-of-devices errors-of-pools newer progress \
+for name in members suspended odd-devices old copy assemble degraded looked-at assemble-undoes errors-of-devices errors-of-pools newer progress \
 	progress-by-number many-pools scrub export claim \
 	persistent persistent-back persistent-lock persistent-region; do
 	run_test "$name"
