@@ -88,7 +88,7 @@ done
 make_pool
 mkfs.ext4 -q "${DISKS[3]}"
 
-udev_rule_on
+udev_rule_on "$UUID"
 udevadm control --log-level=debug
 for action in add change; do
 	for dev in "${DISKS[@]:0:2}"; do
@@ -114,7 +114,7 @@ POOL=$(sed -n 's/.*"pool": *\([0-9]*\).*/\1/p' /tmp/udev_block.pool)
 kvtier pool destroy "$POOL" >/dev/null
 POOL=
 
-# A host that has not asked for it.
-rm /etc/kvtier/assemble
+# A host that has asked for another one only.
+mv "/etc/kvtier/assemble.d/$UUID" /etc/kvtier/assemble.d/07070707-0707-0707-0707-070707070707
 ! wants change "${DISKS[0]}" || fail 'started unasked'
 knows "KVTIER_POOL=$UUID"

@@ -67,7 +67,7 @@ pool_of_members()
 udev_starts()
 {
 	local status=1
-	udev_rule_on
+	udev_rule_on "$(pool_of_members)"
 	kvtier cxl bind "$KVT_PMEM0" "$KVT_PMEM1" && ! wants "$KVT_PMEM0" &&
 		kvtier cxl unbind "$KVT_PMEM0" "$KVT_PMEM1" && wants "$KVT_PMEM0" &&
 		wants "$KVT_PMEM1" && grep -qx "KVTIER_POOL=$(pool_of_members)" "$UDEV_PROPS" &&

@@ -8,12 +8,15 @@
 UDEV_RULE=/etc/udev/rules.d/64-kvtier.rules
 UDEV_PROPS=/run/props
 
-# udev_rule_on : as installed on a host that has its pools assembled.  By rename, as packages
+# udev_rule_on UUID... : as installed on a host that has these pools assembled.  By rename, as packages
 # do it: udevd looks for new rules by itself, too, and never meets half of one.
 udev_rule_on()
 {
-	mkdir -p /etc/kvtier
-	touch /etc/kvtier/assemble
+	local uuid
+	mkdir -p /etc/kvtier/assemble.d
+	for uuid in "$@"; do
+		touch "/etc/kvtier/assemble.d/$uuid"
+	done
 	sed 's,@SBINDIR@,/usr/bin,' /kvt/udev/64-kvtier.rules >/etc/udev/64-kvtier
 	mv /etc/udev/64-kvtier "$UDEV_RULE"
 	udevadm control --reload
@@ -21,7 +24,7 @@ udev_rule_on()
 
 udev_rule_off()
 {
-	rm -f "$UDEV_RULE" /etc/kvtier/assemble
+	rm -rf "$UDEV_RULE" /etc/kvtier/assemble.d
 	udevadm control --reload
 }
 
