@@ -485,7 +485,7 @@ static int create_one(struct create *c, struct cxl_region_plan *plan,
 	ret = cxl_make_namespaces(plan, trouble);
 #endif
 	if (ret)
-		cxl_region_undo(plan);
+		cxl_region_undo(plan, trouble);
 	return ret;
 }
 
@@ -497,7 +497,7 @@ static void undo_one(struct cxl_region_plan *plan)
 	if (plan->pmem)
 		return;
 	dax_unbind(plan->dax, &ignored);
-	cxl_region_undo(plan);
+	cxl_region_undo(plan, &ignored);
 }
 
 /* All of them or none. */
@@ -549,6 +549,16 @@ static int cxl_create(int argc, char **argv)
 
 /* --- destroy, bind, unbind ----------------------------------------------- */
 
+/* What is done is not taken back because of what comes after it. */
+static void note_done(struct json_object *done, const char *done_key)
+{
+	size_t i;
+
+	for (i = 0; i < json_object_array_length(done); i++)
+		cmd_note("%s: %s", done_key,
+			 json_object_get_string(json_object_array_get_idx(done, i)));
+}
+
 /* Runs @one for each of @words with other drivers kept off. */
 static int for_each(size_t nr, char (*words)[SYSFS_NAME_MAX],
 		    int (*one)(const char *word, struct cxl_trouble *trouble),
@@ -568,6 +578,7 @@ static int for_each(size_t nr, char (*words)[SYSFS_NAME_MAX],
 	}
 	dax_guard_end(&guard);
 	if (ret) {
+		note_done(done, done_key);
 		json_object_put(done);
 		return fail(&trouble);
 	}

@@ -104,8 +104,11 @@ int cxl_region_create(struct cxl_region_plan *plan, const char *decoder,
  */
 int cxl_make_namespaces(struct cxl_region_plan *plan, struct cxl_trouble *trouble);
 
-/* Takes back what @plan says there is; goes on when a step fails. */
-void cxl_region_undo(struct cxl_region_plan *plan);
+/*
+ * Takes back what @plan says there is; goes on when a step fails. 0, or -errno of the first that
+ * did, with @trouble filled in unless something is in it already.
+ */
+int cxl_region_undo(struct cxl_region_plan *plan, struct cxl_trouble *trouble);
 
 /* Takes a whole region down. -EBUSY when a pool or another driver uses it. */
 int cxl_region_destroy(const char *region, struct cxl_trouble *trouble);

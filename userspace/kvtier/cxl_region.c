@@ -103,22 +103,31 @@ static void wait_for_dax(struct cxl_region_plan *plan)
 	}
 }
 
-void cxl_region_undo(struct cxl_region_plan *plan)
+int cxl_region_undo(struct cxl_region_plan *plan, struct cxl_trouble *trouble)
 {
+	int ret = 0, err;
+
 	/* Where the driver did not take the device, it still has its name. */
 	if (plan->dax[0])
-		sysfs_write(plan->dax, "bus/dax/drivers/kvtier/remove_id");
-	if (plan->committed)
-		sysfs_write("0", DEVICES "/%s/commit", plan->region);
-	if (plan->exists)
-		sysfs_write(plan->region, DEVICES "/%s/delete_region",
-			    plan->root_decoder);
+		ret = cxl_write(trouble, plan->dax, "bus/dax/drivers/kvtier/remove_id");
+	if (plan->committed) {
+		err = cxl_write(trouble, "0", DEVICES "/%s/commit", plan->region);
+		ret = ret ? ret : err;
+	}
+	if (plan->exists) {
+		err = cxl_write(trouble, plan->region, DEVICES "/%s/delete_region",
+				plan->root_decoder);
+		ret = ret ? ret : err;
+	}
 	/* Last sized, first given back: the kernel insists. */
-	while (plan->nr_sized > 0)
-		sysfs_write("0", DEVICES "/%s/dpa_size",
-			    plan->devs[--plan->nr_sized]->decoder);
+	while (plan->nr_sized > 0) {
+		err = cxl_write(trouble, "0", DEVICES "/%s/dpa_size",
+				plan->devs[--plan->nr_sized]->decoder);
+		ret = ret ? ret : err;
+	}
 	plan->exists = false;
 	plan->committed = false;
+	return ret;
 }
 
 static const char *mode_of(const struct cxl_region_plan *plan)
@@ -253,7 +262,7 @@ static int try_root(struct cxl_region_plan *plan, const char *decoder,
 	if (!ret && !plan->pmem)
 		ret = hand_over(plan, trouble);
 	if (ret)
-		cxl_region_undo(plan);
+		cxl_region_undo(plan, trouble);
 	return ret;
 }
 
@@ -327,6 +336,5 @@ int cxl_region_destroy(const char *region, struct cxl_trouble *trouble)
 	ret = cxl_write(trouble, "0", DEVICES "/%s/commit", region);
 	if (ret)
 		return ret;
-	cxl_region_undo(&plan);
-	return 0;
+	return cxl_region_undo(&plan, trouble);
 }

@@ -713,6 +713,22 @@ test_cxl_create_fails()
 	done
 }
 
+# What the kernel does not give back is not said to be gone; what is done is said.
+test_cxl_destroy_fails()
+{
+	local step
+	for step in decoder0.0/delete_region decoder2.0/dpa_size; do
+		rm -rf "$KVTIER_SYSFS"
+		fake_sysfs "$KVTIER_SYSFS" 2
+		want 0 cxl create
+		echo "bus/cxl/devices/$step 16" >"$work/fail"
+		want 1 -j cxl destroy region1 region0
+		json 'j["error"]["name"] == "EBUSY"'
+		[ ! -e "$work/fail" ] || fail "$step: not injected"
+		[ "$step" = decoder0.0/delete_region ] || complains 'destroyed: region1'
+	done
+}
+
 test_cxl_driver_refuses()
 {
 	fake_sysfs "$KVTIER_SYSFS" 1
@@ -858,7 +874,7 @@ test_cxl_none()
 for name in help prefixes usage-errors no-module json-forms manual pool \
 	pool-create-undoes tier-devices tier pool-by-uuid pool-set pool-cgroups ns-list ns-tiers stat \
 	blocks block-sizes secrets chains cxl-create cxl-choose cxl-create-fails \
-	cxl-driver-refuses cxl-device-late cxl-signal cxl-autoprobe-off cxl-bind cxl-in-use cxl-pmem \
+	cxl-destroy-fails cxl-driver-refuses cxl-device-late cxl-signal cxl-autoprobe-off cxl-bind cxl-in-use cxl-pmem \
 	cxl-none; do
 	run_test "$name"
 done
