@@ -17,9 +17,12 @@ KVTI_EXPORT int kvtier_pool_open_path(const char *path,
 
 	if (!pool)
 		return ret;
-	pool->path = strdup(path);
-	if (!pool->path)
+	/* Namespaces open it once more, from wherever the process is by then. */
+	pool->path = *path == '/' ? strdup(path) : realpath(path, NULL);
+	if (!pool->path) {
+		ret = -errno;
 		goto free_pool;
+	}
 	ret = kvti_open(path, O_RDWR | O_CLOEXEC);
 	if (ret == -EACCES)
 		ret = kvti_open(path, O_RDONLY | O_CLOEXEC);

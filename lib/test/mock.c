@@ -61,6 +61,7 @@ static int open_fd(const char *path, unsigned int pool, bool ctl)
 
 static int mock_open(const char *path, int flags)
 {
+	const char *name = path;
 	unsigned int pool;
 	char tail;
 
@@ -73,7 +74,12 @@ static int mock_open(const char *path, int flags)
 	}
 	if (!strcmp(path, "/dev/kvtier"))
 		return open_fd(path, 0, true);
-	if (sscanf(path, "/dev/kvtier%u%c", &pool, &tail) == 1)
+	/* Elsewhere, any file of such a name. */
+	if (!strncmp(path, "/dev/", strlen("/dev/")))
+		name = path + strlen("/dev/");
+	else if (!access(path, F_OK))
+		name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	if (sscanf(name, "kvtier%u%c", &pool, &tail) == 1)
 		return open_fd(path, pool, false);
 	errno = ENOENT;
 	return -1;

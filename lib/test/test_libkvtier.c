@@ -12,6 +12,7 @@
 #include "internal.h"
 #include "mock.h"
 #include "test_log.h"
+#include "test_path.h"
 #include "test_plan.h"
 
 #define BLOCK		(40 * 1024ULL)
@@ -850,6 +851,7 @@ static const struct {
 	{ "threads", test_threads },
 	{ "log-unlocked", test_log_unlocked },
 	{ "plan-search", test_plan_search },
+	{ "path-relative", test_path_relative },
 	{ "plan-cases", test_plan_cases },
 	{ "plan-limits", test_plan_limits },
 };

@@ -247,7 +247,8 @@ int kvtier_ctl_tier_drain(struct kvtier_ctl *ctl, uint32_t pool_id,
  * kvtier_pool_open - open the data device of a pool, unbound
  *
  * kvtier_pool_open_path() is for device nodes that lie elsewhere, as in a
- * container. Errors: ENOENT: no such pool; EACCES: not in group kvtier; ENXIO:
+ * container; a namespace's handle opens the node once more, that of a relative
+ * path where it was at first. Errors: ENOENT: no such pool; EACCES: not in group kvtier; ENXIO:
  * pool is going; ENOMEM.
  */
 int kvtier_pool_open(uint32_t pool_id, struct kvtier_pool **out);
