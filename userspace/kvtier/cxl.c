@@ -619,6 +619,36 @@ static void leave_pmem_out(struct sysfs_names *list)
 	list->nr = nr;
 }
 
+/* Of words[@at..] one that none of the others is above. */
+static size_t highest(size_t nr, char (*words)[SYSFS_NAME_MAX], size_t at)
+{
+	size_t from = at, tries, k;
+
+	/* Later regions are above earlier ones, so there is no going round in circles. */
+	for (tries = from; tries < nr; tries++) {
+		for (k = from; k < nr && !cxl_region_is_above(words[k], words[at]); k++)
+			;
+		if (k == nr)
+			break;
+		at = k;
+	}
+	return at;
+}
+
+/* Those above others first. */
+static void order_regions(size_t nr, char (*words)[SYSFS_NAME_MAX])
+{
+	char first[SYSFS_NAME_MAX];
+	size_t i, at;
+
+	for (i = 0; i < nr; i++) {
+		at = highest(nr, words, i);
+		memcpy(first, words[at], sizeof(first));
+		memmove(words[i + 1], words[i], (at - i) * sizeof(*words));
+		memcpy(words[i], first, sizeof(first));
+	}
+}
+
 static int cxl_destroy(int argc, char **argv)
 {
 	char words[CXL_WAYS_MAX][SYSFS_NAME_MAX];
@@ -632,12 +662,15 @@ static int cxl_destroy(int argc, char **argv)
 		if (status)
 			return cmd_fail(status, NULL, "listing CXL regions");
 		leave_pmem_out(&list);
+		order_regions(list.nr, list.names);
 		status = for_each(list.nr, list.names, cxl_region_destroy,
 				  false, "destroyed");
 		sysfs_free_names(&list);
 		return status;
 	}
 	status = words_of(argc, argv, "region", words);
+	if (!status)
+		order_regions((size_t)argc - 1, words);
 	return status ? status : for_each((size_t)argc - 1, words,
 					  cxl_region_destroy, false, "destroyed");
 }

@@ -110,8 +110,14 @@ int cxl_make_namespaces(struct cxl_region_plan *plan, struct cxl_trouble *troubl
  */
 int cxl_region_undo(struct cxl_region_plan *plan, struct cxl_trouble *trouble);
 
-/* Takes a whole region down. -EBUSY when a pool or another driver uses it. */
+/*
+ * Takes a whole region down. -EBUSY when a pool or another driver uses it, or another region is
+ * above it: nothing has changed then.
+ */
 int cxl_region_destroy(const char *region, struct cxl_trouble *trouble);
+
+/* Has it memory of a device that was taken after the other's? That one has to wait for it. */
+bool cxl_region_is_above(const char *region, const char *other);
 
 /* Is it of persistent memory. */
 bool cxl_region_is_pmem(const char *region);

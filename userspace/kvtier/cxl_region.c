@@ -310,6 +310,52 @@ static void find_target(struct cxl_region_plan *plan, unsigned int i,
 	plan->devs[plan->nr_sized++] = dev;
 }
 
+/* "decoderP.N" is the Nth of a device. Is @a a higher one of the same device than @b? */
+static bool is_above(const char *a, const char *b)
+{
+	unsigned int port[2], nr[2];
+
+	return sscanf(a, "decoder%u.%u", &port[0], &nr[0]) == 2 &&
+	       sscanf(b, "decoder%u.%u", &port[1], &nr[1]) == 2 &&
+	       port[0] == port[1] && nr[0] > nr[1];
+}
+
+static bool read_target(const char *region, unsigned int i, char decoder[static SYSFS_NAME_MAX])
+{
+	return !sysfs_read(decoder, SYSFS_NAME_MAX, DEVICES "/%s/target%u", region, i) &&
+	       decoder[0];
+}
+
+bool cxl_region_is_above(const char *region, const char *other)
+{
+	char a[SYSFS_NAME_MAX], b[SYSFS_NAME_MAX];
+	unsigned int i, k;
+
+	for (i = 0; i < CXL_WAYS_MAX && read_target(region, i, a); i++)
+		for (k = 0; k < CXL_WAYS_MAX && read_target(other, k, b); k++)
+			if (is_above(a, b))
+				return true;
+	return false;
+}
+
+/* Devices give memory back from the highest decoder down only; 0, or -EBUSY with @trouble. */
+static int check_is_top(const char *region, struct cxl_trouble *trouble)
+{
+	struct sysfs_names list;
+	size_t i;
+	int ret = 0;
+
+	if (sysfs_list(&list, DEVICES, "region"))
+		return 0;
+	for (i = 0; !ret && i < list.nr; i++)
+		if (cxl_region_is_above(list.names[i], region))
+			ret = cxl_give_up(trouble, -EBUSY, "take that down first, or both at once",
+					  "%s lies on memory of %s's devices that was taken after it",
+					  list.names[i], region);
+	sysfs_free_names(&list);
+	return ret;
+}
+
 int cxl_region_destroy(const char *region, struct cxl_trouble *trouble)
 {
 	struct cxl_memdev_info devs[CXL_WAYS_MAX] = { 0 };
@@ -327,7 +373,9 @@ int cxl_region_destroy(const char *region, struct cxl_trouble *trouble)
 		return cxl_give_up(trouble, -EOPNOTSUPP,
 				   "if what is on it is to be lost: ndctl destroy-namespace, cxl destroy-region",
 				   "%s is persistent memory", region);
-	ret = visit_daxes(region, release_dax, trouble);
+	ret = check_is_top(region, trouble);
+	if (!ret)
+		ret = visit_daxes(region, release_dax, trouble);
 	if (ret)
 		return ret;
 	sysfs_read_u64(&ways, DEVICES "/%s/interleave_ways", region);

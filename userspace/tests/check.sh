@@ -31,7 +31,7 @@ if [ -x "$fuzz" ]; then
 else
 	echo "skip tool/fuzz-trace # no clang with libFuzzer"
 fi
-for script in cli cli_media cli_pools cli_around cli_rough; do
+for script in cli cli_cxl cli_media cli_pools cli_around cli_rough; do
 	"$tests/$script.sh" "$top" "$out" || failed=1
 done
 exit "$failed"

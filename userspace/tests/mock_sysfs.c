@@ -253,12 +253,23 @@ static bool is_target(const char *decoder)
 	return false;
 }
 
+/* Has the device's next decoder memory? It has to give that back first. */
+static bool is_below(const char *decoder)
+{
+	const char *dot = strrchr(decoder, '.');
+	char path[PATH], text[64];
+
+	make(path, "%.*s.%d/dpa_size", (int)(dot - decoder), decoder, atoi(dot + 1) + 1);
+	get(path, text, sizeof(text));
+	return strtoull(text, NULL, 0) > 0;
+}
+
 static int set_dpa_size(const char *path, const char *value)
 {
 	char dir[PATH], mode[PATH], text[64];
 
 	make(dir, "%.*s", (int)(strrchr(path, '/') - path), path);
-	if (is_target(strrchr(dir, '/') + 1))
+	if (is_target(strrchr(dir, '/') + 1) || (!strcmp(value, "0") && is_below(dir)))
 		return -EBUSY;
 	make(mode, "%s/mode", dir);
 	get(mode, text, sizeof(text));
