@@ -381,6 +381,22 @@ static void note_degraded(const struct kvtier_pool_assemble *a, const struct sca
 	cmd_note("what was on these alone is lost to it, and they are stale from now on: they can come back as new, empty members (kvtier tier attach)");
 }
 
+/* A snapshot that is being made is no reason to give up what is on a member for good. */
+static int check_suspended(const struct scan *s, size_t at)
+{
+	char list[LIST_MAX], uuid[MEDIA_UUID_MAX];
+	const struct scan_member *m;
+
+	if (!list_missing(s, at, list))
+		return EXIT_OK;
+	for (m = s->members; m < s->members + s->nr; m++)
+		if (m->err == -EAGAIN)
+			return cmd_fail(EAGAIN, "try again, or resume it (dmsetup resume); to do without: name the devices to use",
+					"pool %s lacks %s, and %s, which is suspended, may be it",
+					media_uuid(s->members[at].super.pool, uuid), list, m->path);
+	return EXIT_OK;
+}
+
 /* Paths for the kernel, or an exit status after a report. */
 static int choose(const struct scan *s, size_t at, const struct options *o,
 		  struct kvtier_assemble_device *devices, uint32_t *nr)
@@ -404,7 +420,7 @@ static int choose(const struct scan *s, size_t at, const struct options *o,
 		/* The kernel knows dax devices by name. */
 		strcpy(devices[(*nr)++].path, m->dax[0] ? m->dax : m->path);
 	}
-	return o->degraded ? EXIT_OK : report_missing(s, at);
+	return o->degraded ? check_suspended(s, at) : report_missing(s, at);
 }
 
 static bool is_persistent(const struct kvtier_assemble_device *d)

@@ -106,18 +106,26 @@ static bool worth_knowing(const struct scan_member *m, int err)
 	return !err || err == -EUCLEAN || err == -EPROTONOSUPPORT || err == -ERANGE;
 }
 
-static int scan_path(struct scan *s, const char *name, bool *opened, bool *denied)
+/* Of a device by its name in sysfs; false: too long. */
+static bool path_of(const char *name, char path[static SCAN_PATH_MAX])
 {
-	char path[SCAN_PATH_MAX], *slash;
-	struct scan_member *m;
-	int err;
+	char *slash;
 
-	if (snprintf(path, sizeof(path), "%s/%s", media_dev_root(), name) >= (int)sizeof(path))
-		return 0;
+	if (snprintf(path, SCAN_PATH_MAX, "%s/%s", media_dev_root(), name) >= SCAN_PATH_MAX)
+		return false;
 	/* The kernel's way to write a name with a slash in it. */
 	while ((slash = strchr(path, '!')))
 		*slash = '/';
-	if (known(s, path))
+	return true;
+}
+
+static int scan_path(struct scan *s, const char *name, bool *opened, bool *denied)
+{
+	char path[SCAN_PATH_MAX];
+	struct scan_member *m;
+	int err;
+
+	if (!path_of(name, path) || known(s, path))
 		return 0;
 	m = add(s, path);
 	if (!m)
@@ -130,6 +138,22 @@ static int scan_path(struct scan *s, const char *name, bool *opened, bool *denie
 	return 0;
 }
 
+/* Whoever reads it waits until device-mapper lets it go on. Maybe it is a member. */
+static int add_suspended(struct scan *s, const char *name)
+{
+	char path[SCAN_PATH_MAX];
+	struct scan_member *m;
+
+	if (!path_of(name, path) || known(s, path))
+		return 0;
+	m = add(s, path);
+	if (!m)
+		return -ENOMEM;
+	m->verdict = SCAN_UNUSABLE;
+	m->err = -EAGAIN;
+	return 0;
+}
+
 static int scan_one(struct scan *s, const char *name, bool *opened, bool *denied)
 {
 	uint64_t sectors, suspended;
@@ -137,9 +161,8 @@ static int scan_one(struct scan *s, const char *name, bool *opened, bool *denied
 	if (sysfs_read_u64(&sectors, "class/block/%s/size", name) || !sectors ||
 	    is_part_of_another(name))
 		return 0;
-	/* Whoever reads it waits until device-mapper lets it go on. */
 	if (!sysfs_read_u64(&suspended, "class/block/%s/dm/suspended", name) && suspended)
-		return 0;
+		return add_suspended(s, name);
 	return scan_path(s, name, opened, denied);
 }
 
@@ -326,7 +349,8 @@ const char *scan_problem(const struct scan_member *m)
 			return "cannot be looked at: a driver other than device_dax has it";
 		if (m->dax[0] && m->err == -ENXIO)
 			return "cannot be looked at: no driver has it";
-		return media_error_text(m->err);
+		return m->err == -EAGAIN ? "cannot be looked at: it is suspended" :
+					   media_error_text(m->err);
 	}
 	return NULL;
 }

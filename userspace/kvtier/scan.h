@@ -35,7 +35,8 @@ enum scan_verdict {
  * @named:  by the user, not found
  * @dax:    its name on the dax bus, if it is there; else empty
  * @in_use: some pool, or somebody else, has it
- * @err:    UNUSABLE: of media_open() or media_read_supers()
+ * @err:    UNUSABLE: of media_open() or media_read_supers(); EAGAIN: it is suspended, and has
+ *          not been looked at
  * @super:  if it could be read: @has_super
  */
 struct scan_member {

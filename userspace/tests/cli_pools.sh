@@ -53,6 +53,15 @@ test_suspended()
 	echo 1 >"$KVTIER_SYSFS/class/block/sdb/dm/suspended"
 	want 0 -j pool members
 	json "j['pools'][0]['missing'] == ['$(uuid 2)'] and len(j['pools'][0]['members']) == 1"
+	json '"suspended" in j["unusable"][0]["problem"] and j["unusable"][0]["device"].endswith("sdb")'
+	# It is not given up for that, unless somebody says so.
+	want 1 -j pool assemble
+	json 'j["error"]["name"] == "ENOMEDIUM" and "cannot be used" in j["error"]["hint"]'
+	want 1 -j pool assemble --degraded
+	json 'j["error"]["name"] == "EAGAIN" and "sdb" in j["error"]["message"]'
+	want 0 -j pool list
+	json 'j == []'
+	want 0 pool assemble --degraded "$KVTIER_DEV/sda"
 }
 
 test_members()
