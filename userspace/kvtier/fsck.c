@@ -30,6 +30,7 @@ struct run {
 	struct json_object *problems;
 	u64 shown[FSCK_NR];
 	u64 hidden;
+	u64 hidden_errors;
 };
 
 /* The text with the number in it. */
@@ -57,6 +58,7 @@ static void on_problem(void *ctx, const struct fsck_problem *p)
 
 	if (r->shown[p->what]++ >= SHOWN_MAX) {
 		r->hidden++;
+		r->hidden_errors += p->severity == FSCK_ERROR;
 		return;
 	}
 	describe(p, text, sizeof(text));
@@ -124,11 +126,14 @@ static void add_member(struct json_object *obj, const struct fsck *f)
 	cmd_add_u64(obj, "generation", s->generation);
 }
 
-static void add_list(struct json_object *obj, const char *key, const char *key_hidden, struct run *r)
+static void add_list(struct json_object *obj, const char *key, const char *key_hidden,
+		     const char *key_errors, struct run *r)
 {
 	cmd_add(obj, key, r->problems);
 	if (r->hidden)
 		cmd_add_u64(obj, key_hidden, r->hidden);
+	if (r->hidden_errors)
+		cmd_add_u64(obj, key_errors, r->hidden_errors);
 }
 
 /* One check. 0 or -errno; the problems are in @r. */
@@ -159,7 +164,7 @@ static int rounds(struct media_dev *d, const struct fsck_options *o, struct json
 	int ret;
 
 	ret = check(d, o, &r, f);
-	add_list(obj, "problems", "not_listed", &r);
+	add_list(obj, "problems", "not_listed", "errors_not_listed", &r);
 	for (round = 0; !ret && o->repair && f->fixable && round < ROUNDS_MAX; round++) {
 		ret = fsck_repair(f, &now);
 		*fixed += now;
@@ -173,8 +178,9 @@ static int rounds(struct media_dev *d, const struct fsck_options *o, struct json
 		if (round) {
 			json_object_object_del(obj, "left");
 			json_object_object_del(obj, "left_not_listed");
+			json_object_object_del(obj, "left_errors_not_listed");
 		}
-		add_list(obj, "left", "left_not_listed", &r);
+		add_list(obj, "left", "left_not_listed", "left_errors_not_listed", &r);
 	}
 	return ret;
 }
@@ -253,6 +259,12 @@ static void print_list(struct json_object *list, const char *fixes, bool notes)
 	}
 }
 
+static void print_more(struct json_object *obj, const char *key)
+{
+	if (json_object_object_get_ex(obj, key, NULL))
+		printf("  and %llu more\n", (unsigned long long)number(obj, key));
+}
+
 static const char *verdict(int status)
 {
 	if (status & EXIT_FSCK_OPERATION)
@@ -272,14 +284,11 @@ static void print_device(struct json_object *obj, const struct fsck_options *o, 
 			    status & EXIT_FIXED ? "repaired" : "--repair would";
 
 	print_list(json_object_object_get(obj, "problems"), fixes, o->verbose);
-	if (json_object_object_get_ex(obj, "not_listed", NULL))
-		printf("  and %llu more\n", (unsigned long long)number(obj, "not_listed"));
+	print_more(obj, o->verbose ? "not_listed" : "errors_not_listed");
 	if (json_object_object_get_ex(obj, "left", &left) && status & EXIT_LEFT) {
 		printf("  left:\n");
 		print_list(left, refused ? "repair" : "--repair would", false);
-		if (json_object_object_get_ex(obj, "left_not_listed", NULL))
-			printf("  and %llu more\n",
-			       (unsigned long long)number(obj, "left_not_listed"));
+		print_more(obj, "left_errors_not_listed");
 	}
 	if (refused)
 		printf("  not repaired: %s\n", json_object_get_string(refused));
