@@ -17,12 +17,15 @@ KVTI_EXPORT int kvtier_pool_open_path(const char *path,
 
 	if (!pool)
 		return ret;
-	/* Namespaces open it once more, from wherever the process is by then. */
-	pool->path = *path == '/' ? strdup(path) : realpath(path, NULL);
-	if (!pool->path) {
-		ret = -errno;
+	/*
+	 * Namespaces open it once more, from wherever the process is by then. Who may not see
+	 * where that is can open it from here only.
+	 */
+	pool->path = *path == '/' ? NULL : realpath(path, NULL);
+	if (!pool->path)
+		pool->path = strdup(path);
+	if (!pool->path)
 		goto free_pool;
-	}
 	ret = kvti_open(path, O_RDWR | O_CLOEXEC);
 	if (ret == -EACCES)
 		ret = kvti_open(path, O_RDONLY | O_CLOEXEC);

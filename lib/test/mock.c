@@ -562,8 +562,7 @@ static int mock_ioctl(int fd, unsigned long request, void *arg)
 
 	if (!file || request != KVTIER_IOC(nr))
 		abort();
-	if (mock.fail_errno && (int)nr == mock.fail_op &&
-	    (!mock.fail_times || mock.failures < mock.fail_times)) {
+	if (mock.fail_errno && (int)nr == mock.fail_op) {
 		mock.failures++;
 		errno = mock.fail_errno;
 		return -1;

@@ -19,8 +19,7 @@ struct mock_knobs {
 	uint64_t window_bytes;		/* of every pool */
 	uint64_t next_offset;		/* where the next slot goes */
 	int fail_op;			/* this command fails ... */
-	int fail_errno;			/* ... with this ... */
-	int fail_times;			/* ... so many times; 0: always */
+	int fail_errno;			/* ... with this */
 	int fail_maps;			/* so many file mappings fail */
 	int failures;			/* injected so far */
 	int nr_maps;			/* file mappings made */

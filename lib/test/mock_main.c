@@ -21,7 +21,6 @@ static void __attribute__((constructor)) install(void)
 	const char *path = getenv("KVTIER_MOCK");
 	const char *fail_op = getenv("KVTIER_MOCK_FAIL_OP");
 	const char *fail_errno = getenv("KVTIER_MOCK_FAIL_ERRNO");
-	const char *fail_times = getenv("KVTIER_MOCK_FAIL_TIMES");
 	const char *missing = getenv("KVTIER_MOCK_MISSING");
 
 	if (path)
@@ -31,7 +30,6 @@ static void __attribute__((constructor)) install(void)
 	if (fail_op && fail_errno) {
 		mock.fail_op = atoi(fail_op);
 		mock.fail_errno = atoi(fail_errno);
-		mock.fail_times = fail_times ? atoi(fail_times) : 0;
 	}
 	if (missing)
 		mock.missing = (uint32_t)atoi(missing);
