@@ -16,7 +16,8 @@ $(error kvtier cannot be built in, or installed to, a path with blanks)
 endif
 VERSION := $(shell cat VERSION)
 KREL ?= $(shell uname -r)
-export OUT DESTDIR PREFIX TRACES
+KDIR ?= /lib/modules/$(KREL)/build
+export OUT DESTDIR PREFIX TRACES KDIR
 
 .PHONY: all help setup modules lib tools host-test policy-report crash kselftest check check-quick \
 	check-long demo bench bench-readme shell fuzz fuzz-ioctl torture install uninstall dkms-install \
@@ -31,7 +32,7 @@ help:
 	@echo 'make bench           measurements, into out/bench; bench-readme: puts them into README.md'
 	@echo 'make shell           an interactive VM with everything in it'
 	@echo 'make modules         kernel modules into out/FLAVOUR (FLAVOUR=stock|hooked|debug|newest|host;'
-	@echo '                     host: the running kernel, or KDIR=)'
+	@echo '                     host: the running kernel, or KREL=, KDIR=)'
 	@echo 'make lib tools       library and tool'
 	@echo 'make host-test fuzz  core logic in user space under sanitizers; fuzzers'
 	@echo 'make fuzz-ioctl      commands in any order on the debug kernel (DURATION=seconds, 3600; SEED=N)'
@@ -39,7 +40,7 @@ help:
 	@echo 'make policy-report   what policies keep of traces (TRACES=DIR: real ones): table, charts in out/policy'
 	@echo 'make crash           the log on a simulated device that loses power 100,000 times'
 	@echo 'make kselftest       build the in-VM test programs'
-	@echo 'make install         module for the running kernel, library, tool, udev rules (DESTDIR=, PREFIX=)'
+	@echo 'make install         module for the running kernel (or KREL=), library, tool, udev rules (DESTDIR=, PREFIX=)'
 	@echo 'make dkms-install    the module by DKMS; then make -C lib install, make -C userspace install'
 	@echo 'make uninstall dkms-uninstall clean'
 
@@ -107,6 +108,8 @@ shell:
 # modprobe finds what lies in updates/ before what came with the kernel.
 install: FLAVOUR := host
 install: modules tools
+	@tr '\0' '\n' <$(OUT)/$(FLAVOUR)/kvtier.ko | grep -aqF 'vermagic=$(KREL) ' || \
+		{ echo 'kvtier: the module is not one for kernel $(KREL): its build tree is KDIR=' >&2; exit 1; }
 	install -d $(DESTDIR)/lib/modules/$(KREL)/updates
 	install -m 644 $(OUT)/$(FLAVOUR)/kvtier.ko $(DESTDIR)/lib/modules/$(KREL)/updates/
 	$(if $(DESTDIR),,depmod -a $(KREL))

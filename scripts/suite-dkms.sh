@@ -272,6 +272,14 @@ install_blanks()
 		! make -n -C "$KVT_ROOT" clean OUT="$TMP/a b"
 }
 
+# A module that its kernel does not load is not put beside it.
+install_other()
+{
+	! make -s -C "$KVT_ROOT" install FLAVOUR=stock KDIR="$HEADERS" KREL=6.1.0-other-amd64 \
+		DESTDIR="$TMP/other" PREFIX=/usr 2>"$TMP/other.log" || return 1
+	grep 'not one for kernel 6.1.0-other-amd64' "$TMP/other.log" && [ ! -e "$TMP/other" ]
+}
+
 uninstall()
 {
 	make -s -C "$KVT_ROOT" uninstall KREL="$RELEASE" DESTDIR="$STAGE" PREFIX=/usr &&
@@ -307,5 +315,6 @@ fi
 verdict install.example install_example
 verdict install.example_runs example_runs
 verdict install.blanks install_blanks
+verdict install.other install_other
 verdict install.uninstall uninstall
 exit $STATUS
