@@ -499,7 +499,7 @@ TEST_F(session, not_what_is_about_to_leave)
 /* Nor does it leave if it is held before. */
 TEST_F(session, held_in_time)
 {
-	int i, n = 0;
+	int i, n = 0, rounds = kvt_env_brief() ? 15 : 50;
 
 	if (!kvt_env_bdev())
 		SKIP(return, "no block device to use (KVT_BDEV)");
@@ -507,7 +507,7 @@ TEST_F(session, held_in_time)
 		SKIP(return, "this module cannot be told to doom");
 	ASSERT_EQ(0, sink(self));
 	ASSERT_EQ(0, decode(&self->c, 1, 0, LIMIT - 1));
-	for (i = 0; i < 50; i++) {
+	for (i = 0; i < rounds; i++) {
 		/* The one before has ended, mostly. */
 		n += doom(&self->pool);
 		ASSERT_EQ(0, doom_ends(&self->pool));
