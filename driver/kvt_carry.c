@@ -11,6 +11,7 @@
 
 #include "kvt_internal.h"
 #include "kvt_mlog.h"
+#include "kvt_test.h"
 #include "kvt_trace.h"
 
 #define KVT_WRITE_ERRORS_MAX	8u	/* batches in a row of which nothing could be written */
@@ -104,6 +105,20 @@ static void kvt_written_note(struct kvt_written *w, const struct kvt_mv *mv, int
 	w->any_bad |= (mv->x.err ?: err) == -EIO;
 }
 
+/*
+ * What a record says of its payload, now that the payload was read. Memory that has gone by now
+ * may have answered anything, to the sum and to the disk alike: the move will be void, and its
+ * record killed, but until that is durable it must not verify. A tier has failed before its memory
+ * is taken away, so if it has not, what was read was there.
+ */
+static u32 kvt_mv_sum(const struct kvt_mv *mv)
+{
+	bool gone = mv->x.src->ops->is_mem && mv->x.src->state == KVTIER_TIER_FAILED;
+
+	lockdep_assert_held(&mv->x.src->pool->meta_lock);
+	return gone ? ~mv->x.csum : mv->x.csum;
+}
+
 /* Write one batch, and let its moves take effect. */
 static u32 kvt_mv_write_batch(struct kvt_pool *p, struct kvt_mlog_puts *puts, u32 at,
 			      struct kvt_mv *mv, u32 nr, struct kvt_carry *c)
@@ -115,10 +130,11 @@ static u32 kvt_mv_write_batch(struct kvt_pool *p, struct kvt_mlog_puts *puts, u3
 
 	if (m->turn)
 		kvt_mzone_prepare(mv, nr, at);
+	kvt_test_held();
 	spin_lock(&p->meta_lock);
 	for (i = 0; i < nr; i++) {
 		if (mv[i].placed && mv[i].put == at)
-			kvt_wlog_set_sum(&m->w, mv[i].x.dst_addr, mv[i].x.csum);
+			kvt_wlog_set_sum(&m->w, mv[i].x.dst_addr, kvt_mv_sum(&mv[i]));
 	}
 	spin_unlock(&p->meta_lock);
 	err = m->turn ? kvt_mzone_write(m, &puts->b[at].io, mv, nr, at) :

@@ -14,6 +14,9 @@
  *                 EBUSY: there is none that can be. What is in it stays for the time being
  *   test_doom_ends  write the same: it goes
  *
+ *   test_hold     1: the next batch of a log waits, with what it is of read, until this is 0 again,
+ *                 for ten seconds at most; 2: one does
+ *
  *   test_handles  generations that new records of handles have had
  *   test_most     so many open files with buffers, and namespaces, a pool has at most
  *   test_deaf     what the kernel says of bad pages is not heard
@@ -21,6 +24,7 @@
  *
  * The tiers themselves have to be large enough that nothing else makes room.
  */
+#include <linux/delay.h>
 #include <linux/moduleparam.h>
 
 #include "kvt_mlog.h"
@@ -49,6 +53,19 @@ module_param_cb(test_deaf, &param_ops_bool, &kvt_test_is_deaf, 0600);
 
 static u32 kvt_test_has_most;
 module_param_cb(test_most, &param_ops_uint, &kvt_test_has_most, 0600);
+
+static int kvt_test_hold;
+module_param_cb(test_hold, &param_ops_int, &kvt_test_hold, 0600);
+
+void kvt_test_held(void)
+{
+	int left_ms = 10000;
+
+	if (cmpxchg(&kvt_test_hold, 1, 2) != 1)
+		return;
+	for (; left_ms > 0 && READ_ONCE(kvt_test_hold); left_ms -= 20)
+		msleep(20);
+}
 
 static const struct kvt_pool *kvt_test_dooming;
 

@@ -19,6 +19,7 @@ bool kvt_test_deaf(void);
 u32 kvt_test_most(u32 most);
 bool kvt_test_settles(const struct kvt_pool *p);
 bool kvt_test_doom_waits(const struct kvt_pool *p);
+void kvt_test_held(void);
 #else
 /* The clock instead of the pool's, or 0. */
 static inline u32 kvt_test_clock_ms(void)
@@ -70,6 +71,11 @@ static inline bool kvt_test_settles(const struct kvt_pool *p)
 static inline bool kvt_test_doom_waits(const struct kvt_pool *p)
 {
 	return false;
+}
+
+/* Waits for as long as batches are to be held back before they are written. May sleep. */
+static inline void kvt_test_held(void)
+{
 }
 
 /* Blocks that a tier is to hold, or 0: what it can. Meta lock held. */
