@@ -63,10 +63,14 @@ static int open_client(const struct kvt_pool *p, struct kvt_client *c, const cha
 {
 	struct kvtier_group group = { .block_bytes = BLOCK_BYTES };
 	struct kvtier_ns_open a;
+	int err;
 
 	kvt_ns_args(&a, name, &group, 1);
 	a.min_bytes = ASKED_BYTES + 16 * KVT_MIB;
-	return kvt_client_bind(c, kvt_open(p), &a);
+	err = kvt_client_bind(c, kvt_open(p), &a);
+	if (err)
+		kvt_client_close(c);
+	return err;
 }
 
 /* Memory that somebody has had is wiped for the next. */
