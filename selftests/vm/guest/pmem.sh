@@ -67,6 +67,8 @@ pool_of_members()
 udev_starts()
 {
 	local status=1
+	# With another driver it could not be looked at.
+	kvtier cxl unbind "$KVT_PMEM0" "$KVT_PMEM1" || true
 	udev_rule_on "$(pool_of_members)"
 	kvtier cxl bind "$KVT_PMEM0" "$KVT_PMEM1" && ! wants "$KVT_PMEM0" &&
 		kvtier cxl unbind "$KVT_PMEM0" "$KVT_PMEM1" && wants "$KVT_PMEM0" &&
