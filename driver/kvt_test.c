@@ -15,7 +15,7 @@
  *   test_doom_ends  write the same: it goes
  *
  *   test_hold     1: the next batch of a log waits, with what it is of read, until this is 0 again,
- *                 for ten seconds at most; 2: one does
+ *                 for a minute at most; 2: one does
  *
  *   test_handles  generations that new records of handles have had
  *   test_most     so many open files with buffers, and namespaces, a pool has at most
@@ -59,7 +59,7 @@ module_param_cb(test_hold, &param_ops_int, &kvt_test_hold, 0600);
 
 void kvt_test_held(void)
 {
-	int left_ms = 10000;
+	int left_ms = 60000;
 
 	if (cmpxchg(&kvt_test_hold, 1, 2) != 1)
 		return;
