@@ -69,8 +69,8 @@ int scan_paths(struct scan *s, char **paths, int nr);
 /**
  * scan_all - look at all block and persistent dax devices that @s does not have yet
  *
- * What is no member, or cannot be opened, is left out. 0 or -errno; -EACCES if nothing
- * at all could be opened.
+ * What is no member, or cannot be opened, is left out; not what is suspended, which may be one.
+ * 0 or -errno; -EACCES if nothing at all could be opened.
  */
 int scan_all(struct scan *s);
 
