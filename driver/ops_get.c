@@ -215,7 +215,11 @@ static enum kvt_found kvt_get_leases(struct kvt_getter *g)
 	return found;
 }
 
-/* Start moving up what is on block tiers from @g->at to the end of the hits. @ahead: of need. */
+/*
+ * Start moving up what is on block tiers from @g->at to the end of the hits. @ahead: of need.
+ * No srcu held: memory charged to the caller's group may be long in coming, and a tier's
+ * teardown must not wait for it.
+ */
 static int kvt_get_promote(struct kvt_getter *g, bool ahead)
 {
 	struct kvt_batch *b = g->b;
@@ -585,7 +589,7 @@ int kvt_op_prefetch(struct kvt_file *f, void *arg)
 	struct kvt_async *as = NULL;
 	struct kvt_getter g = { 0 };
 	struct kvt_batch b;
-	int err, idx;
+	int err;
 
 	err = kvt_batch_init(&b, f, a->group, a->nr, a->keys);
 	if (err)
@@ -598,9 +602,7 @@ int kvt_op_prefetch(struct kvt_file *f, void *arg)
 	}
 	g.b = &b;
 	g.end = a->nr;
-	idx = srcu_read_lock(&f->pool->srcu);
 	err = kvt_get_promote(&g, true);
-	srcu_read_unlock(&f->pool->srcu, idx);
 	if (err) {
 		if (as)
 			kvt_async_free(as);
