@@ -194,6 +194,7 @@ step_policy()
 		-- "/payload/policy.sh $name" >"$BENCH/vm.log" 2>&1 || vm_failed
 	policy_result "$dir/one.json" one_tier || status=1
 	policy_result "$dir/two.json" two_tiers || status=1
+	policy_result "$dir/parts.json" two_tiers_in_parts || status=1
 	return $status
 }
 

@@ -449,7 +449,7 @@ FIXTURE_SETUP(traces)
 {
 	const char *name = getenv("KVT_SAME_TRACE");
 	__u64 dram_bytes, disk_bytes, thrice;
-	unsigned int most;
+	unsigned int most, loaded;
 	int distinct;
 
 	if (!is_test_build())
@@ -461,8 +461,13 @@ FIXTURE_SETUP(traces)
 	distinct = kvt_same_load(name, requests_wanted(), &self->s->t);
 	ASSERT_LT(0, distinct);
 	self->s->how = (struct kvt_same_how)PIECES;
+	loaded = self->s->t.nr;
 	ASSERT_EQ(0, foresee(self->s, variant->policy, distinct, self->blocks,
 			     variant->segments, &self->want));
+	printf("# %s%s: %u requests, %llu blocks written\n", variant->policy,
+	       variant->segments ? " in segments" : "", self->s->t.nr, self->want.written);
+	/* Of a few there would be nothing to decide. */
+	ASSERT_LE(loaded / 4, self->s->t.nr);
 	most = longest(&self->s->t);
 	ASSERT_GE(KVTIER_BATCH_MAX, most);
 	/* A request is all in memory for a moment, beside what was there. */

@@ -139,6 +139,9 @@ TEST_F(trace, down_up_and_out)
 	EXPECT_LT(0, count_fields("demote", SOME, ANY, ANY));
 	EXPECT_LT(0, count_fields("demote", ANY, SOME, ANY));
 	EXPECT_LT(0, count_fields("demote", ANY, ANY, SOME));
+	EXPECT_LT(0, count_fields("evict", SOME, ANY, ANY));
+	EXPECT_LT(0, count_fields("evict", ANY, SOME, ANY));
+	EXPECT_LT(0, count_fields("evict", ANY, ANY, SOME));
 }
 
 #define FEW	8
