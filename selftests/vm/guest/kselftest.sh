@@ -151,15 +151,6 @@ run_program()
 	run_ktap "kselftest.$name" "$@"
 }
 
-# How long the machine's processors were not idle, in hundredths of seconds; their time is the
-# host's. What a program has left in the background counts as the next one's.
-busy_cs()
-{
-	local user nice system irq softirq steal
-	read -r _ user nice system _ _ irq softirq steal _ </proc/stat
-	echo $((user + nice + system + irq + softirq + steal))
-}
-
 main()
 {
 	local script line name began busy
@@ -177,10 +168,12 @@ main()
 		KVT_LEFT_OUT=
 		[ $# -gt 0 ] || left_out "$name"
 		began=$SECONDS
-		busy=$(busy_cs)
+		read_busy
+		busy=$KVT_BUSY_CS
 		# shellcheck disable=SC2086
 		run_program "$name" $line || FAILED=1
-		busy=$(($(busy_cs) - busy))
+		read_busy
+		busy=$((KVT_BUSY_CS - busy))
 		echo "# $name: $((SECONDS - began)) s, busy for $((busy / 100)) s"
 	done 3< <(program_lines)
 	for script in *.sh; do
