@@ -417,6 +417,28 @@ test_anywhere()
 	done
 }
 
+# Without memory nothing is said of the member: not that it is good, nor that it is damaged.
+test_no_memory()
+{
+	local limit_kib=4096 step_kib=32 status=127 failed=0
+	image clean
+	cp "$image" "$work/before"
+	while [ "$status" -ne 0 ] && [ "$limit_kib" -lt 65536 ]; do
+		limit_kib=$((limit_kib + step_kib))
+		status=0
+		(ulimit -v "$limit_kib" && exec "$out/bin/kvtier" -j fsck --payload --repair "$image") \
+			>"$work/stdout" 2>"$work/stderr" || status=$?
+		case $status in
+		8) failed=$((failed + 1)) ;;
+		0 | 127) ;;	# 127: it could not even be loaded
+		*) fail "with $limit_kib KiB: status $status" ;;
+		esac
+		cmp -s "$work/before" "$image" || fail "with $limit_kib KiB: the image has changed"
+	done
+	[ "$status" -eq 0 ] || fail "not even $limit_kib KiB were enough"
+	[ "$failed" -gt 0 ] || fail 'there was no limit at which memory was short'
+}
+
 # --- dump --------------------------------------------------------------------
 
 test_dump()
@@ -446,7 +468,7 @@ test_dump()
 }
 
 for name in good crash-is-no-error foreign in-use super super-newer super-limits truncated \
-	head kill-life footer payload batch anywhere dump; do
+	head kill-life footer payload batch anywhere no-memory dump; do
 	run_test "$name"
 done
 exit "$failed"
