@@ -299,12 +299,12 @@ check)
 	timed sim_answers
 	timed policy_kept
 	echo "skip host/policy_report/traces # at full length only: make check-long"
-	timed suite host "$HOST/crash.asan" 2000
+	timed suite host "$HOST/crash.asan" 1500
 	timed suite host "$HOST/crash" --teeth 10000
 	timed suite host "$HOST/fsck_zoned" 6
-	timed fuzz fuzz 6
-	timed fuzz fuzz_media 10
-	timed fuzz fuzz_fsck 10
+	timed fuzz fuzz 4
+	timed fuzz fuzz_media 5
+	timed fuzz fuzz_fsck 5
 	bench --any-rate
 	;;
 quick)

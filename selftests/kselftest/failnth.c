@@ -20,12 +20,12 @@ static const char *const no_allocations[] = {
 /* So many are taken one by one, then ever fewer: all at full length. */
 static int fails_each(void)
 {
-	return kvt_env_long() ? FAILS_MAX : 4;
+	return kvt_env_long() ? FAILS_MAX : 2;
 }
 
 static int next_fail(int nth)
 {
-	return nth + (nth < fails_each() ? 1 : nth / 2);
+	return nth + (nth < fails_each() ? 1 : nth * 3 / 4);
 }
 
 static int arm(int nth)

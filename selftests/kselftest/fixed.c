@@ -860,7 +860,7 @@ TEST_F(fixed, many_at_once)
 		r[i] = (struct rush){ &self->greedy, i + 1 };
 		ASSERT_EQ(0, pthread_create(&thread[i], NULL, rush, &r[i]));
 	}
-	for (i = 0; i < kvt_env_many(100, 1000); i++) {
+	for (i = 0; i < kvt_env_many(60, 1000); i++) {
 		__u64 now = fixed_bytes(self);
 
 		seen = now > seen ? now : seen;

@@ -46,7 +46,7 @@ FIXTURE_SETUP(fuzz)
 	if (!fz_cov_there() && !getenv("KVT_FUZZ_BLIND"))
 		SKIP(return, "this kernel does not record coverage");
 	self->seed = env_number("KVT_FUZZ_SEED", 1);
-	self->calls = env_number("KVT_FUZZ_CALLS", kvt_env_long() ? 1000000 : 2500);
+	self->calls = env_number("KVT_FUZZ_CALLS", kvt_env_long() ? 1000000 : 2000);
 	self->seconds = env_number("KVT_FUZZ_SECONDS", 0);
 	self->f.state = self->seed;
 	self->f.trace = trace ? open(trace, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;

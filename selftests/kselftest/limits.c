@@ -779,7 +779,7 @@ TEST_F_TIMEOUT(disk, at_once, 600)
 {
 	static const __u64 limits[] = { 4 * LIMIT, LIMIT, 2 * LIMIT, LIMIT / 4 };
 	const struct kvt_pool *p = &self->pool;
-	int rounds = kvt_env_many(60, 600), i, k;
+	int rounds = kvt_env_many(40, 600), i, k;
 	struct kvt_child child[CLIENTS];
 	struct worker w[CLIENTS];
 	struct kvt_client ns[CLIENTS];

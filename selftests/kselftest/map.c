@@ -400,7 +400,7 @@ TEST_F(huge, split)
 	EXPECT_EQ(SIGSEGV, kvt_touch_read(p + KVT_PIECE / 2));
 }
 
-#define RACES	((size_t)(kvt_env_long() ? 3000 : 1500))
+#define RACES	((size_t)(kvt_env_long() ? 3000 : 800))
 
 /* Two writers to one piece that nothing of is mapped yet, round after round. */
 struct race {

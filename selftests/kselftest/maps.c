@@ -241,7 +241,7 @@ static void *map_unbound(void *arg)
 /* The kernel counts writable mappings of a file; what it counts a file by changes with NS_OPEN. */
 TEST_F(maps, of_a_file_that_is_being_bound)
 {
-	int i, err, rounds = kvt_env_many(200, 1000);
+	int i, err, rounds = kvt_env_many(100, 1000);
 	struct kvtier_group group = { .block_bytes = BLOCK_BYTES };
 	struct kvtier_ns_open open;
 	unsigned int before;

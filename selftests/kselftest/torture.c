@@ -378,13 +378,13 @@ static int poisoner(struct kvt_child *me, void *arg)
 
 static __u64 seconds(void)
 {
-	const char *value = getenv("KVT_TORTURE_SECONDS"), *kernel = getenv("KVT_KERNEL");
+	const char *value = getenv("KVT_TORTURE_SECONDS");
 
 	if (value && *value)
 		return strtoull(value, NULL, 0);
 	if (kvt_env_long())
 		return 300;
-	return kvt_env_quick() || (kernel && strcmp(kernel, "stock")) ? 8 : 12;
+	return 8;
 }
 
 static bool all_did_something(const struct shared *s, const struct kvt_client *c)
