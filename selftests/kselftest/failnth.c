@@ -380,7 +380,8 @@ TEST_F_TIMEOUT(on_dax, whole_way, 3600)
 		ASSERT_TRUE(nothing_left(&self->a)) TH_LOG("failure %d: %d", nth, ret);
 	}
 	EXPECT_EQ(0, ret);
-	EXPECT_LT(10, hits);
+	/* Nine with ever fewer taken: there are 73 at least. */
+	EXPECT_LT(kvt_env_long() ? 50 : 5, hits) TH_LOG("%d", hits);
 	EXPECT_FALSE(hit);
 }
 
