@@ -498,8 +498,11 @@ TEST_F(isolate, oldest_go_beyond_a_guarantee)
 	/* Less than what is guaranteed, and all over her memory. */
 	for (i = 0; i < chains; i += 2)
 		ASSERT_EQ(TURN, ask_alice(self, i));
-	for (i = 0; i < (int)(2 * MORE / (SCAN * BLOCK)); i++)
+	for (i = 0; i < (int)(2 * MORE / (SCAN * BLOCK)); i++) {
 		ASSERT_TRUE(crowd(self, &seed, i, false, &r));
+		/* Were all memory full before the worker runs, BOB would have whole regions. */
+		ASSERT_EQ(0, kvt_kept_up(&self->pool));
+	}
 	for (i = 0; i < chains; i += 2)
 		hot += ask_alice(self, i);
 	EXPECT_LT(0, kvt_ns_number(&self->pool, &self->alice, "evictions"));
