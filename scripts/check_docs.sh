@@ -92,6 +92,18 @@ check_uapi()
 	done < <(sed -n 's/^ \*   \(E[A-Z0-9]*\) .*/\1/p' "$HEADER")
 }
 
+# Whoever is told of one anywhere finds it in the list for all commands. Those that are words of
+# the interface, too, do not count: they are results of single entries.
+check_errnos()
+{
+	local name
+	while read -r name; do
+		grep -qE "^ \\*   $name +[^ ]" "$HEADER" || offence "$HEADER: no errno $name in its list"
+	done < <(cat uapi/linux/*.h "$API" | grep -oE '\<E[A-Z0-9]+\>' | sort -u |
+		grep -xFf <(sed -n 's/^#define[\t ]*\(E[A-Z0-9]*\).*/\1/p' \
+			/usr/include/asm-generic/errno-base.h /usr/include/asm-generic/errno.h))
+}
+
 # Quoted names in the paragraph about them.
 check_params()
 {
@@ -139,6 +151,7 @@ check_example
 check_links
 check_names
 check_uapi
+check_errnos
 check_params
 check_suites
 check_skips

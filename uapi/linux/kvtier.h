@@ -58,8 +58,14 @@
  *   EAGAIN      too many asynchronous calls outstanding; read(2): no completion
  *   EBADF       the eventfd is none
  *   EMFILE      no file descriptor left
+ *   EALREADY    claim: the namespace is not unclaimed
+ *   EIO         a block device failed: attach, fsync(2), and what DROP promises of one
  *   EROFS       attach: the block device is read-only; assemble: it needs features
  *               to be written that this kernel does not have
+ *   ENOTBLK     attach, assemble: it is no block device; what else opening one says is
+ *               passed on, too
+ *   EHWPOISON   importers of a buffer (EXPORT): one of its pages is bad
+ *   ETIMEDOUT   result of a completion alone: it has taken too long
  * Assembling alone, for a device or for the whole:
  *   EMEDIUMTYPE nothing of kvtier is on the device
  *   EUCLEAN     it was a member, but no superblock verifies, or the first header of a

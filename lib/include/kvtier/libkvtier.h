@@ -217,9 +217,11 @@ struct kvtier_tier_params {
  * kvtier_ctl_tier_attach - add a tier to a pool
  * @tier_id: out: its number in the pool; may be NULL
  *
- * Errors: EPERM, ENOENT (pool, device), EEXIST (rank, name or device taken; BDEV:
- * a member of a pool, see KVTIER_ATTACH_FORCE), EINVAL, ENOSPC (tier limit), EBUSY
- * (device in use), ENAMETOOLONG (library: name or path too long), ENOMEM.
+ * Errors: EPERM; ENOENT: no such pool or block device; ENODEV: no such dax device is
+ * bound to the driver, or no memory is on that node; EEXIST: rank, name or device taken
+ * (BDEV, PMEM: see KVTIER_ATTACH_FORCE); EINVAL; EROFS, EIO: the device cannot be written;
+ * EOPNOTSUPP: its zones do not do; ENOSPC: tier limit; EBUSY: device in use; ENAMETOOLONG
+ * (library): name or path too long; ENOMEM; EINTR; what opening a block device says.
  */
 int kvtier_ctl_tier_attach(struct kvtier_ctl *ctl, uint32_t pool_id,
 			   const struct kvtier_tier_params *params,
@@ -230,8 +232,8 @@ int kvtier_ctl_tier_attach(struct kvtier_ctl *ctl, uint32_t pool_id,
  * @flags:      KVTIER_DETACH_*
  * @timeout_ns: longest wait for the drain
  *
- * Errors: EPERM, ENOENT, EBUSY: something keeps blocks there; the tier is in the
- * state that it was in before.
+ * Errors: EPERM; ENOENT; EBUSY: something keeps blocks there; EINTR: a fatal signal.
+ * After the last two the tier is in the state that it was in before.
  */
 int kvtier_ctl_tier_detach(struct kvtier_ctl *ctl, uint32_t pool_id,
 			   uint32_t tier_id, uint32_t flags,
@@ -336,7 +338,7 @@ struct kvtier_ns_params {
  * Opens the pool's device anew, so each handle has leases of its own. @pool may
  * be dropped afterwards. Errors: ENOENT (not there and no CREATE, or another user's who
  * does not allow it), EEXIST, EACCES, EINVAL (groups differ), ENOSPC (guarantee cannot be
- * given), ENXIO, ENOMEM.
+ * given, or too many namespaces), ENXIO, ENOMEM, EINTR.
  */
 int kvtier_ns_open(struct kvtier_pool *pool,
 		   const struct kvtier_ns_params *params,
@@ -690,8 +692,9 @@ int kvtier_export(struct kvtier_ns *ns, const uint64_t *handles, uint32_t nr,
  * The whole arena is mapped, at one address, so that it can be registered once
  * with a device (io_uring, GPU). Slots that kvtier_reserve() with
  * KVTIER_RESERVE_ARENA gives have their pointers inside it.
- * Errors: ENOSPC (past the namespace's min_bytes), EBUSY, ENOMEM. When mapping
- * fails the kernel's arena stays with the file: close the handle.
+ * Errors: ENOSPC (past the namespace's min_bytes, or no run of memory is free), EBUSY,
+ * EACCES (opened to read), ENOENT (no such group), EINVAL (@nr_slots), ENOMEM, EINTR. When
+ * mapping fails the kernel's arena stays with the file: close the handle.
  */
 int kvtier_arena_open(struct kvtier_ns *ns, uint32_t group, uint32_t nr_slots,
 		      struct kvtier_arena_view **out);
