@@ -417,7 +417,7 @@ test_anywhere()
 	done
 }
 
-# Without memory nothing is said of the member: not that it is good, nor that it is damaged.
+# Without memory the status is neither that of a good member nor that of a damaged one.
 test_no_memory()
 {
 	local limit_kib=4096 step_kib=32 status=127 failed=0
