@@ -152,6 +152,16 @@ static u32 kvt_test_next(struct kvt_pool *p, struct kvt_tier *t, bool leaf)
 }
 
 /*
+ * Has the tier below a place for whatever is let in: the policy keeps some of what it made of a
+ * block that had none, and would make it twice. Meta lock held.
+ */
+static bool kvt_test_place(const struct kvt_tier *t)
+{
+	lockdep_assert_held(&t->pool->meta_lock);
+	return t->ops->is_mem || t->log.nr_free > t->log.keep[KVT_HEAD_DEMOTE];
+}
+
+/*
  * One block of @t[@at] goes if there are too many: down, or, from the last of @nr, out.
  * Return: 1: one went; 0: there is nothing to do; -EBUSY: it cannot go.
  */
@@ -165,6 +175,10 @@ static int kvt_test_lower(struct kvt_pool *p, struct kvt_tier **t, u32 nr, u32 a
 	if (!kvt_test_over(t[at])) {
 		spin_unlock(&p->meta_lock);
 		return 0;
+	}
+	if (!leaf && !kvt_test_place(t[at + 1])) {
+		spin_unlock(&p->meta_lock);
+		return -EBUSY;
 	}
 	id = kvt_test_next(p, t[at], leaf);
 	while (leaf && id == KVT_NIL && from)
