@@ -92,16 +92,16 @@ check_uapi()
 	done < <(sed -n 's/^ \*   \(E[A-Z0-9]*\) .*/\1/p' "$HEADER")
 }
 
-# Whoever is told of one anywhere finds it in the list for all commands. Those that are words of
-# the interface, too, do not count: they are results of single entries.
+# Whoever is told of an errno anywhere finds it in the list for all commands.
 check_errnos()
 {
-	local name
+	local name errnos
+	errnos=$(sed -n 's/^#define[\t ]*\(E[A-Z0-9]*\).*/\1/p' \
+		/usr/include/asm-generic/errno-base.h /usr/include/asm-generic/errno.h)
 	while read -r name; do
 		grep -qE "^ \\*   $name +[^ ]" "$HEADER" || offence "$HEADER: no errno $name in its list"
 	done < <(cat uapi/linux/*.h "$API" | grep -oE '\<E[A-Z0-9]+\>' | sort -u |
-		grep -xFf <(sed -n 's/^#define[\t ]*\(E[A-Z0-9]*\).*/\1/p' \
-			/usr/include/asm-generic/errno-base.h /usr/include/asm-generic/errno.h))
+		grep -xF "$errnos")
 }
 
 # Quoted names in the paragraph about them.
