@@ -135,15 +135,15 @@ static ssize_t lease_bytes_show(struct device *dev, struct device_attribute *att
 }
 KVT_ADMIN_RO(lease_bytes);
 
-static u64 kvt_tier_page_structs(struct kvt_tier *t)
+static u64 kvt_tier_frame_bytes(struct kvt_tier *t)
 {
-	return t->page_struct_bytes;
+	return t->frame_bytes;
 }
 
 static ssize_t page_struct_bytes_show(struct device *dev, struct device_attribute *attr,
 				      char *buf)
 {
-	return sysfs_emit(buf, "%llu\n", kvt_pool_sum(to_pool(dev), kvt_tier_page_structs));
+	return sysfs_emit(buf, "%llu\n", kvt_pool_sum(to_pool(dev), kvt_tier_frame_bytes));
 }
 static DEVICE_ATTR_RO(page_struct_bytes);
 

@@ -215,7 +215,8 @@ struct kvt_tier_count {
  * @state:    enum kvtier_tier_state; written under the meta lock
  * @capacity_bytes: see above
  * @nr_pieces: memory: 2 MiB pieces
- * @page_struct_bytes: memory: DRAM for struct pages that are there for its sake
+ * @frame_bytes: memory: DRAM taken for its pages as such: struct pages that are there for its
+ *             sake, and what they are found by
  * @content:  memory: KVT_PIECE_CLEAN: zeroed, KVT_PIECE_UNKNOWN: to be scrubbed before use
  * @window_offset: memory: where its page 0 lies in the read view
  * @mem:      memory: space. Meta lock
@@ -273,7 +274,7 @@ struct kvt_tier {
 	u64 capacity_bytes;
 
 	u32 nr_pieces;
-	u64 page_struct_bytes;
+	u64 frame_bytes;
 	u32 content;
 	u32 nr_lost;
 	bool poisoned;

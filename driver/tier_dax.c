@@ -68,7 +68,7 @@
  * @pgmap:    its ranges, trimmed to 2 MiB, and their page map
  * @nr_res:   how many of the ranges are claimed
  * @nr_pieces: 2 MiB pieces in all
- * @piece:    first page of each
+ * @mapped:   @pgmap is
  */
 struct kvt_dax {
 	struct list_head list;
@@ -86,7 +86,7 @@ struct kvt_dax {
 	struct dev_pagemap *pgmap;
 	int nr_res;
 	u32 nr_pieces;
-	struct page **piece;
+	bool mapped;
 };
 
 static DEFINE_MUTEX(kvt_dax_lock);
@@ -119,14 +119,26 @@ static void kvt_dax_call_end(struct kvt_dax *d)
 	mutex_unlock(&kvt_dax_lock);
 }
 
+/* The device has few ranges, as a rule one: they take less room than a list of its pages. */
+static struct page *kvt_dax_page_at(const struct kvt_dax *d, u32 page)
+{
+	const struct range *r = d->pgmap->ranges;
+
+	for (; page >= PHYS_PFN(range_len(r)); r++)
+		page -= PHYS_PFN(range_len(r));
+	return pfn_to_page(PHYS_PFN(r->start) + page);
+}
+
 /* Is every page back at its own one reference. Nobody can take new ones. */
 static bool kvt_dax_unreferenced(struct kvt_dax *d)
 {
+	struct page *first;
 	u32 i, j;
 
 	for (i = 0; i < d->nr_pieces; i++) {
+		first = kvt_dax_page_at(d, i * KVT_PIECE_PAGES);
 		for (j = 0; j < KVT_PIECE_PAGES; j++) {
-			if (page_ref_count(d->piece[i] + j) != 1)
+			if (page_ref_count(first + j) != 1)
 				return false;
 		}
 		cond_resched();
@@ -188,14 +200,13 @@ static void kvt_dax_free(struct kvt_dax *d)
 {
 	int i;
 
-	if (d->piece)
+	if (d->mapped)
 		memunmap_pages(d->pgmap);
 	for (i = 0; i < d->nr_res; i++)
 		release_mem_region(d->pgmap->ranges[i].start,
 				   range_len(&d->pgmap->ranges[i]));
 	if (d->held)
 		module_put(THIS_MODULE);
-	kvfree(d->piece);
 	kfree(d->pgmap);
 	kfree(d);
 }
@@ -307,31 +318,14 @@ static int kvt_dax_claim_ranges(struct kvt_dax *d, struct device *dev)
 
 static int kvt_dax_map_pages(struct kvt_dax *d, struct device *dev)
 {
-	struct page **piece;
-	u32 n = 0;
 	void *addr;
-	int i;
 
-	piece = kvcalloc(d->nr_pieces, sizeof(*piece), GFP_KERNEL);
-	if (!piece)
-		return -ENOMEM;
 	d->pgmap->type = MEMORY_DEVICE_GENERIC;
 	d->pgmap->ops = &kvt_dax_pagemap_ops;
 	d->pgmap->owner = d;
 	addr = memremap_pages(d->pgmap, dev_to_node(dev));
-	if (IS_ERR(addr)) {
-		kvfree(piece);
-		return PTR_ERR(addr);
-	}
-	for (i = 0; i < d->nr_res; i++) {
-		const struct range *r = &d->pgmap->ranges[i];
-		u64 at;
-
-		for (at = r->start; at < r->end; at += KVT_PIECE_BYTES)
-			piece[n++] = pfn_to_page(PHYS_PFN(at));
-	}
-	d->piece = piece;
-	return 0;
+	d->mapped = !IS_ERR(addr);
+	return PTR_ERR_OR_ZERO(addr);
 }
 
 static struct dax_device_driver kvt_dax_driver;
@@ -498,8 +492,7 @@ static int kvt_dax_attach(struct kvt_tier *t)
 		t->nr_pieces = limit ? min(limit, found->nr_pieces) : found->nr_pieces;
 		t->capacity_bytes = (u64)t->nr_pieces << KVT_PIECE_SHIFT;
 		/* The page map is of the whole device, used or not. */
-		t->page_struct_bytes = (u64)found->nr_pieces * KVT_PIECE_PAGES *
-				       sizeof(struct page);
+		t->frame_bytes = (u64)found->nr_pieces * KVT_PIECE_PAGES * sizeof(struct page);
 		t->content = KVT_PIECE_UNKNOWN;
 		kvt_dax_mark_bad(found, t->bad, t->args.nr_bad);
 		t->poisoned = found->poisoned;
@@ -530,7 +523,7 @@ static struct page *kvt_dax_page(struct kvt_tier *t, u32 page)
 {
 	struct kvt_dax *d = t->priv;
 
-	return d->piece[page / KVT_PIECE_PAGES] + page % KVT_PIECE_PAGES;
+	return kvt_dax_page_at(d, page);
 }
 
 static vm_fault_t kvt_dax_insert(struct kvt_tier *t, struct vm_area_struct *vma,

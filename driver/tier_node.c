@@ -31,22 +31,42 @@
  * @nr:    pieces there are
  * @turn:  node that the last one came from
  * @nodes: that they come from
- * @piece: first page of each, NULL: given back
+ * @frame: of each, its number among the 2 MiB frames of the machine's memory, and one more;
+ *         0: given back. Half of what a pointer takes: a tier may have millions
  */
 struct kvt_node {
 	u32 nr;
 	int turn;
 	nodemask_t nodes;
-	struct page *piece[] __counted_by(nr);
+	u32 frame[] __counted_by(nr);
 };
+
+/* First page of a piece, NULL: given back. */
+static struct page *kvt_node_first(const struct kvt_node *n, u32 piece)
+{
+	u32 frame = READ_ONCE(n->frame[piece]);
+
+	return frame ? pfn_to_page((unsigned long)(frame - 1) * KVT_PIECE_PAGES) : NULL;
+}
+
+/* A piece is aligned as the kernel's allocator aligns what it has in one. */
+static bool kvt_node_set(struct kvt_node *n, u32 piece, struct page *first)
+{
+	u32 frame = first ? page_to_pfn(first) / KVT_PIECE_PAGES + 1 : 0;
+
+	WRITE_ONCE(n->frame[piece], frame);
+	return first;
+}
 
 static void kvt_node_free(struct kvt_node *n)
 {
 	u32 i;
 
 	for (i = 0; i < n->nr; i++) {
-		if (n->piece[i])
-			kvt_pages_free(n->piece[i]);
+		struct page *first = kvt_node_first(n, i);
+
+		if (first)
+			kvt_pages_free(first);
 		cond_resched();
 	}
 	kvfree(n);
@@ -79,8 +99,8 @@ static int kvt_node_fill(struct kvt_node *n)
 
 	for (i = 0; i < n->nr; i++) {
 		/* What is not to be had without pushing others out hard is not taken. */
-		n->piece[i] = kvt_node_piece(&n->nodes, &n->turn, GFP_KERNEL | __GFP_NORETRY);
-		if (!n->piece[i])
+		if (!kvt_node_set(n, i, kvt_node_piece(&n->nodes, &n->turn,
+						       GFP_KERNEL | __GFP_NORETRY)))
 			return -ENOMEM;
 		if (fatal_signal_pending(current))
 			return -EINTR;
@@ -102,7 +122,7 @@ static int kvt_node_attach_from(struct kvt_tier *t, const nodemask_t *nodes)
 	/* What is charged comes when it is needed. More than there is never will. */
 	if (pieces * KVT_PIECE_PAGES > (charge ? totalram_pages() : si_mem_available()))
 		return -ENOMEM;
-	n = kvzalloc(struct_size(n, piece, pieces), GFP_KERNEL);
+	n = kvzalloc(struct_size(n, frame, pieces), GFP_KERNEL);
 	if (!n)
 		return -ENOMEM;
 	n->nr = pieces;
@@ -115,6 +135,7 @@ static int kvt_node_attach_from(struct kvt_tier *t, const nodemask_t *nodes)
 	}
 	t->priv = n;
 	t->nr_pieces = n->nr;
+	t->frame_bytes = (u64)n->nr * sizeof(n->frame[0]);
 	t->capacity_bytes = (u64)n->nr << KVT_PIECE_SHIFT;
 	t->content = charge ? KVT_PIECE_UNKNOWN : KVT_PIECE_CLEAN;
 	return 0;
@@ -154,16 +175,16 @@ static struct page *kvt_node_page(struct kvt_tier *t, u32 page)
 {
 	struct kvt_node *n = t->priv;
 
-	return n->piece[page / KVT_PIECE_PAGES] + page % KVT_PIECE_PAGES;
+	return kvt_node_first(n, page / KVT_PIECE_PAGES) + page % KVT_PIECE_PAGES;
 }
 
 /* No region has it, or one that is about to end, so nobody looks at its pages. */
 static struct page *kvt_node_leave(struct kvt_tier *t, u32 piece)
 {
 	struct kvt_node *n = t->priv;
-	struct page *first = n->piece[piece];
+	struct page *first = kvt_node_first(n, piece);
 
-	n->piece[piece] = NULL;
+	kvt_node_set(n, piece, NULL);
 	return first;
 }
 
@@ -171,10 +192,11 @@ static struct page *kvt_node_leave(struct kvt_tier *t, u32 piece)
 static int kvt_node_come_charged(struct kvt_node *n, u32 piece)
 {
 	int turn = READ_ONCE(n->turn);
+	struct page *first;
 
-	n->piece[piece] = kvt_node_piece(&n->nodes, &turn, GFP_KERNEL_ACCOUNT | __GFP_NORETRY);
+	first = kvt_node_piece(&n->nodes, &turn, GFP_KERNEL_ACCOUNT | __GFP_NORETRY);
 	WRITE_ONCE(n->turn, turn);
-	return n->piece[piece] ? 0 : -ENOMEM;
+	return kvt_node_set(n, piece, first) ? 0 : -ENOMEM;
 }
 
 static int kvt_node_come(struct kvt_tier *t, u32 piece, bool charge)
@@ -191,8 +213,8 @@ static int kvt_node_come(struct kvt_tier *t, u32 piece, bool charge)
 	if (charge)
 		return kvt_node_come_charged(n, piece);
 	first = kvt_node_piece(&n->nodes, &n->turn, 0);
-	n->piece[piece] = first ?: kvt_node_piece(&n->nodes, &n->turn, gfp);
-	return n->piece[piece] ? 0 : -ENOMEM;
+	first = first ?: kvt_node_piece(&n->nodes, &n->turn, gfp);
+	return kvt_node_set(n, piece, first) ? 0 : -ENOMEM;
 }
 
 static u32 kvt_node_page_of(struct kvt_tier *t, unsigned long pfn)
@@ -203,7 +225,7 @@ static u32 kvt_node_page_of(struct kvt_tier *t, unsigned long pfn)
 	u32 i;
 
 	for (i = 0; i < n->nr; i++) {
-		first = READ_ONCE(n->piece[i]);
+		first = kvt_node_first(n, i);
 		from = first ? page_to_pfn(first) : 0;
 		if (first && pfn >= from && pfn - from < KVT_PIECE_PAGES)
 			return i * KVT_PIECE_PAGES + (u32)(pfn - from);

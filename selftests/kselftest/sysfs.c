@@ -84,9 +84,9 @@ TEST_F(sysfs, pool)
 	EXPECT_EQ(st.demotions, number(p, "demotions", NULL));
 	EXPECT_EQ(st.evictions, number(p, "evictions", NULL));
 	EXPECT_EQ(st.meta_bytes_per_block, number(p, "meta_bytes_per_block", NULL));
-	/* One client, with room for a power of two of handles; no dax tier. */
+	/* One client, with room for a power of two of handles; no dax tier, 4 for each 2 MiB. */
 	EXPECT_EQ(64 * 16, number(p, "lease_bytes", NULL));
-	EXPECT_EQ(0, number(p, "page_struct_bytes", NULL));
+	EXPECT_EQ(48 / 2 * 4, number(p, "page_struct_bytes", NULL));
 	kvt_client_close(&self->c);
 	EXPECT_TRUE(KVT_UNTIL(5000, number(p, "lease_bytes", NULL) == 0));
 	ASSERT_EQ(0, kvt_client_open(p, &self->c, "sysfs", BLOCK_BYTES));
