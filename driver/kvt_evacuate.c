@@ -151,7 +151,23 @@ static void kvt_region_empty_out(struct kvt_pool *p, struct kvt_tier *t, u32 r, 
 	} while (nr && !stuck);
 }
 
-/* Have a region, which may be gone by now, hand out no slots any more. Whether it can be emptied. */
+/**
+ * kvt_region_drain() - have a region hand out no slots any more
+ * @p:   pool, meta lock held
+ * @t:   memory tier
+ * @reg: of it
+ * Return: whether it can be emptied: by kvt_evacuate_drained(), or it stays as it is now.
+ */
+bool kvt_region_drain(struct kvt_pool *p, struct kvt_tier *t, struct kvt_region *reg)
+{
+	lockdep_assert_held(&p->meta_lock);
+	if (reg->state == KVT_REGION_ACTIVE && !reg->arena)
+		kvt_mem_region_drain(&t->mem,
+				     &kvt_group_of(p, reg->ns_group)->owner[t->id], reg);
+	return reg->state == KVT_REGION_DRAINING && !reg->arena;
+}
+
+/* The same for one that may be gone by now. */
 static bool kvt_region_close(struct kvt_pool *p, struct kvt_tier *t, u32 r)
 {
 	struct kvt_region *reg;
@@ -159,10 +175,7 @@ static bool kvt_region_close(struct kvt_pool *p, struct kvt_tier *t, u32 r)
 
 	spin_lock(&p->meta_lock);
 	reg = kvt_mem_region(&t->mem, r);
-	if (reg && reg->state == KVT_REGION_ACTIVE && !reg->arena)
-		kvt_mem_region_drain(&t->mem,
-				     &kvt_group_of(p, reg->ns_group)->owner[t->id], reg);
-	mine = reg && reg->state == KVT_REGION_DRAINING && !reg->arena;
+	mine = reg && kvt_region_drain(p, t, reg);
 	spin_unlock(&p->meta_lock);
 	return mine;
 }
@@ -189,25 +202,43 @@ static bool kvt_region_settle(struct kvt_pool *p, struct kvt_tier *t, u32 r, boo
 }
 
 /**
- * kvt_evacuate_region() - empty a region and take it from its owner
- * @p:    pool; srcu held, may sleep
- * @t:    memory tier
- * @r:    first piece of a region, possibly gone by now
- * @keep: move its blocks; else drop them
+ * kvt_evacuate_drained() - empty a region that kvt_region_drain() was called for, and take it
+ * @p:     pool; srcu held, may sleep
+ * @t:     memory tier
+ * @r:     its first piece. If it has gone since then, nothing is done: there may be one there of
+ *         somebody else, who was not to lose anything
  * @asker: namespace that needs room, NULL: none; see kvt_ns_guarded()
  *
  * If something in it cannot move now the region stays as it is, less what could,
  * unless the tier is being drained.
  * Return: whether the region is free (or in quarantine) now.
  */
-bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool keep,
-			 const struct kvt_ns *asker)
+bool kvt_evacuate_drained(struct kvt_pool *p, struct kvt_tier *t, u32 r,
+			  const struct kvt_ns *asker)
+{
+	bool draining = t->state != KVTIER_TIER_ONLINE;
+
+	kvt_region_empty_out(p, t, r, true, draining, asker);
+	return kvt_region_settle(p, t, r, draining);
+}
+
+/**
+ * kvt_evacuate_region() - empty a region and take it from its owner
+ * @p:    pool; srcu held, may sleep
+ * @t:    memory tier
+ * @r:    first piece of a region, possibly gone by now
+ * @keep: move its blocks; else drop them
+ *
+ * For nobody who needs room; as kvt_evacuate_drained() otherwise.
+ * Return: whether the region is free (or in quarantine) now.
+ */
+bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool keep)
 {
 	bool draining = t->state != KVTIER_TIER_ONLINE;
 
 	if (!kvt_region_close(p, t, r))
 		return false;
-	kvt_region_empty_out(p, t, r, keep, draining, asker);
+	kvt_region_empty_out(p, t, r, keep, draining, NULL);
 	return kvt_region_settle(p, t, r, draining);
 }
 
@@ -477,7 +508,7 @@ void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t)
 		return;
 	for (r = kvt_region_next(t, 0, kvt_region_lost); r != KVT_NO_REGION;
 	     r = kvt_region_next(t, r + 1, kvt_region_lost))
-		kvt_evacuate_region(p, t, r, true, NULL);
+		kvt_evacuate_region(p, t, r, true);
 }
 
 /* Those from the hand on: the end of them. */

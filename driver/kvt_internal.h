@@ -817,8 +817,10 @@ u32 kvt_collect_own(struct kvt_pool *p, struct kvt_tier *t, bool leaf, u32 ns_gr
 u32 kvt_evict_own(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group, enum kvt_why why, u32 max);
 
 /* kvt_evacuate.c */
-bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool keep,
-			 const struct kvt_ns *asker);
+bool kvt_region_drain(struct kvt_pool *p, struct kvt_tier *t, struct kvt_region *reg);
+bool kvt_evacuate_drained(struct kvt_pool *p, struct kvt_tier *t, u32 r,
+			  const struct kvt_ns *asker);
+bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool keep);
 bool kvt_compact(struct kvt_pool *p, struct kvt_tier *t, u32 pieces);
 bool kvt_compact_own(struct kvt_pool *p, struct kvt_tier *t, u32 ns_group, struct kvt_mv *mv);
 void kvt_region_retire(struct kvt_pool *p, struct kvt_tier *t);

@@ -151,20 +151,22 @@ static bool kvt_lower_own(struct kvt_pool *p, struct kvt_tier *t, const struct k
 /*
  * The region of a claimed block, if all that is in it may go for @asker: its owner has a region
  * more than what is guaranteed to him. Else none: what is in it would go as it comes, whatever
- * that is worth, up to what is guaranteed, and the region be no emptier than it may get.
+ * that is worth, up to what is guaranteed, and the region be no emptier than it may get. It is
+ * drained from here on: the block is what keeps it, and goes first.
  */
 static u32 kvt_region_to_steal(struct kvt_pool *p, struct kvt_tier *t, u32 id,
 			       const struct kvt_ns *asker)
 {
 	const struct kvt_hot *h = kvt_hot(&p->table, id);
-	const struct kvt_region *reg;
+	u32 r = KVT_NO_REGION;
+	struct kvt_region *reg;
 	u64 others;
-	u32 r;
 
 	spin_lock(&p->meta_lock);
 	reg = kvt_mem_region_of(&t->mem, h->mem_page);
 	others = (u64)(reg->nr_used - 1) * reg->slot_pages << KVT_PAGE_SHIFT;
-	r = kvt_ns_guarded(p, t, h, asker, others) ? KVT_NO_REGION : reg->first;
+	if (!kvt_ns_guarded(p, t, h, asker, others) && kvt_region_drain(p, t, reg))
+		r = reg->first;
 	spin_unlock(&p->meta_lock);
 	return r;
 }
@@ -206,7 +208,7 @@ static bool kvt_steal_from(struct kvt_pool *p, struct kvt_tier *t, const struct 
 		kvt_demote(p, t, ids, 1, false);
 		if (r == KVT_NO_REGION)
 			continue;
-		kvt_evacuate_region(p, t, r, true, asker);
+		kvt_evacuate_drained(p, t, r, asker);
 		err = kvt_region_get(t, w->ns, w->group, NULL);
 		if (!err)
 			return true;

@@ -132,7 +132,7 @@ static bool kvt_shrink_empty(struct kvt_pool *p, struct kvt_tier *t)
 	r = kvt_mem_region_of(&t->mem, kvt_hot(&p->table, id)->mem_page)->first;
 	spin_unlock(&p->meta_lock);
 	kvt_demote(p, t, &id, 1, false);
-	kvt_evacuate_region(p, t, r, true, NULL);
+	kvt_evacuate_region(p, t, r, true);
 	return READ_ONCE(t->mem.nr_free);
 }
 

@@ -487,7 +487,7 @@ static void kvt_tier_empty_mem(struct kvt_pool *p, struct kvt_tier *t, bool disc
 	for (r = kvt_region_next(t, 0, NULL);
 	     r != KVT_NO_REGION && !fatal_signal_pending(current);
 	     r = kvt_region_next(t, r + 1, NULL))
-		kvt_evacuate_region(p, t, r, !discard, NULL);
+		kvt_evacuate_region(p, t, r, !discard);
 	kvt_region_release_empty(p, t, t->nr_pieces, NULL);
 }
 
