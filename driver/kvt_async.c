@@ -243,6 +243,7 @@ struct kvt_async *kvt_async_alloc(struct kvt_file *f, u64 user_data, s32 eventfd
 	struct kvt_async *a;
 	bool full;
 
+	kvt_assert_lingering(f->pool);
 	spin_lock(&f->async_lock);
 	full = f->nr_async >= KVT_ASYNC_PER_FILE;
 	if (!full)

@@ -130,9 +130,10 @@ static bool kvt_export_lease(struct kvt_file *f, struct kvt_export *x, const u64
 			     u32 nr)
 {
 	struct kvt_pool *p = f->pool;
-	int idx = srcu_read_lock(&p->srcu);
+	int idx;
 
-	mutex_lock(&f->lock);
+	kvt_file_lock(f);
+	idx = srcu_read_lock(&p->srcu);
 	x->arena = !f->rdonly;
 	for (; x->nr < nr; x->nr++) {
 		struct kvt_lease *l = kvt_lease_find(f, handles[x->nr], KVT_HELD_LEASE);
@@ -150,8 +151,8 @@ static bool kvt_export_lease(struct kvt_file *f, struct kvt_export *x, const u64
 		x->nr_pages += part->nr_pages;
 		x->arena = x->arena && kvt_export_in_arena(f, part);
 	}
-	mutex_unlock(&f->lock);
 	srcu_read_unlock(&p->srcu, idx);
+	mutex_unlock(&f->lock);
 	kvt_count(p, f->ns, KVT_CNT_LEASES_TAKEN, x->nr);
 	return x->nr == nr;
 }

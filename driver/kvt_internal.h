@@ -8,8 +8,8 @@
  *  1  kvt_registry_lock   mutex   pools by id; pool->nr_files, pool->dying
  *  2  pool->tier_lock     mutex   set of tiers; held while a tier is drained
  *     pool->conf_lock     mutex   set of namespaces, watermarks
- *  3  pool->srcu          srcu    tier pointers stay valid
- *  4  file->lock          mutex   lease table of one open file
+ *  3  file->lock          mutex   lease table of one open file; its holder may wait for memory
+ *  4  pool->srcu          srcu    tier pointers stay valid
  *     clock.expiring      mutex   who takes back reservations; never waited for
  *     ns->session_lock    mutex   sessions of a namespace's open files; not with the above
  *  -- mmap_lock (faults come in here)
@@ -592,6 +592,22 @@ static inline struct kvt_tier *kvt_tier_at(struct kvt_pool *p, u32 id)
 {
 	/* Pairs with kvt_tier_publish(): a tier that is seen is complete. */
 	return smp_load_acquire(&p->tiers[id]);
+}
+
+/*
+ * What waits for memory of a caller's cgroup, or for who may be doing that, holds no srcu: a tier
+ * that leaves would wait for him, too. Kernel threads are in no cgroup that has a limit.
+ */
+static inline void kvt_assert_lingering(struct kvt_pool *p)
+{
+	lockdep_assert(current->flags & PF_KTHREAD || !debug_lockdep_rcu_enabled() ||
+		       !srcu_read_lock_held(&p->srcu));
+}
+
+static inline void kvt_file_lock(struct kvt_file *f)
+{
+	kvt_assert_lingering(f->pool);
+	mutex_lock(&f->lock);
 }
 
 /* kvt_store.c: state changes of blocks. Meta lock held unless said otherwise */

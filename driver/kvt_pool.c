@@ -166,6 +166,7 @@ int kvt_pool_grow(struct kvt_pool *p, u32 entries)
 	u32 i;
 	int err;
 
+	kvt_assert_lingering(p);
 	while (READ_ONCE(p->table.nr_free) < entries + KVT_ENTRIES_KEPT) {
 		err = kvt_pool_add_chunk(p, GFP_KERNEL_ACCOUNT);
 		if (err)

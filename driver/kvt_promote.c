@@ -124,8 +124,10 @@ void kvt_promo_end(struct kvt_pool *p)
  */
 struct kvt_promo *kvt_promo_alloc(struct kvt_pool *p, u32 max, bool ahead)
 {
-	struct kvt_promo *pr = kvzalloc(struct_size(pr, block, max), GFP_KERNEL_ACCOUNT);
+	struct kvt_promo *pr;
 
+	kvt_assert_lingering(p);
+	pr = kvzalloc(struct_size(pr, block, max), GFP_KERNEL_ACCOUNT);
 	if (!pr)
 		return NULL;
 	INIT_WORK(&pr->work, kvt_promo_work);

@@ -197,22 +197,48 @@ static size_t kvt_region_bytes(u32 nr_slots)
 	return struct_size_t(struct kvt_region, slot, nr_slots);
 }
 
+/*
+ * Zeroed memory out of the caller's cgroup, which may be full: then he waits, and no tier waits
+ * for him, if there is an @idx. -ENODEV, with nothing allocated: @t has left meanwhile.
+ */
+static int kvt_region_zalloc(struct kvt_tier *t, size_t bytes, int *idx, void *out)
+{
+	struct kvt_pool *p = t->pool;
+	void *mem, **to = out;
+	u32 id = t->id;
+
+	if (idx)
+		srcu_read_unlock(&p->srcu, *idx);
+	kvt_assert_lingering(p);
+	mem = kvzalloc(bytes, GFP_KERNEL_ACCOUNT);
+	if (idx)
+		*idx = srcu_read_lock(&p->srcu);
+	/* One that has come to its place and memory since is as good: what is free is looked up. */
+	if (idx && kvt_tier_at(p, id) != t) {
+		kvfree(mem);
+		return -ENODEV;
+	}
+	*to = mem;
+	return mem ? 0 : -ENOMEM;
+}
+
 /* Make sure that a region's ends can be told apart from their neighbours. */
-static int kvt_region_splits(struct kvt_tier *t)
+static int kvt_region_splits(struct kvt_tier *t, int *idx)
 {
 	union kvt_split *split;
 	bool used = true;
+	int err;
 
 	/* Nobody gets a region where nothing is free. */
 	while (used && READ_ONCE(t->mem.nr_free) && kvt_pieces_low(&t->mem.pieces)) {
-		split = kmalloc(sizeof(*split), GFP_KERNEL_ACCOUNT);
-		if (!split)
-			return -ENOMEM;
+		err = kvt_region_zalloc(t, sizeof(*split), idx, &split);
+		if (err)
+			return err;
 		spin_lock(&t->pool->meta_lock);
 		used = kvt_pieces_add(&t->mem.pieces, split);
 		spin_unlock(&t->pool->meta_lock);
 		if (!used)
-			kfree(split);
+			kvfree(split);
 	}
 	return 0;
 }
@@ -236,22 +262,23 @@ static void kvt_region_surplus(struct kvt_tier *t)
 }
 
 /* Make sure that one more region can be named; somebody else may be faster. */
-static int kvt_region_number(struct kvt_tier *t)
+static int kvt_region_number(struct kvt_tier *t, int *idx)
 {
 	union kvt_dirent *chunk;
 	bool used;
+	int err;
 
 	if (!kvt_mem_dir_full(&t->mem))
-		return kvt_region_splits(t);
-	chunk = kvcalloc(KVT_DIR_ENTRIES, sizeof(*chunk), GFP_KERNEL_ACCOUNT);
-	if (!chunk)
-		return -ENOMEM;
+		return kvt_region_splits(t, idx);
+	err = kvt_region_zalloc(t, KVT_DIR_ENTRIES * sizeof(*chunk), idx, &chunk);
+	if (err)
+		return err;
 	spin_lock(&t->pool->meta_lock);
 	used = kvt_mem_dir_add(&t->mem, chunk);
 	spin_unlock(&t->pool->meta_lock);
 	if (!used)
 		kvfree(chunk);
-	return kvt_region_splits(t);
+	return kvt_region_splits(t, idx);
 }
 
 /* Whose bytes are in a namespace's pieces: nobody knows if there are none, between regions. */
@@ -372,13 +399,18 @@ static int kvt_region_take(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32
 	int r;
 
 	do {
-		r = kvt_region_number(t) ?:
+		r = kvt_region_number(t, idx) ?:
 		    kvt_region_enter(t, ns, group, nr_pieces, file_id, rec, &dirty);
 	} while (r == -EAGAIN);
 	if (r < 0)
 		return r;
 	*reg = NULL;
 	return dirty ? kvt_region_prepare(t, ns, rec, idx) ?: r : r;
+}
+
+static size_t kvt_record_bytes(const struct kvt_ns *ns, u32 group, u32 nr_pieces)
+{
+	return kvt_region_bytes(kvt_run_slots(nr_pieces, ns->group[group].slot_pages));
 }
 
 /**
@@ -390,18 +422,17 @@ static int kvt_region_take(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32
  */
 struct kvt_region *kvt_region_record(const struct kvt_ns *ns, u32 group, u32 nr_pieces)
 {
-	u32 nr_slots = kvt_run_slots(nr_pieces, ns->group[group].slot_pages);
-
-	return kvmalloc(kvt_region_bytes(nr_slots), GFP_KERNEL_ACCOUNT);
+	return kvmalloc(kvt_record_bytes(ns, group, nr_pieces), GFP_KERNEL_ACCOUNT);
 }
 
 /* One for blocks, as kvt_region_take(). */
 static int kvt_region_make(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 nr_pieces,
 			   int *idx)
 {
-	struct kvt_region *reg = kvt_region_record(ns, group, nr_pieces);
-	int r = reg ? kvt_region_take(t, ns, group, nr_pieces, 0, &reg, idx) : -ENOMEM;
+	struct kvt_region *reg = NULL;
+	int r = kvt_region_zalloc(t, kvt_record_bytes(ns, group, nr_pieces), idx, &reg);
 
+	r = r ?: kvt_region_take(t, ns, group, nr_pieces, 0, &reg, idx);
 	kvfree(reg);
 	return r;
 }
@@ -420,7 +451,8 @@ static void kvt_region_short(struct kvt_tier *t, u32 pieces)
  * @group: of it
  * @idx:   of the pool's srcu, to be let go of, see kvt_region.h; NULL: it is kept
  * Return: 0; -ENOSPC when no run of free pieces is long enough; -ENOMEM: no memory for a
- * record; -EDQUOT: the namespace's cgroup does not pay for more; -EINTR: a fatal signal.
+ * record; -EDQUOT: the namespace's cgroup does not pay for more; -EINTR: a fatal signal; with an
+ * @idx also -ENODEV: @t has left meanwhile.
  *
  * In a small tier a region is at most a quarter of it, so that a few owners fit.
  * Long runs are tried before short ones.
@@ -483,7 +515,7 @@ int kvt_region_get_spare(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 k
  * @reg:       from kvt_region_record() for it; NULL on return, unless it has not been used
  * @idx:       as for kvt_region_get()
  * Return: its first piece, -ENOSPC, -ENOMEM, -EDQUOT: the namespace's cgroup does not pay for it,
- * -EINTR: a fatal signal.
+ * -EINTR: a fatal signal; -ENODEV as for kvt_region_get().
  */
 int kvt_region_get_arena(struct kvt_tier *t, struct kvt_ns *ns, u32 group, u32 nr_pieces,
 			 u32 file_id, struct kvt_region **reg, int *idx)

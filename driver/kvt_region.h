@@ -6,7 +6,8 @@
  * Where an index of the pool's srcu is passed, srcu is let go of while a region's pages are worked
  * on, which takes long for a caller who is given little time. The region, DIRTY or CLEANING, keeps
  * its tier meanwhile; srcu is held again before that ends, so the tier is there until the caller
- * lets go of it. It may have been withdrawn by then, and take no more regions.
+ * lets go of it. It may have been withdrawn by then, and take no more regions. It is also let go of
+ * while memory for records is waited for, when nothing keeps the tier: -ENODEV, it has left.
  */
 #ifndef KVT_REGION_H
 #define KVT_REGION_H

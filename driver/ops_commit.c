@@ -285,8 +285,8 @@ static int kvt_commit_chunk(struct kvt_file *f, struct kvtier_commit *a,
 	if (copy_from_user(c->handle, u64_to_user_ptr(a->handles) + at * sizeof(u64),
 			   c->nr * sizeof(u64)))
 		return -EFAULT;
+	kvt_file_lock(f);
 	idx = srcu_read_lock(&p->srcu);
-	mutex_lock(&f->lock);
 	kvt_commit_claim(f, c);
 	kvt_commit_revoke(f, c);
 	kvt_commit_pad(p, c);
@@ -337,7 +337,7 @@ static u32 kvt_abort_chunk(struct kvt_file *f, const u64 *handles, s32 *st, u32 
 	struct kvt_pool *p = f->pool;
 	u32 ids[KVT_CHUNK_KEYS], n = 0, i;
 
-	mutex_lock(&f->lock);
+	kvt_file_lock(f);
 	for (i = 0; i < nr; i++) {
 		struct kvt_lease *l = kvt_lease_find(f, handles[i], KVT_HELD_RESERVATION);
 		bool ok;

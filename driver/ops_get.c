@@ -401,7 +401,7 @@ static int kvt_get_handles(struct kvt_batch *b, u32 nr, int err)
 	struct kvt_file *f = b->f;
 	u32 i;
 
-	mutex_lock(&f->lock);
+	kvt_file_lock(f);
 	err = err ?: kvt_lease_prepare(f, nr);
 	for (i = 0; i < nr && !err; i++)
 		b->res[i].handle = kvt_lease_add(f, b->id[i], b->gen[i], KVT_HELD_LEASE);
@@ -520,7 +520,7 @@ static u32 kvt_release_chunk(struct kvt_file *f, const u64 *handles, s32 *st, u3
 	struct kvt_pool *p = f->pool;
 	u8 fastest = READ_ONCE(p->order[0]);
 
-	mutex_lock(&f->lock);
+	kvt_file_lock(f);
 	for (i = 0; i < nr; i++) {
 		struct kvt_lease *l = kvt_lease_find(f, handles[i], KVT_HELD_LEASE);
 		struct kvt_hot *h;

@@ -514,7 +514,10 @@ static int kvt_arena_charge(struct kvt_pool *p, struct kvt_ns *ns, s64 bytes)
 	return err;
 }
 
-/* @empty: with what nobody uses taken back. As kvt_region_get_arena(), but for -EDQUOT. */
+/*
+ * @empty: with what nobody uses taken back. As kvt_region_get_arena(), but for -EDQUOT: a cgroup
+ * that pays for no more may have room where nobody has to; and for -ENODEV.
+ */
 static int kvt_arena_on(struct kvt_file *f, struct kvt_tier *t, u32 group, u32 nr_pieces,
 			bool empty, struct kvt_region **reg, int *idx)
 {
@@ -530,8 +533,7 @@ static int kvt_arena_on(struct kvt_file *f, struct kvt_tier *t, u32 group, u32 n
 	if (empty)
 		kvt_region_release_empty(p, t, t->nr_pieces, idx);
 	r = kvt_region_get_arena(t, f->ns, group, nr_pieces, f->id, reg, idx);
-	/* A cgroup that pays for no more may have room where nobody has to. */
-	return r == -EDQUOT ? -ENOSPC : r;
+	return r == -EDQUOT || r == -ENODEV ? -ENOSPC : r;
 }
 
 /* Find room for an arena; its offset in the window of @offset. */
@@ -592,7 +594,7 @@ static int kvt_arena_claim(struct kvt_file *f, struct kvtier_arena *a, u32 nr_pi
 	struct kvt_arena *mine = &f->arena[a->group];
 	int err;
 
-	mutex_lock(&f->lock);
+	kvt_file_lock(f);
 	err = mine->coming || mine->region != KVT_NO_REGION ? -EBUSY : 0;
 	if (!err)
 		mine->coming = true;
@@ -600,7 +602,7 @@ static int kvt_arena_claim(struct kvt_file *f, struct kvtier_arena *a, u32 nr_pi
 	if (err)
 		return err;
 	err = kvt_arena_make(f, a, nr_pieces, &ar);
-	mutex_lock(&f->lock);
+	kvt_file_lock(f);
 	*mine = err ? none : ar;
 	mutex_unlock(&f->lock);
 	return err;

@@ -590,7 +590,7 @@ static int kvt_reserve_handles(struct kvt_batch *b)
 
 	for (i = 0; i < b->nr; i++)
 		n += b->res[i].status == KVTIER_ST_RESERVED || b->res[i].handle;
-	mutex_lock(&f->lock);
+	kvt_file_lock(f);
 	err = kvt_lease_prepare(f, n);
 	for (i = 0; i < b->nr && !err; i++) {
 		if (b->res[i].status == KVTIER_ST_RESERVED) {
@@ -626,7 +626,7 @@ static int kvt_reserve_arena(struct kvt_putter *w, u32 group)
 	w->region = KVT_NO_REGION;
 	if (!(w->flags & KVTIER_RESERVE_ARENA))
 		return 0;
-	mutex_lock(&f->lock);
+	kvt_file_lock(f);
 	w->region = f->arena[group].region;
 	w->tier = f->arena[group].tier;
 	mutex_unlock(&f->lock);
