@@ -812,6 +812,7 @@ int kvt_charge_prepare(struct kvt_tier *t)
 	s->private_data = cs;
 	cs->shrinker = s;
 	t->charges = cs;
+	t->frame_bytes += (u64)t->nr_pieces * sizeof(cs->of[0]);
 	return 0;
 free:
 	if (s)

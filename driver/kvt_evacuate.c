@@ -180,8 +180,11 @@ static bool kvt_region_close(struct kvt_pool *p, struct kvt_tier *t, u32 r)
 	return mine;
 }
 
-/* If it is empty now it goes, else it hands out slots again. Whether it goes. */
-static bool kvt_region_settle(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool draining)
+/*
+ * If it is empty now it goes, else it hands out slots again, unless its tier is being drained:
+ * then that sees to it, also if it is given up. Whether it goes.
+ */
+static bool kvt_region_settle(struct kvt_pool *p, struct kvt_tier *t, u32 r)
 {
 	struct kvt_region *reg;
 	bool empty;
@@ -192,7 +195,7 @@ static bool kvt_region_settle(struct kvt_pool *p, struct kvt_tier *t, u32 r, boo
 	empty = reg && !reg->nr_used;
 	if (empty)
 		reg->state = KVT_REGION_CLEANING;
-	else if (reg && !draining && !reg->retire)
+	else if (reg && t->state == KVTIER_TIER_ONLINE && !reg->retire)
 		kvt_mem_region_undrain(&t->mem,
 				       &kvt_group_of(p, reg->ns_group)->owner[t->id], reg);
 	spin_unlock(&p->meta_lock);
@@ -205,8 +208,8 @@ static bool kvt_region_settle(struct kvt_pool *p, struct kvt_tier *t, u32 r, boo
  * kvt_evacuate_drained() - empty a region that kvt_region_drain() was called for, and take it
  * @p:     pool; srcu held, may sleep
  * @t:     memory tier
- * @r:     its first piece. If it has gone since then, nothing is done: there may be one there of
- *         somebody else, who was not to lose anything
+ * @r:     its first piece. If it has gone since then, nothing is done to one of somebody else
+ *         that is there, and that nobody drains
  * @asker: namespace that needs room, NULL: none; see kvt_ns_guarded()
  *
  * If something in it cannot move now the region stays as it is, less what could,
@@ -216,10 +219,8 @@ static bool kvt_region_settle(struct kvt_pool *p, struct kvt_tier *t, u32 r, boo
 bool kvt_evacuate_drained(struct kvt_pool *p, struct kvt_tier *t, u32 r,
 			  const struct kvt_ns *asker)
 {
-	bool draining = t->state != KVTIER_TIER_ONLINE;
-
-	kvt_region_empty_out(p, t, r, true, draining, asker);
-	return kvt_region_settle(p, t, r, draining);
+	kvt_region_empty_out(p, t, r, true, t->state != KVTIER_TIER_ONLINE, asker);
+	return kvt_region_settle(p, t, r);
 }
 
 /**
@@ -234,12 +235,10 @@ bool kvt_evacuate_drained(struct kvt_pool *p, struct kvt_tier *t, u32 r,
  */
 bool kvt_evacuate_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, bool keep)
 {
-	bool draining = t->state != KVTIER_TIER_ONLINE;
-
 	if (!kvt_region_close(p, t, r))
 		return false;
-	kvt_region_empty_out(p, t, r, keep, draining, NULL);
-	return kvt_region_settle(p, t, r, draining);
+	kvt_region_empty_out(p, t, r, keep, t->state != KVTIER_TIER_ONLINE, NULL);
+	return kvt_region_settle(p, t, r);
 }
 
 /* --- Regions out of holes --------------------------------------------------- */
@@ -426,7 +425,7 @@ static bool kvt_compact_region(struct kvt_pool *p, struct kvt_tier *t, u32 r, st
 		}
 		looked = true;
 	} while (nr && kvt_shift_batch(p, mv, ids, nr) == nr);
-	return kvt_region_settle(p, t, r, t->state != KVTIER_TIER_ONLINE);
+	return kvt_region_settle(p, t, r);
 }
 
 /**

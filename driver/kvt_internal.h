@@ -11,7 +11,7 @@
  *  3  file->lock          mutex   lease table of one open file; its holder may wait for memory
  *  4  pool->srcu          srcu    tier pointers stay valid
  *     clock.expiring      mutex   who takes back reservations; never waited for
- *     ns->session_lock    mutex   sessions of a namespace's open files; not with the above
+ *     ns->session_lock    mutex   sessions of a namespace's open files; not with file->lock
  *  -- mmap_lock (faults come in here)
  *  5  pool->map_sem       rwsem   read: a fault installs entries; write: what a fault
  *                                 may install has just changed, wait for those under way.
@@ -595,13 +595,13 @@ static inline struct kvt_tier *kvt_tier_at(struct kvt_pool *p, u32 id)
 }
 
 /*
- * What waits for memory of a caller's cgroup, or for who may be doing that, holds no srcu: a tier
- * that leaves would wait for him, too. Kernel threads are in no cgroup that has a limit.
+ * Whoever waits for memory of a caller's cgroup, or for who may be doing that, holds no srcu: tiers
+ * wait for that. But for kernel threads, which have no limit, and who has tiers wait for himself.
  */
 static inline void kvt_assert_lingering(struct kvt_pool *p)
 {
 	lockdep_assert(current->flags & PF_KTHREAD || !debug_lockdep_rcu_enabled() ||
-		       !srcu_read_lock_held(&p->srcu));
+		       !srcu_read_lock_held(&p->srcu) || lockdep_is_held(&p->tier_lock));
 }
 
 static inline void kvt_file_lock(struct kvt_file *f)

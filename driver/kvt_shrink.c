@@ -121,6 +121,7 @@ static unsigned long kvt_shrink_scan(struct shrinker *s, struct shrink_control *
 /* Have a piece free: of what is empty, else of what is worth least. */
 static bool kvt_shrink_empty(struct kvt_pool *p, struct kvt_tier *t)
 {
+	struct kvt_region *reg;
 	u32 id, r;
 
 	if (READ_ONCE(t->mem.nr_free) || kvt_region_release_empty(p, t, 1, NULL) ||
@@ -129,10 +130,13 @@ static bool kvt_shrink_empty(struct kvt_pool *p, struct kvt_tier *t)
 	if (!kvt_collect(p, t, !kvt_tier_has_lower(p, t), 0, NULL, &id, 1))
 		return false;
 	spin_lock(&p->meta_lock);
-	r = kvt_mem_region_of(&t->mem, kvt_hot(&p->table, id)->mem_page)->first;
+	reg = kvt_mem_region_of(&t->mem, kvt_hot(&p->table, id)->mem_page);
+	/* The block keeps it until then; what is there by the end may be somebody else's. */
+	r = kvt_region_drain(p, t, reg) ? reg->first : KVT_NO_REGION;
 	spin_unlock(&p->meta_lock);
 	kvt_demote(p, t, &id, 1, false);
-	kvt_evacuate_region(p, t, r, true);
+	if (r != KVT_NO_REGION)
+		kvt_evacuate_drained(p, t, r, NULL);
 	return READ_ONCE(t->mem.nr_free);
 }
 

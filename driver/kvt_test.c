@@ -212,11 +212,13 @@ static int kvt_test_settle(struct kvt_pool *p)
 
 	WRITE_ONCE(kvt_test_settling, p);
 	flush_work(&p->work);
+	mutex_lock(&p->tier_lock);
 	idx = srcu_read_lock(&p->srcu);
 	nr = kvt_tier_snapshot(p, t, false);
 	for (ret = 0; ret >= 0 && at < nr; at += !ret)
 		ret = kvt_test_lower(p, t, nr, at);
 	srcu_read_unlock(&p->srcu, idx);
+	mutex_unlock(&p->tier_lock);
 	WRITE_ONCE(kvt_test_settling, NULL);
 	kvt_reclaim_kick(p);
 	return min(ret, 0);

@@ -173,7 +173,7 @@ static void kvt_tier_free_space(struct kvt_tier *t)
 		kvfree(t->mem.dir[i]);
 	kvfree(t->mem.dir);
 	while ((split = kvt_pieces_end(&t->mem.pieces, &at))) {
-		kfree(split);
+		kvfree(split);
 		cond_resched();
 	}
 	kvfree(t->mem.pieces.stretch);

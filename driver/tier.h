@@ -216,7 +216,7 @@ struct kvt_tier_count {
  * @capacity_bytes: see above
  * @nr_pieces: memory: 2 MiB pieces
  * @frame_bytes: memory: DRAM taken for its pages as such: struct pages that are there for its
- *             sake, and what they are found by
+ *             sake, what they are found by, and by whom they are paid
  * @content:  memory: KVT_PIECE_CLEAN: zeroed, KVT_PIECE_UNKNOWN: to be scrubbed before use
  * @window_offset: memory: where its page 0 lies in the read view
  * @mem:      memory: space. Meta lock

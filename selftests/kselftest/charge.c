@@ -325,7 +325,11 @@ FIXTURE_TEARDOWN(charge)
 TEST_F_TIMEOUT(charge, who_stores_pays, 600)
 {
 	int before, with;
+	char frames[32];
 
+	/* 4 and 8 bytes for each 2 MiB, whatever is in them. */
+	ASSERT_EQ(0, kvt_sysfs_read(&self->pool, "page_struct_bytes", frames, sizeof(frames)));
+	EXPECT_EQ(TIER_MIB / 2 * 12, atoi(frames));
 	ASSERT_EQ(IN_MIB, tell(self, STORE | IN_MIB));
 	before = charged();
 	ASSERT_EQ(24 * IN_MIB, tell(self, STORE | (24 * IN_MIB)));
