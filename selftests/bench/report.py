@@ -19,9 +19,8 @@ import sys
 import chart
 import log_tables
 import tables
+from promises import GET_BATCH, GET_MAX, GROWTH_MAX, SCALE_MAX, grown
 
-GET_MAX = 1000          # instructions a block at batch 256
-GROWTH_MAX = 0.05       # with block size
 CLOCK_ERROR_MAX = 0.02  # of one instruction a nanosecond
 REPEAT_MAX = 0.01       # median over least; single samples may hold a timer's tick
 
@@ -59,20 +58,21 @@ def check_clock(data):
 
 
 def check_get(data, block):
-    row = tables.find(data["icount"], "kvtier", "get", block, 256)
+    row = tables.find(data["icount"], "kvtier", "get", block, GET_BATCH)
     return (row["median"] <= GET_MAX,
-            f"{row['median']} instructions for GET+RELEASE, at most {GET_MAX}")
+            f"{row['median']} instructions for GET+RELEASE of {tables.size(block)}, at most {GET_MAX}")
 
 
 def check_growth(data, batch):
     small, large = (tables.find(data["icount"], "kvtier", "get", b, batch)["median"]
                     for b in tables.BLOCKS)
     return (large - small <= GROWTH_MAX * small,
-            f"GET+RELEASE of 64 KiB {small}, of 1 MiB {large}")
+            f"GET+RELEASE of 64 KiB {small}, of 1 MiB {large}: {large / small - 1:+.1%}, "
+            f"at most {GROWTH_MAX:+.0%}")
 
 
 def check_repeat(data, block):
-    row = tables.find(data["icount"], "kvtier", "get", block, 256)
+    row = tables.find(data["icount"], "kvtier", "get", block, GET_BATCH)
     return (row["median"] <= (1 + REPEAT_MAX) * row["min"],
             f"samples: median {row['median']}, from {row['min']} to {row['max']}")
 
@@ -81,19 +81,17 @@ def check_scale(data):
     """In the machine when there was memory for it; the host harness in any case."""
     ratios = []
     if data["scale"]:
-        few, many = (next(r["median"] for r in data["scale"] if r["op"] == op)
-                     for op in ("get_1000", "get_many"))
-        ratios.append(many / few)
+        ratios.append(grown(tables.scale_medians(data))[0])
     if "ratio_instructions" in data["host"]:
         ratios.append(data["host"]["ratio_instructions"])
-    return (bool(ratios) and max(ratios) <= tables.SCALE_MAX,
+    return (bool(ratios) and max(ratios) <= SCALE_MAX,
             "1,000,000 blocks against 1,000: " +
-            (", ".join(f"{r:.3f}" for r in ratios) or "not measured"))
+            (", ".join(f"{r:.3f}" for r in ratios) or "not measured") + f", at most {SCALE_MAX:g}")
 
 
 def check_lines(data):
     lines = data["host"].get("cache_lines_per_get", [])
-    return (len(lines) == 2 and lines[1] <= tables.SCALE_MAX * lines[0],
+    return (len(lines) == 2 and grown(lines)[1],
             f"cache lines a GET touches: {lines}")
 
 
@@ -105,6 +103,14 @@ def checks(data):
     todo += [(f"block_size.{n}", check_growth, (n,)) for n in tables.BATCHES]
     todo += [("index_size", check_scale, ()), ("cache_lines", check_lines, ())]
     return [(name, *fn(data, *args)) for name, fn, args in todo] + log_tables.checks(data)
+
+
+def verdicts(results):
+    """Says them, and what the program ends with."""
+    for name, ok, detail in results:
+        print(f"# {detail}")
+        print(f"{'ok' if ok else 'not ok'} bench/{name}")
+    return 0 if all(ok for _, ok, _ in results) else 1
 
 
 def insert(old, name, text):
@@ -156,10 +162,7 @@ def main():
     write(args.folder, "bench.txt", tables.plain_text(data))
     write(args.folder, "bench.html", chart.page(data))
     print(tables.plain_text(data))
-    for name, ok, detail in results:
-        print(f"# {detail}")
-        print(f"{'ok' if ok else 'not ok'} bench/{name}")
-    return 0 if all(ok for _, ok, _ in results) else 1
+    return verdicts(results)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,10 @@ A table is (title, note, header, rows); all cells are strings.
 """
 
 import log_tables
+from promises import SCALE_MAX
 
 BLOCKS = (65536, 1048576)
 BATCHES = (1, 16, 256)
-SCALE_MAX = 1.5         # a million blocks against a thousand
 
 
 def size(bytes_):
@@ -101,11 +101,16 @@ def scale_note(host):
             ": the index no longer fits the processor's caches, and each miss is a wait for memory.")
 
 
+def scale_medians(data):
+    """Among a thousand blocks and among a million, in the machine."""
+    return [next(r["median"] for r in data["scale"] if r["op"] == op)
+            for op in ("get_1000", "get_many")]
+
+
 def scale_table(data):
     host, rows = data["host"], []
     if data["scale"]:
-        few, many = (next(r["median"] for r in data["scale"] if r["op"] == op)
-                     for op in ("get_1000", "get_many"))
+        few, many = scale_medians(data)
         rows.append(["instructions, module and library", number(few), number(many),
                      f"{many / few:.2f}"])
     if "get_release_instructions" in host:
