@@ -26,6 +26,7 @@ struct args {
 	const char *save;
 	const char *check;
 	unsigned int scale;
+	bool gets;
 	struct env *env;
 };
 
@@ -37,6 +38,7 @@ static const struct argp_option options[] = {
 	{ "dir", 'd', "DIR", 0, "empty folder in tmpfs", 0 },
 	{ "sysfs", 's', "DIR", 0, "the pool in sysfs; it has a block tier", 0 },
 	{ "direct", 'f', "FILE", 0, "file to write and read with O_DIRECT", 0 },
+	{ "gets", 'g', NULL, 0, "instead: GET of blocks in memory, in the largest batch", 0 },
 	{ "scale", 'S', "N", 0, "instead: GET among 1000 and among N blocks of 4 KiB", 0 },
 	{ "log", 'l', "DIR", 0, "instead: the log of that pool in sysfs, block tier nvme0", 0 },
 	{ "raw", 'w', "DEVICE", 0, "instead: a device itself, which is overwritten", 0 },
@@ -72,6 +74,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case 'f':
 		a->direct = arg;
+		break;
+	case 'g':
+		a->gets = true;
 		break;
 	case 'S':
 		a->scale = (unsigned int)strtoul(arg, NULL, 0);
@@ -129,12 +134,24 @@ static void run_all(struct env *e, const struct args *a)
 	}
 }
 
+static void run_gets(struct env *e)
+{
+	unsigned int i;
+
+	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		set_sizes(e, sizes[i], BLOCKS_MAX);
+		store_gets(e);
+	}
+}
+
 /* What needs a namespace of ours. */
 static void run_store(struct env *e, const struct args *a)
 {
 	store_open(e, "kvtier bench");
 	if (a->scale)
 		store_scale(e, a->scale);
+	else if (a->gets)
+		run_gets(e);
 	else if (a->log)
 		log_works(e, a->log);
 	else

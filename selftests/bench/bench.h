@@ -86,6 +86,7 @@ void store_open(struct env *e, const char *identity);
 void store_fill(struct env *e);
 void store_drop(struct env *e);
 void store_works(struct env *e);
+void store_gets(struct env *e);
 void store_nvme_works(struct env *e, const char *pool_sysfs);
 void store_scale(struct env *e, uint32_t many);
 void make_key(struct kvtier_key *key, uint64_t salt, uint64_t i);

@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """Tables, chart and checks from the bench's raw results.
 
-report.py DIR [--readme FILE]
+report.py DIR [--readme FILE | --gets]
 
 DIR has NAME.jsonl from the machine (icount, plain, perhaps scale; log-*), and host.json
 and recovery.json from the host harness; what is missing is left out. bench.json, bench.txt, bench.md and bench.html are written
 there. With --readme the tables go into FILE, between its marks, and no promise is
 checked: those of the store if counted and timed results are both there, those of the
 log if the machine has measured any of it; else they stay as they are. A promise that
-is not kept is "not ok" and makes the exit status 1.
+is not kept is "not ok" and makes the exit status 1. With --gets DIR has gets.jsonl, perhaps
+scale.jsonl, and nothing is written: only what is promised of GET is checked.
 """
 import argparse
 import json
@@ -105,6 +106,18 @@ def checks(data):
     return [(name, *fn(data, *args)) for name, fn, args in todo] + log_tables.checks(data)
 
 
+def gets_checks(folder):
+    """The same promises, those of GET alone."""
+    data = {"icount": load_lines(folder, "gets"), "scale": load_lines(folder, "scale"), "host": {}}
+    todo = [("clock", check_clock, ())]
+    todo += [(f"{name}.{b >> 10}k", fn, (b,)) for b in tables.BLOCKS
+             for name, fn in (("get", check_get), ("repeatable", check_repeat))]
+    todo += [(f"block_size.{GET_BATCH}", check_growth, (GET_BATCH,))]
+    if data["scale"]:
+        todo += [("index_size", check_scale, ())]
+    return [(name, *fn(data, *args)) for name, fn, args in todo]
+
+
 def verdicts(results):
     """Says them, and what the program ends with."""
     for name, ok, detail in results:
@@ -148,7 +161,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder")
     parser.add_argument("--readme", metavar="FILE")
+    parser.add_argument("--gets", action="store_true")
     args = parser.parse_args()
+    if args.gets:
+        return verdicts(gets_checks(args.folder))
     data = load(args.folder)
     if args.readme:
         readme(args.readme, data)

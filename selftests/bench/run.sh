@@ -16,10 +16,12 @@
 #            BENCH_CHURN_MIB (512)
 #   policy   what the default policy does for each block that is asked for, in instructions:
 #            of TRACES=DIR/claudeA.csv.zst, if that is there, or generated agents
+#   gets     GET of blocks in memory alone, counting instructions, and scale at full length
+#            (KVT_LENGTH=long): what suite bench asks for, judged at once, in out/bench/gets
 #   report   tables, chart and checks, from what is in out/bench
 #   readme   put the report's tables into README.md
 #
-# Without arguments all but readme.  Results: out/bench/bench.{json,txt,md,html}.
+# Without arguments all but gets and readme.  Results: out/bench/bench.{json,txt,md,html}.
 # The exit status is 1 when a figure that is promised was not reached.
 set -euo pipefail
 HERE=$(cd "$(dirname "$0")" && pwd)
@@ -27,6 +29,7 @@ HERE=$(cd "$(dirname "$0")" && pwd)
 . "$HERE/../../scripts/lib.sh"
 
 BENCH="$KVT_OUT/bench"
+RESULTS=$BENCH
 TIMEOUT_S=${BENCH_TIMEOUT_S:-1200}
 SCALE_BLOCKS=1000000
 SCALE_MEM_MIB=7168
@@ -47,7 +50,7 @@ build()
 
 vm_failed()
 {
-	cat "$BENCH/vm.log" >&2
+	cat "$RESULTS/vm.log" >&2
 	die "measuring in the machine failed"
 }
 
@@ -57,7 +60,7 @@ vm()
 {
 	"$KVT_ROOT/selftests/vm/run.sh" --cxl 0 --nvme-size 32768 --timeout "$TIMEOUT_S" --redis --append mitigations=auto \
 		--bin "$BENCH/kvtier-bench" --bin "$MKFS" --payload "$HERE/guest" \
-		--share "$BENCH" "$@" >"$BENCH/vm.log" 2>&1 || vm_failed
+		--share "$RESULTS" "$@" >"$RESULTS/vm.log" 2>&1 || vm_failed
 }
 
 step_host()
@@ -83,7 +86,7 @@ step_plain()
 step_scale()
 {
 	local free_kib
-	rm -f "$BENCH/scale.jsonl"
+	rm -f "$RESULTS/scale.jsonl"
 	free_kib=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo)
 	if [ "$free_kib" -lt "$SCALE_HOST_KIB" ]; then
 		echo "skip bench/scale # needs 9 GiB of free memory, the host harness stands in"
@@ -100,8 +103,20 @@ step_scale()
 log_vm()
 {
 	"$KVT_ROOT/selftests/vm/run.sh" --cxl 0 --timeout "$TIMEOUT_S" --append "no_timer_check mitigations=auto" \
-		--payload "$HERE/guest" --bin "$BENCH/kvtier-bench" --share "$BENCH" "$@" \
-		>"$BENCH/vm.log" 2>&1
+		--payload "$HERE/guest" --bin "$BENCH/kvtier-bench" --share "$RESULTS" "$@" \
+		>"$RESULTS/vm.log" 2>&1
+}
+
+# In a folder of its own: other suites run meanwhile, and what make bench has measured is to stay.
+step_gets()
+{
+	local RESULTS=$BENCH/gets
+	rm -rf "$RESULTS"
+	mkdir -p "$RESULTS"
+	log "counting instructions of GET"
+	log_vm --icount --nvme 0 --mem 1536 -- "/payload/measure.sh gets" || vm_failed
+	[ "${KVT_LENGTH:-full}" != long ] || step_scale
+	"$HERE/report.py" "$RESULTS" --gets
 }
 
 step_stream()
@@ -215,10 +230,10 @@ main()
 	mkdir -p "$BENCH"
 	for step in "${steps[@]}"; do
 		case $step in
-		icount | plain | scale | stream | churn) [ -n "$MKFS" ] || build ;;
+		gets | icount | plain | scale | stream | churn) [ -n "$MKFS" ] || build ;;
 		host | policy | report | readme) ;;
 		*)
-			sed -n '4,25s/^# \{0,1\}//p' "$0"
+			sed -n '4,26s/^# \{0,1\}//p' "$0"
 			exit 2
 			;;
 		esac

@@ -192,6 +192,19 @@ void store_works(struct env *e)
 		measure(e, &writes[i]);
 }
 
+/**
+ * store_gets() - leases and gives back, and nothing else
+ * @e: sizes set; blocks are gone afterwards
+ */
+void store_gets(struct env *e)
+{
+	static const struct work w = { "kvtier", "get", NULL, get, NULL };
+
+	store_fill(e);
+	measure(e, &w);
+	store_drop(e);
+}
+
 static const char *sysfs_of_pool;
 static uint32_t nvme_tier;
 

@@ -6,12 +6,14 @@
 #
 #   measure.sh NAME [OPTION]...   results in /host/NAME.jsonl
 #   measure.sh scale              the pool holds BENCH_SCALE blocks
+#   measure.sh gets               GET of blocks in memory alone, without peers
 set -euo pipefail
 # shellcheck source=selftests/vm/guest/lib.sh
 . /kvt/guest/lib.sh
 
 BENCH=/tmp/bench
 SOCKET=$BENCH/redis.sock
+MEMORY=640M
 
 nvme_by_serial()
 {
@@ -39,14 +41,21 @@ scale()
 {
 	kvtier pool create --tier "dram:name=dram0,size=$(((BENCH_SCALE / 256 + 512) * 11 / 10))M" \
 		>"$BENCH/pool"
-	kvtier-bench --out "$BENCH/results" --icount --scale "$BENCH_SCALE"
+	kvtier-bench --out "$BENCH/results" --icount --samples 9 --scale "$BENCH_SCALE"
+}
+
+# In a pool as large as the one below: the figures are to be the same.
+gets()
+{
+	kvtier pool create --tier "dram:name=dram0,size=$MEMORY" >"$BENCH/pool"
+	kvtier-bench --out "$BENCH/results" --icount --samples 9 --gets
 }
 
 side_by_side()
 {
 	local name=$1 disk
 	shift
-	kvtier pool create --tier dram:name=dram0,size=640M \
+	kvtier pool create --tier "dram:name=dram0,size=$MEMORY" \
 		--tier "bdev:name=nvme0,path=$(nvme_by_serial kvtnvme0)" >"$BENCH/pool"
 	disk=$(nvme_by_serial kvtnvme1)
 	# No thread that initialises it later, while we measure.
@@ -67,11 +76,10 @@ main()
 	mkdir -p "$BENCH"
 	mount -t tmpfs -o size=1G tmpfs "$BENCH"
 	modprobe kvtier
-	if [ "$1" = scale ]; then
-		scale
-	else
-		side_by_side "$@"
-	fi
+	case $1 in
+	scale | gets) "$1" ;;
+	*) side_by_side "$@" ;;
+	esac
 	cp "$BENCH/results" "/host/$1.jsonl"
 	kvtier pool destroy 0
 	rmmod kvtier
