@@ -13,9 +13,10 @@
 #include "media.h"
 #include "pmem.h"
 
+/* The usual advice is about what the module says, not the files of the CXL bus. */
 static int fail(const struct cxl_trouble *trouble)
 {
-	return cmd_fail(trouble->err, trouble->hint, "%s", trouble->what);
+	return cmd_fail(trouble->err, trouble->hint ? trouble->hint : "", "%s", trouble->what);
 }
 
 /* --- list ---------------------------------------------------------------- */
@@ -374,6 +375,17 @@ static const char *kind_of(const struct create *c)
 	return c->pmem ? "persistent memory" : "RAM";
 }
 
+static bool is_planned(const struct create *c, const struct cxl_memdev_info *dev)
+{
+	unsigned int i, k;
+
+	for (i = 0; i < c->nr_plans; i++)
+		for (k = 0; k < c->plans[i].ways; k++)
+			if (c->plans[i].devs[k] == dev)
+				return true;
+	return false;
+}
+
 static int plan_wanted(struct create *c, const char *word)
 {
 	size_t i;
@@ -384,6 +396,8 @@ static int plan_wanted(struct create *c, const char *word)
 	if (i == c->devs.nr)
 		return cmd_fail(ENODEV, "see: kvtier cxl list", "memdev '%s'",
 				word);
+	if (is_planned(c, &c->devs.devs[i]))
+		return cmd_usage("cxl create: %s is named twice", c->devs.devs[i].name);
 	if (!c->devs.devs[i].endpoint[0])
 		return cmd_fail(ENXIO, "is cxl_mem loaded, and the link up?",
 				"%s is not enabled", c->devs.devs[i].name);
@@ -426,6 +440,13 @@ static int plan_pmem(struct create *c)
 	return EXIT_OK;
 }
 
+static int by_serial(const void *a, const void *b)
+{
+	const struct cxl_memdev_info *const *x = a, *const *y = b;
+
+	return (*x)->serial < (*y)->serial ? -1 : (*x)->serial > (*y)->serial;
+}
+
 static int make_plans(struct create *c)
 {
 	unsigned int n;
@@ -438,6 +459,9 @@ static int make_plans(struct create *c)
 	     i < CXL_WAYS_MAX; i++)
 		if (is_free(c, &c->devs.devs[i]))
 			status = add_plan(c, &c->devs.devs[i]);
+	/* Names change from boot to boot; what is persistent is to be found again. */
+	if (c->interleave && !c->nr_wanted)
+		qsort(c->plans[0].devs, c->plans[0].ways, sizeof(c->plans[0].devs[0]), by_serial);
 	if (!status && !c->nr_plans)
 		return cmd_fail(ENODEV, c->devs.nr ?
 				"all of it is in regions: kvtier cxl list" :

@@ -95,6 +95,12 @@ struct cxl_region_plan {
  */
 int cxl_region_create(struct cxl_region_plan *plan, const char *decoder,
 		      struct cxl_trouble *trouble);
+/*
+ * Puts the devices into an order that the root decoder's window can have; leaves them as they are
+ * if there is none, or it cannot be told: the kernel knows.
+ */
+void cxl_order_devs(struct cxl_region_plan *plan);
+
 /**
  * cxl_make_namespaces - make a persistent region's namespaces, of mode devdax
  * @plan: region that exists; equal parts of it, if all of it is free. Those that it has

@@ -175,9 +175,15 @@ static int shape_region(struct cxl_region_plan *plan,
 	if (!ret)
 		ret = cxl_write(trouble, text, DEVICES "/%s/size",
 				plan->region);
+	if (ret)
+		return ret;
 	for (i = 0; !ret && i < plan->ways; i++)
 		ret = cxl_write(trouble, plan->devs[i]->decoder,
 				DEVICES "/%s/target%u", plan->region, i);
+	if (ret == -ENXIO)
+		trouble->hint = plan->ways > 1 ?
+				"a region's devices are spread evenly over the window's host bridges and the ports below" :
+				"the device is not below the window's host bridge";
 	return ret;
 }
 
@@ -233,17 +239,39 @@ static int hand_over(struct cxl_region_plan *plan, struct cxl_trouble *trouble)
 	return dax_bind(plan->dax, trouble);
 }
 
-static bool root_can(const char *decoder, const struct cxl_region_plan *plan)
-{
-	uint64_t cap = 0, ways = 1, size = 0;
+/* How far a root decoder comes with a region, the best last. */
+enum root_fit { ROOT_NONE, ROOT_SMALL, ROOT_WAYS, ROOT_FITS };
 
-	if (!sysfs_exists(DEVICES "/%s/create_%s_region", decoder, mode_of(plan)))
-		return false;
+static enum root_fit root_fits(const char *decoder, const struct cxl_region_plan *plan)
+{
+	uint64_t cap = 0, ways = 1, size = 0, times;
+
 	sysfs_read_u64(&cap, DEVICES "/%s/cap_%s", decoder, mode_of(plan));
+	if (!cap || !sysfs_exists(DEVICES "/%s/create_%s_region", decoder, mode_of(plan)))
+		return ROOT_NONE;
 	sysfs_read_u64(&ways, DEVICES "/%s/interleave_ways", decoder);
 	sysfs_read_u64(&size, DEVICES "/%s/size", decoder);
-	return cap && size >= plan->bytes * plan->ways &&
-	       plan->ways % (ways ? ways : 1) == 0;
+	if (size < plan->bytes * plan->ways)
+		return ROOT_SMALL;
+	times = plan->ways / (ways ? ways : 1);
+	return times && times * ways == plan->ways && !(times & (times - 1)) ?
+	       ROOT_FITS : ROOT_WAYS;
+}
+
+/* No root decoder was asked. */
+static int no_root(const struct cxl_region_plan *plan, const char *decoder,
+		   enum root_fit best, struct cxl_trouble *trouble)
+{
+	const char *who = decoder ? decoder : "any root decoder";
+
+	if (best == ROOT_WAYS)
+		return cxl_give_up(trouble, -EINVAL,
+				   "a region has as many devices as its window has host bridges, or 2, 4, 8 or 16 times that: see --interleave, and interleave_ways of the root decoder",
+				   "a region of %u devices in %s", plan->ways, who);
+	return cxl_give_up(trouble, -ENODEV, plan->pmem ?
+			   "the firmware must offer a CXL window for persistent memory that is large enough" :
+			   "the firmware must offer a CXL window for volatile memory that is large enough",
+			   "a region on %s in %s", plan->devs[0]->name, who);
 }
 
 static int try_root(struct cxl_region_plan *plan, const char *decoder,
@@ -258,6 +286,7 @@ static int try_root(struct cxl_region_plan *plan, const char *decoder,
 		sysfs_read_u64(&granularity,
 			       DEVICES "/%s/interleave_granularity", decoder);
 	plan->granularity = (unsigned int)granularity;
+	cxl_order_devs(plan);
 	ret = make_region(plan, trouble);
 	if (!ret && !plan->pmem)
 		ret = hand_over(plan, trouble);
@@ -269,21 +298,30 @@ static int try_root(struct cxl_region_plan *plan, const char *decoder,
 int cxl_region_create(struct cxl_region_plan *plan, const char *decoder,
 		      struct cxl_trouble *trouble)
 {
+	enum root_fit fit, best = ROOT_NONE;
+	struct cxl_trouble first = { 0 };
 	struct sysfs_names list;
-	int ret = -ENODEV;
+	int ret;
 	size_t i;
 
-	if (sysfs_list(&list, DEVICES, "decoder"))
+	ret = sysfs_list(&list, DEVICES, "decoder");
+	if (ret)
 		return cxl_give_up(trouble, ret, NULL, "listing CXL decoders");
 	/* Which of the host's windows reach a device is for the kernel to say:
 	 * try them in turn.
 	 */
-	for (i = 0; ret && i < list.nr; i++) {
-		if ((decoder && strcmp(decoder, list.names[i])) ||
-		    !root_can(list.names[i], plan))
+	for (i = 0, ret = -ENODEV; ret && i < list.nr; i++) {
+		if (decoder && strcmp(decoder, list.names[i]))
+			continue;
+		fit = root_fits(list.names[i], plan);
+		best = fit > best ? fit : best;
+		if (fit != ROOT_FITS)
 			continue;
 		trouble->err = 0;
 		ret = try_root(plan, list.names[i], trouble);
+		/* That a device is not below a window says less than any other failure. */
+		if (ret && (!first.err || first.err == -ENXIO))
+			first = *trouble;
 		/* One that went further than choosing a window will not go
 		 * better in another.
 		 */
@@ -291,13 +329,11 @@ int cxl_region_create(struct cxl_region_plan *plan, const char *decoder,
 			break;
 	}
 	sysfs_free_names(&list);
-	if (ret && !trouble->err)
-		cxl_give_up(trouble, ret, plan->pmem ?
-			    "the firmware must offer a CXL window for persistent memory that is large enough" :
-			    "the firmware must offer a CXL window for volatile memory that is large enough",
-			    "no root decoder can take %s",
-			    decoder ? decoder : plan->devs[0]->name);
-	return ret;
+	if (ret && best != ROOT_FITS)
+		return no_root(plan, decoder, best, trouble);
+	if (ret)
+		*trouble = first;
+	return trouble->err;
 }
 
 static void find_target(struct cxl_region_plan *plan, unsigned int i,

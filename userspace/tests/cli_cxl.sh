@@ -97,6 +97,43 @@ test_cxl_choose()
 	complains 'kvtier cxl list'
 }
 
+# A window over host bridges has them in turn, whatever their devices are called.
+test_cxl_bridges()
+{
+	fake_sysfs "$KVTIER_SYSFS" 4 2
+	want 0 -j cxl create --interleave
+	json 'j[0]["memdevs"] == ["mem0", "mem2", "mem1", "mem3"]'
+	want 0 cxl destroy all
+	want 0 -j cxl create --interleave --memdev mem3 --memdev mem1
+	json 'j[0]["memdevs"] == ["mem1", "mem3"] and j[0]["size_bytes"] == 1 << 30'
+	want 0 cxl destroy all
+	want 1 -j cxl create --interleave --memdev mem0 --memdev mem1
+	json '"spread evenly" in j["error"]["hint"] and j["error"]["name"] == "ENXIO"'
+	want 1 -j cxl create
+	json '"--interleave" in j["error"]["hint"] and j["error"]["name"] == "EINVAL"'
+	want 1 -j cxl create --interleave --memdev mem0 --memdev mem1 --memdev mem2
+	json '"a region of 3 devices" in j["error"]["message"]'
+	nothing_left
+	# Two switches below the only bridge.
+	rm -rf "$KVTIER_SYSFS"
+	fake_sysfs "$KVTIER_SYSFS" 4
+	local port=$KVTIER_SYSFS/devices/platform/ACPI0017:00/root0/port1 i
+	for i in 0 1 2 3; do
+		mkdir -p "$port/port$((60 + i / 2))"
+		cp -P "$port/uport" "$port/port$((60 + i / 2))/"
+		mv "$port/endpoint$((i + 2))" "$port/port$((60 + i / 2))/"
+		ln -sfn "$port/port$((60 + i / 2))/endpoint$((i + 2))" "$KVTIER_SYSFS/bus/cxl/devices/"
+		ln -sfn "$port/port$((60 + i / 2))/endpoint$((i + 2))/decoder$((i + 2)).0" \
+			"$KVTIER_SYSFS/bus/cxl/devices/"
+	done
+	want 0 -j cxl create --interleave
+	json 'j[0]["memdevs"] == ["mem0", "mem2", "mem1", "mem3"]'
+	want 0 cxl destroy all
+	want 2 cxl create --memdev mem0 --memdev serial=11
+	complains 'mem0 is named twice'
+	nothing_left
+}
+
 # Whichever write fails, everything is as before.
 test_cxl_create_fails()
 {
@@ -308,7 +345,7 @@ test_cxl_none()
 	json 'j == {"memdevs": [], "regions": [], "persistent": []}'
 }
 
-for name in cxl-create cxl-choose cxl-create-fails cxl-destroy-fails cxl-destroy-order \
+for name in cxl-create cxl-choose cxl-bridges cxl-create-fails cxl-destroy-fails cxl-destroy-order \
 	cxl-driver-refuses cxl-device-late cxl-signal cxl-autoprobe-off cxl-bind cxl-in-use \
 	cxl-pmem cxl-none; do
 	run_test "$name"

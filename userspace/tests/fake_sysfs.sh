@@ -3,11 +3,12 @@
 #
 # Makes the tree that mock_sysfs.c works on, for sourcing.
 
-# fake_sysfs ROOT NR_MEMDEVS: a host with one CXL window, devices of 512 MiB each
-# (serial 11, 12, ...), and the dax bus with the drivers kmem and kvtier.
+# fake_sysfs ROOT NR_MEMDEVS [NR_BRIDGES]: a host with one CXL window, interleaved over its host
+# bridges (1, numbers 12, 13, ...), devices of 512 MiB each (serial 11, 12, ...; the first of them
+# below the first bridge), and the dax bus with the drivers kmem and kvtier.
 fake_sysfs()
 {
-	local root=$1 nr=$2 i endpoint mem
+	local root=$1 nr=$2 bridges=${3:-1} i b pci endpoint mem targets=''
 	local platform=$root/devices/platform/ACPI0017:00/root0
 	local window=$platform/decoder0.0
 	mkdir -p "$root"/bus/cxl/{devices,drivers/cxl_region} \
@@ -22,13 +23,24 @@ fake_sysfs()
 	echo region0 >"$window/create_pmem_region"
 	echo 1 >"$window/cap_ram"
 	echo 1 >"$window/cap_pmem"
-	echo 1 >"$window/interleave_ways"
+	echo "$bridges" >"$window/interleave_ways"
 	echo 4096 >"$window/interleave_granularity"
+	for ((b = 0; b < bridges; b++)); do
+		pci=$root/devices/$(printf 'pci0000:%02x' $((12 + b)))
+		mkdir -p "$pci" "$platform/port$((b * 50 + 1))"
+		ln -s "$pci" "$platform/dport$((12 + b))"
+		ln -s "$pci" "$platform/port$((b * 50 + 1))/uport"
+		ln -s "$platform/port$((b * 50 + 1))" "$root/bus/cxl/devices/"
+		targets+=,$((12 + b))
+	done
+	echo "${targets#,}" >"$window/target_list"
+	ln -s "$platform" "$root/bus/cxl/devices/"
 	echo 0x100000000 >"$window/size"
 	ln -s "$window" "$root/bus/cxl/devices/decoder0.0"
 	for ((i = 0; i < nr; i++)); do
-		mem=$root/devices/pci0000:0c/mem$i
-		endpoint=$platform/port1/endpoint$((i + 2))
+		b=$((i * bridges / nr))
+		mem=$root/devices/$(printf 'pci0000:%02x' $((12 + b)))/mem$i
+		endpoint=$platform/port$((b * 50 + 1))/endpoint$((i + 2))
 		mkdir -p "$mem"/{ram,pmem} "$endpoint/decoder$((i + 2)).0"
 		printf '%#x\n' $((i + 11)) >"$mem/serial"
 		echo 0x20000000 >"$mem/ram/size"

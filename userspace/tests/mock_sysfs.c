@@ -193,6 +193,31 @@ static void region_file(char path[static PATH], const char *attr_path,
 	     attr_path, name);
 }
 
+/* Is the decoder below the host bridge that its position in the region is the window's for. */
+static bool is_in_place(const char *path, const char *decoder)
+{
+	char file[PATH], link[PATH], text[64], *list = text;
+	unsigned int bridge, ways, pos;
+	ssize_t len;
+
+	make(file, "%.*s/../target_list", (int)(strrchr(path, '/') - path), path);
+	get(file, text, sizeof(text));
+	make(file, "%.*s/../interleave_ways", (int)(strrchr(path, '/') - path), path);
+	get(file, link, sizeof(link));
+	ways = (unsigned int)atoi(link);
+	if (sscanf(strrchr(path, '/'), "/target%u", &pos) != 1 || !ways)
+		abort();
+	for (pos %= ways; pos; pos--)
+		list = strchr(list, ',') + 1;
+	make(file, "%s/bus/cxl/devices/%s/../../uport", sysfs_root(), decoder);
+	len = readlink(file, link, sizeof(link) - 1);
+	if (len < 0)
+		abort();
+	link[len] = 0;
+	return sscanf(strrchr(link, '/'), "/pci0000:%x", &bridge) == 1 &&
+	       bridge == (unsigned int)atoi(list);
+}
+
 static int set_target(const char *path, const char *value)
 {
 	char file[PATH], text[64];
@@ -203,7 +228,7 @@ static int set_target(const char *path, const char *value)
 		return -ENXIO;
 	make(file, "%s/bus/cxl/devices/%s/dpa_size", sysfs_root(), value);
 	get(file, text, sizeof(text));
-	if (!strtoull(text, NULL, 0))
+	if (!strtoull(text, NULL, 0) || !is_in_place(path, value))
 		return -ENXIO;
 	put(path, value);
 	return 0;
