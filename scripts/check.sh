@@ -19,9 +19,9 @@ set -euo pipefail
 # In the order in which they start. Long ones first: the machine is kept busy to
 # the end then.
 QUICK=(kselftest:stock host)
-FULL=(kselftest:debug kselftest:stock host crash static dkms demo rig same teeth:core pmem newest removal bench)
-LONG=(kselftest:debug:1/2 kselftest:debug:2/2 host kselftest:stock crash kcsan demo pmem removal
-	removal:debug rig same policy bench static dkms newest teeth)
+FULL=(kselftest:debug kselftest:stock host crash static dkms demo rig same teeth:core pmem cxl newest removal bench)
+LONG=(kselftest:debug:1/2 kselftest:debug:2/2 host kselftest:stock crash kcsan demo pmem cxl removal
+	cxl:debug removal:debug rig same policy bench static dkms newest teeth)
 
 # Suites that boot machines, at a time.  Such a machine has two processors.  Three of them on two
 # real ones would wait for locks whose holders do not run.

@@ -10,6 +10,8 @@
 #   --mem M               guest memory in MiB (2048; debug, kcsan: 3072)
 #   --smp N               virtual CPUs (2)
 #   --cxl N               emulated CXL RAM devices (2), --cxl-size M MiB each (256)
+#   --cxl-bridges N       host bridges that have these by turns (1); with several each has a
+#                         window of its own, and the last window is interleaved over all
 #   --soft M              M MiB of memory besides that are not for the kernel, but for dax
 #   --pmem DIR            also a persistent CXL device (serial 100, 256 MiB); its
 #                         contents are in DIR and stay there
@@ -47,6 +49,7 @@ MEM_MIB=
 SMP=2
 CXL=2
 CXL_MIB=256
+CXL_BRIDGES=1
 SOFT_MIB=0
 FAR_MIB=0
 PMEM_DIR=
@@ -70,7 +73,7 @@ COMMAND=()
 
 usage()
 {
-	sed -n '4,39s/^# \{0,1\}//p' "$0"
+	sed -n '4,41s/^# \{0,1\}//p' "$0"
 	exit "${1:-2}"
 }
 
@@ -84,6 +87,7 @@ parse_args()
 		--smp) SMP=$2; shift ;;
 		--cxl) CXL=$2; shift ;;
 		--cxl-size) CXL_MIB=$2; shift ;;
+		--cxl-bridges) CXL_BRIDGES=$2; shift ;;
 		--soft) SOFT_MIB=$2; shift ;;
 		--far) FAR_MIB=$2; shift ;;
 		--pmem) PMEM_DIR=$2; shift ;;
@@ -130,17 +134,29 @@ write_command()
 	esac >"$TMP/control/command"
 }
 
-# Type-3 devices below one host bridge, each on its own root port, and a fixed
-# memory window that covers them.
+# Host bridges, and fixed memory windows that cover what is below. All windows are one option:
+# QEMU does not add up several.
+cxl_bridge_args()
+{
+	local b windows='' all=
+	for ((b = 0; b < CXL_BRIDGES; b++)); do
+		QEMU+=(-device "pxb-cxl,bus_nr=$((12 + b * 32)),bus=pcie.0,id=cxlhb$b")
+		windows+="cxl-fmw.$b.targets.0=cxlhb$b,cxl-fmw.$b.size=4G,"
+		all+="cxl-fmw.$CXL_BRIDGES.targets.$b=cxlhb$b,"
+	done
+	[ "$CXL_BRIDGES" -eq 1 ] || windows+="${all}cxl-fmw.$CXL_BRIDGES.size=4G"
+	QEMU+=(-M "${windows%,}")
+}
+
+# Type-3 devices, each on its own root port.
 cxl_args()
 {
 	local i
 	[ "$CXL" -gt 0 ] || [ -n "$PMEM_DIR" ] || return 0
-	QEMU+=(-device "pxb-cxl,bus_nr=12,bus=pcie.0,id=cxlhb0"
-		-M "cxl-fmw.0.targets.0=cxlhb0,cxl-fmw.0.size=4G")
+	cxl_bridge_args
 	for ((i = 0; i < CXL; i++)); do
 		QEMU+=(-object "memory-backend-ram,id=cxlmem$i,size=${CXL_MIB}M"
-			-device "cxl-rp,port=$i,bus=cxlhb0,id=cxlrp$i,chassis=0,slot=$((i + 2))"
+			-device "cxl-rp,port=$i,bus=cxlhb$((i % CXL_BRIDGES)),id=cxlrp$i,chassis=0,slot=$((i + 2))"
 			-device "cxl-type3,bus=cxlrp$i,volatile-memdev=cxlmem$i,id=cxldev$i,sn=$((i + 1))")
 	done
 	[ -z "$PMEM_DIR" ] || pmem_args
