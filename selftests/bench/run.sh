@@ -233,7 +233,7 @@ main()
 		gets | icount | plain | scale | stream | churn) [ -n "$MKFS" ] || build ;;
 		host | policy | report | readme) ;;
 		*)
-			sed -n '4,26s/^# \{0,1\}//p' "$0"
+			sed -n '4,25s/^# \{0,1\}//p' "$0"
 			exit 2
 			;;
 		esac

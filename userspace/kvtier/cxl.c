@@ -2,6 +2,7 @@
 /*
  * kvtier cxl list|create|destroy|bind|unbind
  */
+#define _GNU_SOURCE
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
@@ -444,7 +445,9 @@ static int by_serial(const void *a, const void *b)
 {
 	const struct cxl_memdev_info *const *x = a, *const *y = b;
 
-	return (*x)->serial < (*y)->serial ? -1 : (*x)->serial > (*y)->serial;
+	if ((*x)->serial != (*y)->serial)
+		return (*x)->serial < (*y)->serial ? -1 : 1;
+	return strverscmp((*x)->name, (*y)->name);
 }
 
 static int make_plans(struct create *c)

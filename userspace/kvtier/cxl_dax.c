@@ -129,8 +129,9 @@ int dax_guard_begin(struct dax_guard *guard, bool need_driver, bool keep_off,
 				   "the kvtier driver of the dax bus");
 	guard->lock_fd = lock_bus();
 	if (guard->lock_fd < 0)
-		return cxl_give_up(trouble, guard->lock_fd, NULL,
-				   "locking the dax bus");
+		return cxl_give_up(trouble, guard->lock_fd,
+				   guard->lock_fd == -EACCES || guard->lock_fd == -EPERM ?
+				   "run it as root" : NULL, "locking the dax bus");
 	guard->locked = true;
 	hold_signals(guard);
 	ret = keep_off ? keep_drivers_off(guard, trouble) : 0;

@@ -101,13 +101,13 @@ static bool find_place(struct place *place, const struct cxl_memdev_info *dev,
 }
 
 /* Is it below that target of the window. */
-static bool is_below(const struct place *place, const char *root, unsigned int target)
+static bool is_below(const struct place *place, const char *root, int target)
 {
 	char port[SYSFS_PATH_MAX], bridge[SYSFS_PATH_MAX];
 
 	return !sysfs_resolve(port, sizeof(port), DEVICES "/%.*s/uport",
 			      (int)strcspn(place->path, "/"), place->path) &&
-	       !sysfs_resolve(bridge, sizeof(bridge), DEVICES "/%s/dport%u",
+	       !sysfs_resolve(bridge, sizeof(bridge), DEVICES "/%s/dport%d",
 			      strrchr(root, '/') + 1, target) &&
 	       !strcmp(port, bridge);
 }
@@ -117,12 +117,12 @@ static bool by_target(struct place *places, unsigned int nr, const char *decoder
 		      const char *root, struct place **sorted)
 {
 	char text[256], *at = text;
-	unsigned int target, n = 0, i;
-	int len;
+	unsigned int n = 0, i;
+	int target, len;
 
 	if (sysfs_read(text, sizeof(text), DEVICES "/%s/target_list", decoder))
 		return false;
-	for (; sscanf(at, "%u%n", &target, &len) == 1; at += len + (at[len] == ','))
+	for (; sscanf(at, "%d%n", &target, &len) == 1; at += len + (at[len] == ','))
 		for (i = 0; i < nr; i++)
 			if (is_below(&places[i], root, target)) {
 				if (n == nr)

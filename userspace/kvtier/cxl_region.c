@@ -182,8 +182,10 @@ static int shape_region(struct cxl_region_plan *plan,
 				DEVICES "/%s/target%u", plan->region, i);
 	if (ret == -ENXIO)
 		trouble->hint = plan->ways > 1 ?
-				"a region's devices are spread evenly over the window's host bridges and the ports below" :
+				"a region's devices are spread evenly over the window's host bridges and the ports below, each of which must be able to interleave so many" :
 				"the device is not below the window's host bridge";
+	if (ret == -EBUSY)
+		trouble->hint = "below a port, regions in lower windows are made before those in higher ones: destroy those first";
 	return ret;
 }
 
@@ -301,6 +303,7 @@ int cxl_region_create(struct cxl_region_plan *plan, const char *decoder,
 	enum root_fit fit, best = ROOT_NONE;
 	struct cxl_trouble first = { 0 };
 	struct sysfs_names list;
+	bool by_ways = false;
 	int ret;
 	size_t i;
 
@@ -315,12 +318,13 @@ int cxl_region_create(struct cxl_region_plan *plan, const char *decoder,
 			continue;
 		fit = root_fits(list.names[i], plan);
 		best = fit > best ? fit : best;
+		by_ways |= fit == ROOT_WAYS;
 		if (fit != ROOT_FITS)
 			continue;
 		trouble->err = 0;
 		ret = try_root(plan, list.names[i], trouble);
 		/* That a device is not below a window says less than any other failure. */
-		if (ret && (!first.err || first.err == -ENXIO))
+		if (ret && (!first.err || first.err == -ENXIO || plan->dax[0]))
 			first = *trouble;
 		/* One that went further than choosing a window will not go
 		 * better in another.
@@ -329,11 +333,16 @@ int cxl_region_create(struct cxl_region_plan *plan, const char *decoder,
 			break;
 	}
 	sysfs_free_names(&list);
-	if (ret && best != ROOT_FITS)
+	if (!ret)
+		return 0;
+	/* Below none of the windows that were tried, but one that takes other numbers. */
+	if (first.err == -ENXIO && by_ways)
+		best = ROOT_WAYS;
+	trouble->err = 0;
+	if (best != ROOT_FITS)
 		return no_root(plan, decoder, best, trouble);
-	if (ret)
-		*trouble = first;
-	return trouble->err;
+	*trouble = first;
+	return first.err;
 }
 
 static void find_target(struct cxl_region_plan *plan, unsigned int i,

@@ -14,6 +14,8 @@ OUT=/run/said
 HALF=$((256 << 20))
 WHOLE=$((512 << 20))
 FAILED=0
+TAKEN=0		# of each device, by regions that are there already
+AS=()		# what runs the tool as another user
 REGION=
 DAX=
 VALUE=
@@ -36,7 +38,7 @@ refused()
 	local status=0 wanted=$1 pattern=$2 before
 	shift 2
 	before=$(state)
-	kvtier "$@" >"$OUT" 2>&1 || status=$?
+	"${AS[@]}" kvtier "$@" >"$OUT" 2>&1 || status=$?
 	[ "$status" -eq "$wanted" ] || fail "status $status, not $wanted: kvtier $*"
 	grep -q -- "$pattern" "$OUT" || fail "does not say '$pattern': kvtier $*"
 	[ "$(state)" = "$before" ] ||
@@ -118,10 +120,10 @@ create()
 	# And not with kmem, which is there and would take it.
 	[ "$(basename "$(readlink "/sys/bus/dax/devices/$DAX/driver")")" = kvtier ] ||
 		fail "$DAX is not kvtier's"
-	listed "$serials" $((bytes * nr))
+	listed "$serials" $((bytes * nr)) $((WHOLE - TAKEN - bytes))
 }
 
-# listed SERIALS BYTES : the list has the region as it was made, and what is free.
+# listed SERIALS BYTES FREE : the list has the region as it was made, and what is free of each device.
 listed()
 {
 	local serial mem free
@@ -129,7 +131,7 @@ listed()
 	for serial in ${1//,/ }; do
 		mem=$(grep -oE "\{[^{}]*\"serial\":$serial,[^{}]*\}" "$OUT" | head -n 1)
 		free=$(grep -oE '"free_bytes":[0-9]*' <<<"$mem")
-		[ "${free#*:}" -lt "$WHOLE" ] || fail "all of serial $serial is free: $mem"
+		[ "${free#*:}" -eq "$3" ] || fail "not $3 bytes of serial $serial are free: $mem"
 	done
 	grep -oE "\{[^{}]*\"region\":\"$REGION\"[^{}]*\}" "$OUT" >"$OUT.region" ||
 		fail "no $REGION in the list"
@@ -140,8 +142,8 @@ listed()
 	says serials "$1"
 }
 
-# A pool on the region; what is read back is what was put, on either side of the lines that devices
-# take turns at, and up to the end of 8 MiB.
+# A pool on the region; what is read back is what was put. Devices take turns every few hundred
+# bytes, so each has a part of each block.
 use()
 {
 	local ns=(--ns tool --block-bytes 256K) i
@@ -196,12 +198,22 @@ over_bridges()
 
 over_all() { one_region decoder0.2 "$WHOLE" 1,2,3,4 --interleave; }
 
+# First the second bridge's are named: of each bridge the order stays as it is.
+over_all_named()
+{
+	create decoder0.2 "$WHOLE" 3,4,1,2 --interleave --memdev serial=4 --memdev serial=2 \
+		--memdev serial=3 --memdev serial=1
+	run cxl destroy "$REGION"
+	nothing_left
+}
+
 # Two of one device are taken down in one order only, which the tool finds.
 two_of_a_device()
 {
 	local first
 	create decoder0.0 "$HALF" 1 --memdev serial=1 --size 256M
 	first=$REGION
+	TAKEN=$HALF
 	create decoder0.0 "$HALF" 1 --memdev serial=1 --size 256M
 	refused 1 "$REGION lies on memory" cxl destroy "$first"
 	refused 1 'is in use' cxl create --interleave --memdev serial=1 --memdev serial=3
@@ -210,11 +222,25 @@ two_of_a_device()
 	nothing_left
 }
 
+# Ports are given memory from low addresses up, and the kernel has the last word on that.
+window_order()
+{
+	create decoder0.2 "$HALF" 1,2 --interleave --memdev serial=1 --memdev serial=2 --size 256M
+	refused 1 'in lower windows are made before' cxl create --memdev serial=3
+	run cxl destroy "$REGION"
+	nothing_left
+}
+
 # Every device's memory as a region of its own, each in its bridge's window.
 all_alone()
 {
+	local root
 	run cxl create
 	[ "$(grep -o '"driver":"kvtier"' "$OUT" | wc -l)" -eq 4 ] || fail "not four regions"
+	for root in decoder0.0 decoder0.1; do
+		[ "$(grep -o "\"decoder\":\"$root\"" "$OUT" | wc -l)" -eq 2 ] ||
+			fail "not two regions in $root"
+	done
 	json region
 	REGION=$VALUE
 	is interleave_ways 1
@@ -237,6 +263,9 @@ refusals()
 	refused 2 'is named twice' cxl create "${pair[@]}" serial=1
 	refused 1 'bytes free, not' cxl create "${pair[@]}" serial=2 --size 1G
 	refused 1 'pieces of 256M' cxl create "${pair[@]}" serial=2 --size 255M
+	AS=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+	refused 1 'run it as root' cxl create
+	AS=()
 	nothing_left
 }
 
@@ -254,8 +283,15 @@ if [ ! -d /sys/bus/dax/drivers/kmem ]; then
 	exit 1
 fi
 modprobe kvtier || exit 1
-AT_FIRST=$(state)
-for test in part below_a_bridge over_bridges over_all two_of_a_device all_alone refusals; do
+# An endpoint is there before its decoders are.
+AT_FIRST=
+for _ in {1..300}; do
+	[ "$(find "$CXL_BUS"/endpoint*/ -name 'decoder*.0' | wc -l)" -ne 4 ] ||
+		[ "$(state)" != "$AT_FIRST" ] || break
+	AT_FIRST=$(state)
+	sleep 0.2
+done
+for test in part below_a_bridge over_bridges over_all over_all_named two_of_a_device window_order all_alone refusals; do
 	run_test "cxl.${test//_/-}" alone "$test" || FAILED=1
 	# What a test leaves when it fails is not the next one's.
 	[ "$(state)" = "$AT_FIRST" ] || { kvtier pool destroy 0; kvtier cxl destroy all; } >/dev/null 2>&1
