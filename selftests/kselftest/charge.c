@@ -328,7 +328,7 @@ TEST_F_TIMEOUT(charge, who_stores_pays, 600)
 	char frames[32];
 
 	/* 4 and 8 bytes for each 2 MiB, whatever is in them. */
-	ASSERT_EQ(0, kvt_sysfs_read(&self->pool, "page_struct_bytes", frames, sizeof(frames)));
+	ASSERT_LT(0, kvt_sysfs_read(&self->pool, "page_struct_bytes", frames, sizeof(frames)));
 	EXPECT_EQ(TIER_MIB / 2 * 12, atoi(frames));
 	ASSERT_EQ(IN_MIB, tell(self, STORE | IN_MIB));
 	before = charged();
