@@ -242,7 +242,7 @@ static int hand_over(struct cxl_region_plan *plan, struct cxl_trouble *trouble)
 }
 
 /* How far a root decoder comes with a region, the best last. */
-enum root_fit { ROOT_NONE, ROOT_SMALL, ROOT_WAYS, ROOT_FITS };
+enum root_fit { ROOT_ABSENT, ROOT_NONE, ROOT_SMALL, ROOT_WAYS, ROOT_FITS };
 
 static enum root_fit root_fits(const char *decoder, const struct cxl_region_plan *plan)
 {
@@ -260,6 +260,20 @@ static enum root_fit root_fits(const char *decoder, const struct cxl_region_plan
 	       ROOT_FITS : ROOT_WAYS;
 }
 
+static const char *no_root_hint(const struct cxl_region_plan *plan, const char *decoder,
+				enum root_fit best)
+{
+	if (decoder && best == ROOT_ABSENT)
+		return "there is no such decoder: see decoder* in /sys/bus/cxl/devices, or leave --decoder out";
+	if (decoder && best == ROOT_NONE)
+		return plan->pmem ?
+		       "only a root decoder with cap_pmem 1 takes such a region: leave --decoder out to have one found" :
+		       "only a root decoder with cap_ram 1 takes such a region: leave --decoder out to have one found";
+	return plan->pmem ?
+	       "the firmware must offer a CXL window for persistent memory that is large enough" :
+	       "the firmware must offer a CXL window for volatile memory that is large enough";
+}
+
 /* No root decoder was asked. */
 static int no_root(const struct cxl_region_plan *plan, const char *decoder,
 		   enum root_fit best, struct cxl_trouble *trouble)
@@ -270,9 +284,7 @@ static int no_root(const struct cxl_region_plan *plan, const char *decoder,
 		return cxl_give_up(trouble, -EINVAL,
 				   "a region has as many devices as its window has host bridges, or 2, 4, 8 or 16 times that: see --interleave, and interleave_ways of the root decoder",
 				   "a region of %u devices in %s", plan->ways, who);
-	return cxl_give_up(trouble, -ENODEV, plan->pmem ?
-			   "the firmware must offer a CXL window for persistent memory that is large enough" :
-			   "the firmware must offer a CXL window for volatile memory that is large enough",
+	return cxl_give_up(trouble, -ENODEV, no_root_hint(plan, decoder, best),
 			   "a region on %s in %s", plan->devs[0]->name, who);
 }
 
@@ -300,7 +312,7 @@ static int try_root(struct cxl_region_plan *plan, const char *decoder,
 int cxl_region_create(struct cxl_region_plan *plan, const char *decoder,
 		      struct cxl_trouble *trouble)
 {
-	enum root_fit fit, best = ROOT_NONE;
+	enum root_fit fit, best = ROOT_ABSENT;
 	struct cxl_trouble first = { 0 };
 	struct sysfs_names list;
 	bool by_ways = false;

@@ -91,6 +91,11 @@ test_cxl_choose()
 	complains '256M'
 	want 1 cxl create --memdev mem2 --decoder decoder7.0
 	complains 'decoder7.0'
+	complains 'no such decoder'
+	want 1 cxl create --memdev mem2 --decoder decoder2.0
+	complains 'only a root decoder with cap_ram'
+	want 1 cxl create --memdev mem2 --decoder decoder0.0/create_ram_region
+	complains 'no such decoder'
 	want 0 cxl destroy region1
 	nothing_left
 	want 1 cxl destroy region1
