@@ -98,11 +98,10 @@ step_scale()
 }
 
 # log_vm OPTION... -- COMMAND : without what the peers need. The disk of step_stream is as
-# large as those above, for the same reason. On a busy host the kernel may find that the
-# emulated timer does not tick in time, and refuse to boot.
+# large as those above, for the same reason.
 log_vm()
 {
-	"$KVT_ROOT/selftests/vm/run.sh" --cxl 0 --timeout "$TIMEOUT_S" --append "no_timer_check mitigations=auto" \
+	"$KVT_ROOT/selftests/vm/run.sh" --cxl 0 --timeout "$TIMEOUT_S" --append mitigations=auto \
 		--payload "$HERE/guest" --bin "$BENCH/kvtier-bench" --share "$RESULTS" "$@" \
 		>"$RESULTS/vm.log" 2>&1
 }
