@@ -416,6 +416,7 @@ bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how)
 	struct kvt_pool *p = t->pool;
 	bool more, full, doomed, shed, stop, pays;
 	u32 seg, before;
+	u64 room;
 
 	if (kvt_log_reap(t))
 		return true;
@@ -426,6 +427,7 @@ bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how)
 		return more;
 	spin_lock(&p->meta_lock);
 	before = t->log.nr_free;
+	room = kvt_log_room(&t->log);
 	seg = t->mlog->w.given_up ? KVT_NO_SEG : kvt_log_victim(&t->log);
 	/* Who is in need of a segment has it emptied all the same. */
 	pays = how != KVT_CLEAN_LOWER || seg == KVT_NO_SEG ||
@@ -451,6 +453,7 @@ bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how)
 	kvt_log_reap(t);
 	spin_lock(&p->meta_lock);
 	more = t->log.nr_free > before;
+	kvt_log_emptied(&t->log, room);
 	spin_unlock(&p->meta_lock);
 	kvt_garbage_free(p);
 	return more;

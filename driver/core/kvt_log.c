@@ -74,6 +74,7 @@ static void kvt_seg_start(struct kvt_log *l, u32 seg, enum kvt_log_head head, u3
 	l->hint = seg + 1;
 	l->segs[seg].state = KVT_SEG_OPEN;
 	l->segs[seg].passed = false;
+	l->segs[seg].carried = head == KVT_HEAD_CARRY;
 	l->segs[seg].ids = ids;
 	l->segs[seg].max_ids = max_ids;
 	l->nr_free--;
@@ -250,7 +251,13 @@ static bool kvt_seg_gains(const struct kvt_log *l, const struct kvt_seg *s)
 	return needed < s->placed || needed <= l->seg_units / 2;
 }
 
-static u32 kvt_log_cheapest(const struct kvt_log *l, bool passed)
+/* Is it one of those that come when no other is left. */
+static bool kvt_seg_later(const struct kvt_log *l, const struct kvt_seg *s)
+{
+	return s->passed || (l->vain && s->carried);
+}
+
+static u32 kvt_log_cheapest(const struct kvt_log *l, bool later)
 {
 	u64 cost, best_cost = ~0ull;
 	u32 i, best = KVT_NO_SEG;
@@ -261,7 +268,7 @@ static u32 kvt_log_cheapest(const struct kvt_log *l, bool passed)
 		/* Where that is the same, the fewer copies are lost the better. */
 		cost = (u64)kvt_seg_needed(s) << 32 | s->copies;
 		if (s->state == KVT_SEG_SEALED && !s->writes && cost < best_cost &&
-		    s->passed == passed && kvt_seg_gains(l, s)) {
+		    kvt_seg_later(l, s) == later && kvt_seg_gains(l, s)) {
 			best = i;
 			best_cost = cost;
 		}
@@ -275,7 +282,9 @@ static u32 kvt_log_cheapest(const struct kvt_log *l, bool passed)
  *
  * The sealed one with the fewest live units but copies, if emptying it gains anything.
  * Copies in it are the caller's to give up, or to carry like the rest. Those
- * that were passed over come when no other is left, each once before the next round.
+ * that were passed over come when no other is left, each once before the next round; so do,
+ * after kvt_log_emptied() has found that in vain, those that hold what the cleaner has carried
+ * in this one.
  * Return: segment, now CLEANING, or KVT_NO_SEG.
  */
 u32 kvt_log_victim(struct kvt_log *l)
@@ -284,13 +293,50 @@ u32 kvt_log_victim(struct kvt_log *l)
 
 	if (best == KVT_NO_SEG) {
 		best = kvt_log_cheapest(l, true);
-		for (i = 0; i < l->nr_segs; i++)
+		for (i = 0; i < l->nr_segs; i++) {
 			l->segs[i].passed = false;
+			l->segs[i].carried = false;
+		}
 	}
 	if (best != KVT_NO_SEG)
 		l->segs[best].state = KVT_SEG_CLEANING;
 	l->dense_until = 0;
 	return best;
+}
+
+/**
+ * kvt_log_room() - what can be written before a segment has to be emptied
+ * @l: log; meta lock held
+ * Return: units of free segments, and of what the carry head has begun.
+ */
+u64 kvt_log_room(const struct kvt_log *l)
+{
+	u32 seg = l->open[KVT_HEAD_CARRY];
+
+	return (u64)l->nr_free * l->seg_units +
+	       (seg == KVT_NO_SEG ? 0 : l->seg_units - l->segs[seg].fill);
+}
+
+/**
+ * kvt_log_emptied() - a segment was emptied, as far as that went
+ * @l:    log; meta lock held
+ * @room: kvt_log_room() before
+ *
+ * A segment holds more than blocks, and what it holds for others goes to another one when it is
+ * ended. Where that is so much that two of them do not go in one, the next is sealed with
+ * little else in it, and would be the cheapest again: it would go round for ever, and those
+ * because of which it has to be held would never be emptied. So when nothing was gained these have
+ * their turn first, which is what makes it obsolete, until there is room enough, or the
+ * cheapest is worth it again.
+ */
+void kvt_log_emptied(struct kvt_log *l, u64 room)
+{
+	u64 now = kvt_log_room(l);
+
+	if (now < room + l->seg_units / KVT_SEG_CHEAP)
+		l->vain = true;
+	else if (l->nr_free >= kvt_log_goal(l) || now > room + l->seg_units / 2)
+		l->vain = false;
 }
 
 /* The least that would have to be carried out of any segment. */

@@ -64,6 +64,7 @@ enum kvt_log_head {
  * @copies: of which the log can do without
  * @state:  enum kvt_seg_state
  * @passed: not to be chosen for cleaning while there is another one
+ * @carried: begun for what the cleaner carried, in this round of victims
  * @writes: writes submitted and not complete; not freed before they are. In a log
  *          that holds kvt_wlog keeps count of them
  */
@@ -78,6 +79,7 @@ struct kvt_seg {
 	u32 writes;
 	u8 state;
 	bool passed;
+	bool carried;
 };
 
 /**
@@ -96,6 +98,7 @@ struct kvt_seg {
  *              kvt_log_stale_ids()
  * @nr_stale:   id arrays of EMPTY, FREE and BAD segments
  * @sunk:       units by which what segments are needed for has become less, all together
+ * @vain:       emptying the cheapest has gained nothing: see kvt_log_emptied()
  * @dense_until: while @sunk is less than this, no segment that may be emptied is cheap;
  *              0: not known
  */
@@ -112,6 +115,7 @@ struct kvt_log {
 	u32 hint;
 	u32 keep[KVT_HEADS];
 	bool hold;
+	bool vain;
 	u32 nr_stale;
 	u64 sunk;
 	u64 dense_until;
@@ -126,6 +130,8 @@ u32 *kvt_log_free(struct kvt_log *l, u32 unit, u32 units);
 void kvt_log_copy(struct kvt_log *l, u32 unit, u32 units, bool copy);
 void kvt_log_rename(struct kvt_log *l, u32 unit, u32 from, u32 to);
 u32 kvt_log_victim(struct kvt_log *l);
+u64 kvt_log_room(const struct kvt_log *l);
+void kvt_log_emptied(struct kvt_log *l, u64 room);
 bool kvt_log_dense(struct kvt_log *l);
 bool kvt_log_tight(struct kvt_log *l);
 void kvt_log_pass_over(struct kvt_log *l, u32 seg);

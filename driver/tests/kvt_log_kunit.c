@@ -298,6 +298,56 @@ static void log_victim_is_cheapest(struct kunit *test)
 	log_consistent(test, f);
 }
 
+/* The victim is looked at and left as it is. */
+static u32 victim(struct kunit *test, struct fixture *f)
+{
+	u32 seg = kvt_log_victim(&f->l);
+
+	if (seg != KVT_NO_SEG)
+		give_back(test, f, kvt_log_clean_end(&f->l, seg));
+	return seg;
+}
+
+/* What has just been carried has little in it: if that gains nothing others come first. */
+static void log_victim_after_one_in_vain(struct kunit *test)
+{
+	struct fixture *f = setup(test);
+	struct kvt_log *l = &f->l;
+	u32 demoted = fill_seg(test, f, 8), carried, i;
+	u64 room;
+
+	KUNIT_ASSERT_TRUE(test, open_seg(test, f, DEMOTE, MAX_IDS));
+	del(test, f, demoted * SEG_UNITS, 8);
+	KUNIT_ASSERT_TRUE(test, open_seg(test, f, CARRY, MAX_IDS));
+	carried = l->open[CARRY];
+	put(test, f, CARRY, 4, 1);
+	room = kvt_log_room(l);
+	KUNIT_EXPECT_EQ(test, room, (u64)(l->nr_free + 1) * SEG_UNITS - 4);
+	KUNIT_ASSERT_TRUE(test, open_seg(test, f, CARRY, MAX_IDS));
+	KUNIT_EXPECT_EQ(test, kvt_log_room(l), room - SEG_UNITS + 4);
+	KUNIT_EXPECT_EQ(test, victim(test, f), carried);
+	kvt_log_emptied(l, kvt_log_room(l));
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, victim(test, f), demoted);
+	/* It is better, but there is too little: still those. */
+	l->nr_free = 1;
+	kvt_log_emptied(l, kvt_log_room(l) - SEG_UNITS / 4);
+	KUNIT_EXPECT_EQ(test, victim(test, f), demoted);
+	/* The cheapest gain much again; or enough is free. */
+	kvt_log_emptied(l, kvt_log_room(l) - SEG_UNITS / 2 - 1);
+	KUNIT_EXPECT_EQ(test, victim(test, f), carried);
+	kvt_log_emptied(l, kvt_log_room(l));
+	KUNIT_EXPECT_EQ(test, victim(test, f), demoted);
+	l->nr_free = kvt_log_goal(l);
+	kvt_log_emptied(l, kvt_log_room(l) - SEG_UNITS / 4);
+	KUNIT_EXPECT_EQ(test, victim(test, f), carried);
+	/* When there are no others those are as good as any: it is a new round. */
+	kvt_log_emptied(l, kvt_log_room(l));
+	kvt_log_pass_over(l, demoted);
+	for (i = 0; i < 2; i++)
+		KUNIT_EXPECT_EQ(test, victim(test, f), carried);
+}
+
 /* One that could not be emptied does not keep the cleaner from all others. */
 static void log_victim_passed_over(struct kunit *test)
 {
@@ -763,6 +813,7 @@ static struct kunit_case log_cases[] = {
 	KUNIT_CASE(log_keeps_a_spare),
 	KUNIT_CASE(log_full_head_is_not_stuck),
 	KUNIT_CASE(log_victim_is_cheapest),
+	KUNIT_CASE(log_victim_after_one_in_vain),
 	KUNIT_CASE(log_victim_passed_over),
 	KUNIT_CASE(log_clean_end_once),
 	KUNIT_CASE(log_cleaning_ends),

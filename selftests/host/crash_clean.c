@@ -276,6 +276,7 @@ static u32 fullest_or_not(struct cr_store *s)
  */
 bool cr_clean(struct cr_store *s, bool hard)
 {
+	u64 room = kvt_log_room(&s->log);
 	u32 seg = kvt_log_victim(&s->log), id, left = 0;
 
 	if (seg == KVT_NO_SEG && hard)
@@ -299,5 +300,6 @@ bool cr_clean(struct cr_store *s, bool hard)
 	if (left && hard)
 		doom(s, seg);
 	cr_clean_ends(s);
+	kvt_log_emptied(&s->log, room);
 	return true;
 }

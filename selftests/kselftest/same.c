@@ -31,9 +31,10 @@
 #define DRAM_BYTES	(8 * KVT_MIB)
 #define DISK_BYTES	(256 * KVT_MIB)
 #define LOG_BYTES	(4 * BLOCK_BYTES)	/* for each block written */
-/* Or the log has few segments, which are emptied again and again: a third of it is in use. */
+/* Or the log has few segments, which are emptied again and again: two fifths of it are in use. */
 #define LARGE_BYTES	(64 * KVT_KIB)
 #define SMALL_DISK	(16 * KVT_MIB)
+#define TIGHT_DISK	(4 * KVT_MIB)	/* besides what is written to the log */
 
 /* A pool, the trace that is replayed on it, and room for one request of that. */
 struct store {
@@ -448,7 +449,7 @@ static int foresee(struct store *s, const char *policy, unsigned int distinct,
 FIXTURE_SETUP(traces)
 {
 	const char *name = getenv("KVT_SAME_TRACE");
-	__u64 dram_bytes, disk_bytes, thrice;
+	__u64 dram_bytes, disk_bytes, tight;
 	unsigned int most, loaded;
 	int distinct;
 
@@ -474,10 +475,13 @@ FIXTURE_SETUP(traces)
 	dram_bytes = whole_pieces(2ull * (self->blocks[0] + most) * BLOCK_BYTES);
 	disk_bytes = DISK_BYTES + whole_pieces(self->want.written * LOG_BYTES);
 	if (variant->segments) {
-		/* What the tier holds and a request, for a moment: nothing goes while half is free. */
-		thrice = 3ull * (self->blocks[1] + most) * BLOCK_BYTES;
-		disk_bytes = SMALL_DISK + (__u64)self->s->log_blocks * BLOCK_BYTES;
-		disk_bytes = whole_pieces(disk_bytes > thrice ? disk_bytes : thrice);
+		/*
+		 * What the tier holds and a request, for a moment: nothing goes while half is free.
+		 * But tight enough that a cleaner that gains nothing is never done.
+		 */
+		tight = 5ull * (self->blocks[1] + most) * BLOCK_BYTES / 2;
+		disk_bytes = TIGHT_DISK + (__u64)self->s->log_blocks * BLOCK_BYTES;
+		disk_bytes = whole_pieces(disk_bytes > tight ? disk_bytes : tight);
 	}
 	ASSERT_EQ(0, store_open(self->s, variant->policy, self->blocks, DRAM_BYTES + dram_bytes,
 				disk_bytes));
