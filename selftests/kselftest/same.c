@@ -34,7 +34,7 @@
 /* Or the log has few segments, which are emptied again and again: two fifths of it are in use. */
 #define LARGE_BYTES	(64 * KVT_KIB)
 #define SMALL_DISK	(16 * KVT_MIB)
-#define TIGHT_DISK	(4 * KVT_MIB)	/* besides what is written to the log */
+#define TIGHT_DISK	(34 * KVT_MIB)	/* with as few segments nearly all that can be is used */
 
 /* A pool, the trace that is replayed on it, and room for one request of that. */
 struct store {
@@ -480,8 +480,7 @@ FIXTURE_SETUP(traces)
 		 * But tight enough that a cleaner that gains nothing is never done.
 		 */
 		tight = 5ull * (self->blocks[1] + most) * BLOCK_BYTES / 2;
-		disk_bytes = TIGHT_DISK + (__u64)self->s->log_blocks * BLOCK_BYTES;
-		disk_bytes = whole_pieces(disk_bytes > tight ? disk_bytes : tight);
+		disk_bytes = whole_pieces(tight > TIGHT_DISK ? tight : TIGHT_DISK);
 	}
 	ASSERT_EQ(0, store_open(self->s, variant->policy, self->blocks, DRAM_BYTES + dram_bytes,
 				disk_bytes));
