@@ -78,6 +78,7 @@ static void kvt_seg_start(struct kvt_log *l, u32 seg, enum kvt_log_head head, u3
 	l->segs[seg].ids = ids;
 	l->segs[seg].max_ids = max_ids;
 	l->nr_free--;
+	l->begun += head == KVT_HEAD_DEMOTE;
 	l->open[head] = seg;
 }
 
@@ -305,15 +306,16 @@ u32 kvt_log_victim(struct kvt_log *l)
 }
 
 /**
- * kvt_log_room() - what can be written before a segment has to be emptied
+ * kvt_log_room() - what there is to be written to, for the cleaner to compare
  * @l: log; meta lock held
- * Return: units of free segments, and of what the carry head has begun.
+ * Return: units of free segments, of what the carry head has begun, and of all segments that
+ * demotions ever began: what they take meanwhile is not the cleaner's loss.
  */
 u64 kvt_log_room(const struct kvt_log *l)
 {
 	u32 seg = l->open[KVT_HEAD_CARRY];
 
-	return (u64)l->nr_free * l->seg_units +
+	return (l->nr_free + l->begun) * l->seg_units +
 	       (seg == KVT_NO_SEG ? 0 : l->seg_units - l->segs[seg].fill);
 }
 
@@ -325,18 +327,16 @@ u64 kvt_log_room(const struct kvt_log *l)
  * A segment holds more than blocks, and what it holds for others goes to another one when it is
  * ended. Where that is so much that two of them do not go in one, the next is sealed with
  * little else in it, and would be the cheapest again: it would go round for ever, and those
- * because of which it has to be held would never be emptied. So when nothing was gained these have
- * their turn first, which is what makes it obsolete, until there is room enough, or the
- * cheapest is worth it again.
+ * because of which it has to be held would never be emptied. So after one that gained nothing these
+ * have their turn, which is what makes it obsolete. Not for long: what has been carried and died
+ * since is the cheapest with good reason.
  */
 void kvt_log_emptied(struct kvt_log *l, u64 room)
 {
-	u64 now = kvt_log_room(l);
-
-	if (now < room + l->seg_units / KVT_SEG_CHEAP)
-		l->vain = true;
-	else if (l->nr_free >= kvt_log_goal(l) || now > room + l->seg_units / 2)
-		l->vain = false;
+	if (kvt_log_room(l) < room + l->seg_units / KVT_SEG_CHEAP)
+		l->vain = KVT_LOG_VAIN;
+	else if (l->vain)
+		l->vain--;
 }
 
 /* The least that would have to be carried out of any segment. */
@@ -505,6 +505,7 @@ void kvt_log_untake(struct kvt_log *l, enum kvt_log_head head)
 	l->nr_stale += !!s->ids;
 	s->state = KVT_SEG_FREE;
 	l->nr_free++;
+	l->begun -= head == KVT_HEAD_DEMOTE;
 }
 
 /**

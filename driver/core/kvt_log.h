@@ -33,6 +33,7 @@
 
 #define KVT_SEG_CHEAP		8u	/* one part in so many of a segment is cheap to carry */
 #define KVT_LOG_FREE_MIN	4u	/* segments that the cleaner sees to that are free */
+#define KVT_LOG_VAIN		8u	/* segments after one that was emptied in vain */
 #define KVT_LOG_WELL_USED	75u	/* percent of what can be used, see kvt_log_dense() */
 
 #define KVT_NO_SEG	(~0u)
@@ -98,7 +99,9 @@ struct kvt_seg {
  *              kvt_log_stale_ids()
  * @nr_stale:   id arrays of EMPTY, FREE and BAD segments
  * @sunk:       units by which what segments are needed for has become less, all together
- * @vain:       emptying the cheapest has gained nothing: see kvt_log_emptied()
+ * @vain:       how many are still to be emptied as after one that gained nothing: see
+ *              kvt_log_emptied()
+ * @begun:      segments that demotions have begun so far
  * @dense_until: while @sunk is less than this, no segment that may be emptied is cheap;
  *              0: not known
  */
@@ -115,8 +118,9 @@ struct kvt_log {
 	u32 hint;
 	u32 keep[KVT_HEADS];
 	bool hold;
-	bool vain;
+	u8 vain;
 	u32 nr_stale;
+	u64 begun;
 	u64 sunk;
 	u64 dense_until;
 };
