@@ -449,7 +449,7 @@ static int foresee(struct store *s, const char *policy, unsigned int distinct,
 FIXTURE_SETUP(traces)
 {
 	const char *name = getenv("KVT_SAME_TRACE");
-	__u64 dram_bytes, disk_bytes, tight;
+	__u64 dram_bytes, disk_bytes, tight, round;
 	unsigned int most, loaded;
 	int distinct;
 
@@ -480,7 +480,9 @@ FIXTURE_SETUP(traces)
 		 * But tight enough that a cleaner that gains nothing is never done.
 		 */
 		tight = 5ull * (self->blocks[1] + most) * BLOCK_BYTES / 2;
-		disk_bytes = whole_pieces(tight > TIGHT_DISK ? tight : TIGHT_DISK);
+		round = SMALL_DISK + (__u64)self->s->log_blocks * BLOCK_BYTES;
+		disk_bytes = round < TIGHT_DISK ? round : TIGHT_DISK;
+		disk_bytes = whole_pieces(disk_bytes > tight ? disk_bytes : tight);
 	}
 	ASSERT_EQ(0, store_open(self->s, variant->policy, self->blocks, DRAM_BYTES + dram_bytes,
 				disk_bytes));
