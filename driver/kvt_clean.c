@@ -414,7 +414,7 @@ static bool kvt_seg_worth_dooming(struct kvt_tier *t, u32 seg)
 bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how)
 {
 	struct kvt_pool *p = t->pool;
-	bool more, full, doomed, shed, stop, pays;
+	bool more, full, doomed, shed, stop, pays, carried;
 	u32 seg, before;
 	u64 room;
 
@@ -429,6 +429,7 @@ bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how)
 	before = t->log.nr_free;
 	room = kvt_log_room(&t->log);
 	seg = t->mlog->w.given_up ? KVT_NO_SEG : kvt_log_victim(&t->log);
+	carried = seg != KVT_NO_SEG && t->log.segs[seg].carried;
 	/* Who is in need of a segment has it emptied all the same. */
 	pays = how != KVT_CLEAN_LOWER || seg == KVT_NO_SEG ||
 	       kvt_wlog_empty_pays(&t->mlog->w, seg);
@@ -453,7 +454,7 @@ bool kvt_log_clean(struct kvt_tier *t, enum kvt_clean how)
 	kvt_log_reap(t);
 	spin_lock(&p->meta_lock);
 	more = t->log.nr_free > before;
-	kvt_log_emptied(&t->log, room);
+	kvt_log_emptied(&t->log, carried, room);
 	spin_unlock(&p->meta_lock);
 	kvt_garbage_free(p);
 	return more;

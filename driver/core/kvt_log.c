@@ -321,19 +321,20 @@ u64 kvt_log_room(const struct kvt_log *l)
 
 /**
  * kvt_log_emptied() - a segment was emptied, as far as that went
- * @l:    log; meta lock held
- * @room: kvt_log_room() before
+ * @l:       log; meta lock held
+ * @carried: what &kvt_seg.carried said of it when it was chosen
+ * @room:    kvt_log_room() before
  *
  * A segment holds more than blocks, and what it holds for others goes to another one when it is
  * ended. Where that is so much that two of them do not go in one, the next is sealed with
  * little else in it, and would be the cheapest again: it would go round for ever, and those
- * because of which it has to be held would never be emptied. So after one that gained nothing these
- * have their turn, which is what makes it obsolete. Not for long: what has been carried and died
- * since is the cheapest with good reason.
+ * because of which it has to be held would never be emptied. So after one of those that gained
+ * nothing these have their turn, which is what makes it obsolete. Not for long, and whatever
+ * they gain: what has been carried and died since is the cheapest with good reason.
  */
-void kvt_log_emptied(struct kvt_log *l, u64 room)
+void kvt_log_emptied(struct kvt_log *l, bool carried, u64 room)
 {
-	if (kvt_log_room(l) < room + l->seg_units / KVT_SEG_CHEAP)
+	if (carried && kvt_log_room(l) < room + l->seg_units / KVT_SEG_CHEAP)
 		l->vain = KVT_LOG_VAIN;
 	else if (l->vain)
 		l->vain--;

@@ -99,8 +99,8 @@ struct kvt_seg {
  *              kvt_log_stale_ids()
  * @nr_stale:   id arrays of EMPTY, FREE and BAD segments
  * @sunk:       units by which what segments are needed for has become less, all together
- * @vain:       how many are still to be emptied as after one that gained nothing: see
- *              kvt_log_emptied()
+ * @vain:       how many others are still to be emptied before one that the cleaner has written:
+ *              see kvt_log_emptied()
  * @begun:      segments that demotions have begun so far
  * @dense_until: while @sunk is less than this, no segment that may be emptied is cheap;
  *              0: not known
@@ -135,7 +135,7 @@ void kvt_log_copy(struct kvt_log *l, u32 unit, u32 units, bool copy);
 void kvt_log_rename(struct kvt_log *l, u32 unit, u32 from, u32 to);
 u32 kvt_log_victim(struct kvt_log *l);
 u64 kvt_log_room(const struct kvt_log *l);
-void kvt_log_emptied(struct kvt_log *l, u64 room);
+void kvt_log_emptied(struct kvt_log *l, bool carried, u64 room);
 bool kvt_log_dense(struct kvt_log *l);
 bool kvt_log_tight(struct kvt_log *l);
 void kvt_log_pass_over(struct kvt_log *l, u32 seg);

@@ -278,6 +278,7 @@ bool cr_clean(struct cr_store *s, bool hard)
 {
 	u64 room = kvt_log_room(&s->log);
 	u32 seg = kvt_log_victim(&s->log), id, left = 0;
+	bool carried = seg != KVT_NO_SEG && s->log.segs[seg].carried;
 
 	if (seg == KVT_NO_SEG && hard)
 		seg = fullest_or_not(s);
@@ -300,6 +301,6 @@ bool cr_clean(struct cr_store *s, bool hard)
 	if (left && hard)
 		doom(s, seg);
 	cr_clean_ends(s);
-	kvt_log_emptied(&s->log, room);
+	kvt_log_emptied(&s->log, carried, room);
 	return true;
 }
